@@ -41,6 +41,12 @@ impl ActionReasons {
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
     }
 
+    /// Returns whether another running transaction is the only reason.
+    pub(crate) fn are_contention(&self) -> bool {
+        let classes = self.reasons.iter().filter_map(ActionReason::class);
+        CancellationClass::of(classes) == CancellationClass::Contention
+    }
+
     /// Returns whether one of the reasons is a lack of capacity.
     pub(crate) fn lack_capacity(&self) -> bool {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))

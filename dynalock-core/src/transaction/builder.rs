@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::Client;
 
 use super::{
     Op, TransactionGet,
-    commit::{self, Token},
+    commit::{self, AfterContention, Token},
     link::Link,
     pending::PendingOperation,
 };
@@ -493,14 +493,15 @@ impl Transaction {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = Attempts::new(link.connection(), limits);
-        let (mut stamps, token) = Token::or_drawn(token, &mut attempts);
+        let (mut stamps, mut token) = Token::or_drawn(token, &mut attempts);
         let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
         // If an item that the program has read contains the write id, an earlier call committed a
         // transaction with this token. DynamoDB may have forgotten the token, so the request is not
         // sent again.
         commit::refuse_committed(&attempts, &operations, token.known(&stamps))?;
         let assembly = assemble(&operations, &mut stamps)?;
-        let next = commit::send(&mut attempts, id, &mut operations, assembly, token, stamps).await?;
+        let again = AfterContention::SendAgain;
+        let next = commit::send(&mut attempts, id, &mut operations, assembly, &mut token, stamps, again).await?;
         Ok(Committed { transaction: id, outputs: Mutex::new(outputs(operations, next)) })
     }
 

@@ -36,6 +36,16 @@ enum TokenOrigin {
     Given,
 }
 
+/// The reaction to a refusal because of another running transaction, if no attempt is in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterContention {
+    /// The same request is sent again, because its values cannot be computed again.
+    SendAgain,
+    /// The refusal is returned after a pause, so that the items are read again. The other
+    /// transaction probably changes an item, and DynamoDB would then refuse the same request again.
+    ReadAgain,
+}
+
 /// The content of a transaction and its token. A transaction with other content needs another
 /// token.
 struct TransactionSender<'a> {
@@ -45,6 +55,7 @@ struct TransactionSender<'a> {
     positions: &'a [WritePosition],
     id: WriteId,
     origin: TokenOrigin,
+    after_contention: AfterContention,
 }
 
 /// A cancelled request, with a reason for each of its writes.
@@ -201,16 +212,24 @@ pub(super) async fn send(
     transaction: TransactionId,
     operations: &mut [Operation],
     mut assembly: Assembly,
-    mut token: Token,
+    token: &mut Token,
     mut stamps: WriteStamps,
+    after_contention: AfterContention,
 ) -> Result<Vec<Option<Basis>>, Error> {
     let id = stamps.id;
     loop {
         let Assembly { writes, positions, next, .. } = assembly;
         let request = Transact::new(writes, Some(token.text.clone()))
             .map_err(|why| Error::Rejected(why.after(attempts.spent())))?;
-        let mut content =
-            TransactionSender { attempts, transaction, operations, positions: &positions, id, origin: token.origin };
+        let mut content = TransactionSender {
+            attempts,
+            transaction,
+            operations,
+            positions: &positions,
+            id,
+            origin: token.origin,
+            after_contention,
+        };
         let reasons = match content.send(&request).await? {
             WriteResult::Applied(()) => return Ok(next),
             WriteResult::Conflict(reasons) => reasons,
@@ -227,8 +246,8 @@ pub(super) async fn send(
             let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
             return Err(refused.into_error(transaction, attempts.spent()));
         }
-        // The transaction now has other content, so its request needs another token.
-        token = Token::drawn(attempts.rng());
+        // The removal of a lease row is other content, so the request needs another token.
+        *token = Token::drawn(attempts.rng());
         assembly = assemble(operations, &mut stamps)?;
     }
 }
@@ -276,6 +295,12 @@ impl TransactionSender<'_> {
                 {
                     return Err(already_committed(self.attempts));
                 }
+                // Only an earlier run of this unit of work has sent a drawn token. The network
+                // delivered a copy of its request after the refusal, and the result of that run is
+                // gone.
+                Err(reused @ Error::TokenReused { .. }) if self.origin == TokenOrigin::Drawn => {
+                    return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
+                }
                 result => return result,
             }
         }
@@ -295,9 +320,15 @@ impl TransactionSender<'_> {
                 // A cancellation without a false condition does not show whether an earlier attempt
                 // was applied. The same request is sent again.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
-                    let costs = reasons.lack_capacity();
-                    let last = self.refused(&reasons.into_vec()).into_error(self.transaction, self.attempts.spent());
-                    self.attempts.pause_after(last, costs).await
+                    let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
+                    let reasons = reasons.into_vec();
+                    let last = self.refused(&reasons).into_error(self.transaction, self.attempts.spent());
+                    let paused = self.attempts.pause_after(last, costs).await;
+                    if paused.is_ok() && contention && !in_doubt && self.after_contention == AfterContention::ReadAgain
+                    {
+                        return Ok(WriteResult::Conflict(reasons));
+                    }
+                    paused
                 }
                 Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons, in_doubt),
                 Err(failure) => {

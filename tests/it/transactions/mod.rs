@@ -3,6 +3,7 @@
 mod alone;
 mod batches;
 mod cancellations;
+mod contention;
 mod late;
 mod messages;
 mod outcomes;

@@ -36,6 +36,9 @@ pub(crate) struct Attempts {
     rng: LazyRng,
     backoff: Backoff,
     pacer: ConflictBackoff,
+    /// The smoothed duration of a run of the closure of a unit of work. Each run has a weight of one
+    /// eighth. Zero for other calls.
+    run: Duration,
 }
 
 /// The random numbers of a call. A call that needs none, such as a read without a retry, does not
@@ -73,6 +76,7 @@ impl Attempts {
             rng: LazyRng::default(),
             backoff: Backoff::default(),
             pacer: ConflictBackoff::new(limits.pace),
+            run: Duration::ZERO,
         }
     }
 
@@ -151,11 +155,25 @@ impl Attempts {
         AfterConflict::Slept
     }
 
+    /// Records a run of the closure of a unit of work, which began at this time and ends now. The
+    /// sleeps of the unit of work are measured in runs, because a run takes longer than a round
+    /// trip.
+    pub(crate) fn ran_since(&mut self, began: Instant) {
+        let run = clock::now().duration_since(began);
+        self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
+    }
+
+    /// Returns the time from the first read of an attempt to the answer of its write: a run of the
+    /// closure and a round trip.
+    fn turn(&self) -> Duration {
+        self.run + self.connection.round_trip.get()
+    }
+
     /// Returns the sleep before the next attempt. The sleep is zero if the next attempt may start
     /// from the item that the conflict returned.
     fn pace(&mut self, size: usize) -> Duration {
-        let (age, srtt) = (self.elapsed(), self.connection.round_trip.get());
-        let pause = match self.pacer.conflict(size, age, srtt, &self.connection.contenders, self.rng.get()) {
+        let (age, turn) = (self.elapsed(), self.turn());
+        let pause = match self.pacer.conflict(size, age, turn, &self.connection.contenders, self.rng.get()) {
             ConflictStep::AtOnce => Duration::ZERO,
             ConflictStep::Sleep(pause) => pause,
         };
@@ -261,6 +279,9 @@ impl Attempts {
             // The item shows the outcome of a lost reply only until later writes remove the write
             // id from the ring. The first pause is therefore short.
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
+            // A unit of work competes with whole runs of others. Shorter pauses cost more refusals
+            // than they gain: `cargo bench --bench transactions_contention`.
+            Error::Cancelled(_) if !costs && !self.run.is_zero() => 8 * self.turn(),
             _ => Backoff::FIRST,
         };
         let pause = self.backoff.next(first, self.rng.get());

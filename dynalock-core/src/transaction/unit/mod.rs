@@ -34,6 +34,10 @@ use crate::{
 /// reads the items again. If the closure returns an error, the unit of work ends and nothing is
 /// written.
 ///
+/// If DynamoDB refuses the transaction because another transaction is running on an item, the unit
+/// of work sleeps. Then the closure runs again and reads all items again. A request with an unknown
+/// outcome is sent again without a run of the closure.
+///
 /// ```
 /// # use dynalock_core as dynalock;
 /// # use dynalock::{Repository, Versioned};
@@ -184,7 +188,9 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the reaction to conflicts.
+    /// Sets the reaction to conflicts. Where [`Pace`] counts in round trips, a unit of work counts in
+    /// runs of its closure, because a run takes longer than a round trip. The pace does not apply to
+    /// a refusal because of another running transaction.
     ///
     /// # Examples
     ///

@@ -8,14 +8,14 @@ use super::{
     tx::Handle,
 };
 use crate::{
-    clock,
+    clock::{self, Instant},
     codec::{Item, same_state, size, state_of},
     error::{ActionReason, CancellationClass, Cancelled, Error, OperationReason, TransactionId},
     lease::policy::CompanionWrite,
     model::ItemRef,
     retry::{AfterConflict, Attempts, Limits},
     transaction::{
-        commit::{self, Token, send},
+        commit::{self, AfterContention, Token, send},
         link::Link,
         pending::{PendingOperation, Purpose},
         snapshot,
@@ -36,6 +36,11 @@ pub(super) struct Unit {
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
+    /// The token of a run that met contention. The next run uses the same token, so that DynamoDB
+    /// applies only one of the two, even if a network delivers a request twice.
+    token: Option<Token>,
+    /// The start of the last run.
+    began: Instant,
     /// The items that the next run already knows.
     known: Known,
     /// `true` if all known items are from the same moment.
@@ -58,6 +63,8 @@ impl Unit {
             session: UnitShared { link: Link::new(client), limits, started: clock::now(), attempts: 0 },
             attempts: None,
             snapshot,
+            token: None,
+            began: clock::now(),
             known: Known::default(),
             as_of_one_moment: false,
         }
@@ -66,6 +73,7 @@ impl Unit {
     /// Starts a run with the known items.
     pub(super) fn begin(&mut self) -> (Tx, Handle) {
         let known = std::mem::take(&mut self.known);
+        self.began = clock::now();
         Handle::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
@@ -89,8 +97,14 @@ impl Unit {
         match sent {
             Ok(CommitResult::Everything) => Ok(Next::Done),
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
+            // The next run reads all items again.
+            Err(Error::Cancelled(refused)) if refused.class() == CancellationClass::Contention => {
+                self.as_of_one_moment = false;
+                Ok(Next::Again)
+            }
             Err(Error::Cancelled(refused)) => {
                 let slept = self.attempts.as_ref().is_some_and(|attempts| attempts.pauses() > pauses);
+                self.token = None;
                 // Items that were read before a sleep may be outdated.
                 let kept = if slept { Kept::Nothing } else { Kept::Reads };
                 self.after_refusal(known, refused, kept).await
@@ -142,6 +156,7 @@ impl Unit {
     /// Sends the writes of a run, with a check of each item that the run only read.
     async fn write(&mut self, pending: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
+        attempts.ran_since(self.began);
         let asked = pending.iter().any(|operation| operation.purpose == Purpose::Check);
         let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
@@ -152,7 +167,8 @@ impl Unit {
         }
         add_checks(&mut operations, known)?;
 
-        let (mut stamps, token) = Token::or_drawn(None, attempts);
+        let (mut stamps, drawn) = Token::or_drawn(None, attempts);
+        let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
         // A run that changes nothing needs no write. Only checks that the caller asked for must be
         // sent in any case.
@@ -165,7 +181,10 @@ impl Unit {
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
-            Some(_) | None => send(attempts, self.id, &mut operations, assembly, token, stamps).await.map(drop)?,
+            Some(_) | None => {
+                let again = AfterContention::ReadAgain;
+                send(attempts, self.id, &mut operations, assembly, token, stamps, again).await?;
+            }
         }
         Ok(CommitResult::Everything)
     }
