@@ -171,7 +171,7 @@ async fn a_crowd_around_two_accounts_ends_with_exact_sums() {
 
 #[tokio::test(start_paused = true)]
 async fn a_crowd_ends_with_exact_sums_while_replies_are_lost() {
-    for (seed, lost) in (0..).zip([Fault::LoseReply, Fault::NeverAnswerAfterApply, Fault::DeliverTwice]) {
+    for (seed, lost) in (0..).zip([Fault::LoseReply, Fault::ErrorAfterApply, Fault::GarbageAfterApply]) {
         crowd(Faults::seeded(seed).rate(lost, 0.05).only([TRANSACT])).await;
     }
 }
