@@ -56,7 +56,8 @@ async fn after_contention_the_closure_runs_again_on_items_read_anew() {
     shop.faults.script_on(TRANSACT, 0, contention());
     // The other transaction changes the item on which it was running.
     shop.rival.before_through(&table.others, TRANSACT, 0, async |others| {
-        others.update_with("alice", |alice| alice.cents += 100).await.unwrap();
+        let pay = others.update_with("alice", |alice| alice.cents += 100).into_future();
+        tokio::spawn(pay).await.unwrap().unwrap();
     });
     transfer(&shop.client, &table, ["alice", "bob"]).await.unwrap();
     let sent = bodies(&shop);
