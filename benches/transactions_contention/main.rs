@@ -28,7 +28,7 @@ fn main() -> io::Result<()> {
     for way in ways {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()?;
         let Figures { cost, rate, p50, p99, longest, lost } = runtime.block_on(load.run(way));
-        println!("| {} | {cost:.1} | {rate:.0} | {p50:.0?} | {p99:.0?} | {longest:.0?} | {lost:.1} % |", way.name());
+        println!("| {} | {cost:.1} | {rate:.0} | {p50:.1?} | {p99:.1?} | {longest:.1?} | {lost:.1} % |", way.name());
     }
     Ok(())
 }
