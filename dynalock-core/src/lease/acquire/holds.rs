@@ -110,7 +110,7 @@ impl ObservedHolds {
         let first = mean / 4 * 3;
         match place {
             WaiterPlace::Behind(places @ 2..) => mean.max(age / 2).saturating_mul(places - 1),
-            _ if age < first => first - age,
+            _ if age < first => first.saturating_sub(age),
             WaiterPlace::Behind(_) => age / 3,
             WaiterPlace::Plain => age.saturating_mul(2),
         }
