@@ -43,7 +43,7 @@ async fn a_queue_in_one_process_is_handed_over_by_the_answer_to_the_release() {
     let (each, writes, reads) = one_process(32, true).await;
     assert!(each < (HOLD + ROUND_TRIP) * 3 / 2, "{each:?}");
     assert_eq!(writes, 2 * 32);
-    assert!(reads <= 2 * 32, "{reads}");
+    assert!(reads <= 3 * 32, "{reads}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -49,7 +49,9 @@ impl ObservedHolds {
     /// Records the holder of a row that was read at `now`. The same time by the clock of this
     /// machine is `epoch_millis`. A heartbeat does not change the age of the holder.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64) {
-        let Some((observation, fence)) = record.observation().zip(record.last_fence()) else { return };
+        let Some(observation) = record.observation() else { return };
+        // A holder of another program may have no fence.
+        let fence = record.last_fence().unwrap_or(0);
         let mut since = now;
         if let Some(before) = &mut self.holder {
             let is_same = match &before.observation {
@@ -100,14 +102,15 @@ impl ObservedHolds {
         self.mean = Some(self.mean.map_or(hold, |mean| (mean.saturating_mul(3) + hold) / 4));
     }
 
-    /// Returns the interval until the next read.
+    /// Returns the interval until the next read. The interval has no limit if no holder is known.
     pub(crate) fn interval(&self, place: WaiterPlace, now: Instant) -> Duration {
-        let age = self.holder.as_ref().map_or(Duration::ZERO, |holder| now.duration_since(holder.since));
+        let Some(holder) = &self.holder else { return Duration::MAX };
+        let age = now.duration_since(holder.since);
         let mean = self.mean.unwrap_or_default();
         let first = mean / 4 * 3;
         match place {
             WaiterPlace::Behind(places @ 2..) => mean.max(age / 2).saturating_mul(places - 1),
-            _ if age < first => first - age,
+            _ if age < first => first.saturating_sub(age),
             WaiterPlace::Behind(_) => age / 3,
             WaiterPlace::Plain => age.saturating_mul(2),
         }
@@ -160,6 +163,18 @@ mod tests {
             let since = holds.holder.as_ref().unwrap().since;
             assert_eq!(holds.interval(place, since + millis(age)), millis(expected), "{place:?}, {age} ms");
         }
+    }
+
+    #[test]
+    fn a_holder_without_a_fence_grows_older() {
+        let start = clock::now();
+        let mut record = plain(1);
+        record.fence = None;
+        let mut holds = ObservedHolds::default();
+        assert_eq!(holds.interval(WaiterPlace::Plain, start), Duration::MAX);
+        holds.observe(&record, start, 0);
+        holds.observe(&record, start + millis(10), 0);
+        assert_eq!(holds.interval(WaiterPlace::Plain, start + millis(30)), millis(60));
     }
 
     #[test]
