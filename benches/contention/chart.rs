@@ -1,5 +1,7 @@
 //! A line chart as SVG, with a logarithmic axis.
 
+#![expect(clippy::cast_precision_loss, reason = "a chart has few lines and few places")]
+
 use std::{fmt::Write, fs, io, path::Path};
 
 /// A line chart. The places on the horizontal axis have equal distances.
@@ -93,8 +95,8 @@ impl Chart<'_> {
     }
 
     fn line(&self, svg: &mut String, index: usize, line: &Line, scale: Scale) {
-        let points: Vec<_> = line.values.iter().enumerate().filter(|(_, value)| value.is_finite()).collect();
-        let points: Vec<_> = points.iter().map(|(place, value)| (self.x(*place), scale.height(**value))).collect();
+        let values = line.values.iter().enumerate().filter(|(_, value)| value.is_finite());
+        let points: Vec<_> = values.map(|(place, value)| (self.x(place), scale.height(*value))).collect();
         let path: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         push(svg, &format!("<polyline class=\"line c{index}\" points=\"{}\"/>", path.join(" ")));
         for point in &points {

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use tokio::{runtime, task::JoinSet, time::Instant};
 
 use crate::{
-    caller::{Caller, Outcome, World},
+    caller::{Caller, Outcome, Process, World},
     network::{RoundTrip, now, sleep},
 };
 
@@ -104,7 +104,7 @@ impl Load {
 }
 
 impl Sample {
-    async fn add(&mut self, caller: Caller, process: &crate::caller::Process) {
+    async fn add(&mut self, caller: Caller, process: &Process) {
         let started = now();
         match caller.update(process).await {
             Outcome::Applied => self.times.push(now() - started),
@@ -112,9 +112,10 @@ impl Sample {
         }
     }
 
-    /// Returns the time in milliseconds within which this share of the applied updates was done.
-    pub(crate) fn quantile(&self, share: f64) -> f64 {
-        let place = (count(self.times.len()) * share) as usize;
+    /// Returns the time in milliseconds within which so many thousandths of the applied updates were
+    /// done.
+    pub(crate) fn quantile(&self, thousandths: usize) -> f64 {
+        let place = self.times.len() * thousandths / 1_000;
         let time = self.times.get(place.min(self.times.len().saturating_sub(1)));
         time.map_or(f64::NAN, |time| time.as_secs_f64() * 1_000.0)
     }

@@ -29,36 +29,42 @@ use crate::{
 
 const CALLERS: [Caller; 4] = [Caller::UpdateWith, Caller::Textbook, Caller::FullJitter, Caller::BlindAdd];
 
-/// The columns of the table of starvation.
-const SHARES: [(f64, &str); 4] = [(0.5, "50 %"), (0.99, "99 %"), (0.999, "99.9 %"), (1.0, "all")];
-
-/// The tables, by name.
-const TABLES: [(&str, fn() -> io::Result<()>); 3] =
-    [("bursts", bursts), ("arrivals", arrivals), ("starvation", starvation)];
+/// The columns of the table of starvation, in thousandths.
+const SHARES: [(usize, &str); 4] = [(500, "50 %"), (990, "99 %"), (999, "99.9 %"), (1_000, "all")];
 
 fn main() -> ExitCode {
-    // `cargo bench` adds its own arguments.
-    let word = env::args().skip(1).find(|argument| !argument.starts_with("--"));
-    for (name, table) in TABLES {
-        if word.as_ref().is_some_and(|word| !name.contains(word.as_str())) {
-            continue;
-        }
-        if let Err(error) = table() {
-            eprintln!("{name}: {error}");
-            return ExitCode::FAILURE;
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
 }
 
-fn bursts() -> io::Result<()> {
+fn measure() -> io::Result<()> {
+    // `cargo bench` adds its own arguments.
+    let word = env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    let is_wanted = |table: &str| word.as_ref().is_none_or(|word| table.contains(word.as_str()));
+    if is_wanted("bursts") {
+        bursts();
+    }
+    if is_wanted("arrivals") {
+        arrivals()?;
+    }
+    if is_wanted("starvation") {
+        starvation()?;
+    }
+    Ok(())
+}
+
+fn bursts() {
     head();
     for (calls, seeds) in [(32, 32), (128, 16)] {
         for caller in CALLERS {
             measured(Load::Burst { calls }, caller, seeds);
         }
     }
-    Ok(())
 }
 
 fn arrivals() -> io::Result<()> {
@@ -69,7 +75,7 @@ fn arrivals() -> io::Result<()> {
         for (place, caller) in CALLERS.into_iter().enumerate() {
             let sample = measured(Load::Arrivals { per_second, time: Duration::from_secs(20) }, caller, 4);
             costs[place].values.push(sample.cost());
-            times[place].values.push(sample.quantile(0.99));
+            times[place].values.push(sample.quantile(990));
         }
     }
     let places = rates.map(|per_second| per_second.to_string());
@@ -89,7 +95,7 @@ fn arrivals() -> io::Result<()> {
 fn starvation() -> io::Result<()> {
     println!("\n| caller | p50 ms | p99 ms | p99.9 ms | max ms | p99.9 / p50 | gave up | cost units per update |");
     println!("|---|---:|---:|---:|---:|---:|---:|---:|");
-    let load = Load::Writers { time: Duration::from_secs(60) };
+    let load = Load::Writers { time: Duration::from_mins(1) };
     let mut lines = Vec::new();
     for caller in [Caller::UpdateWith, Caller::Transact, Caller::Textbook, Caller::FullJitter] {
         let sample = load.run(RoundTrip::Uneven, caller, 6);
@@ -123,7 +129,7 @@ fn head() {
 /// Runs a load and prints its row.
 fn measured(load: Load, caller: Caller, seeds: u64) -> Sample {
     let sample = load.run(RoundTrip::Usual, caller, seeds);
-    let [half, most, nearly_all] = [0.5, 0.99, 0.999].map(|share| sample.quantile(share));
+    let [half, most, nearly_all] = [500, 990, 999].map(|share| sample.quantile(share));
     println!(
         "| {} | {} | {:.2} | {half:.0} | {most:.0} | {nearly_all:.0} | {} |",
         load.name(),
