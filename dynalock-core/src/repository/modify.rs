@@ -15,25 +15,25 @@ use crate::{
 
 /// A read-modify-write: [`Repository::update_with`](super::Repository::update_with).
 pub struct UpdateWith<'f, F> {
-    pub(super) key: Key,
-    pub(super) change: F,
+    key: Key,
+    change: F,
     borrows: PhantomData<&'f ()>,
 }
 
 /// A read-modify-write whose closure may return an error:
 /// [`Repository::try_update_with`](super::Repository::try_update_with).
 pub struct TryUpdateWith<'f, F> {
-    pub(super) key: Key,
-    pub(super) change: F,
+    key: Key,
+    change: F,
     borrows: PhantomData<&'f ()>,
 }
 
 /// A read-modify-write that creates a missing item:
 /// [`Repository::upsert_with`](super::Repository::upsert_with).
 pub struct UpsertWith<'f, I, F> {
-    pub(super) key: Key,
-    pub(super) init: I,
-    pub(super) change: F,
+    key: Key,
+    init: I,
+    change: F,
     borrows: PhantomData<&'f ()>,
 }
 
