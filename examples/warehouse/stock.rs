@@ -124,7 +124,7 @@ async fn count(
     expected: Expected,
 ) -> Result<Counted, Failure> {
     match products.get(sku.as_str()).await.map_err(Failure::Counting)? {
-        Some(product) => Ok(Counted { writes, expected, product }),
+        Some(product) => Ok(Counted { expected, writes, product }),
         None => Err(Failure::Gone(sku)),
     }
 }

@@ -54,6 +54,12 @@ async fn each_method<T: Sample>(items: Repository<T>) -> u64 {
     assert!(matches!(refused, Err(Refused::Here(_))));
     let last = spawned(items.upsert_with(T::sample_key(), T::sample, T::change)).await.unwrap();
     let version = last.version();
+    let combining = items.combining();
+    spawned(combining.update_with(T::sample_key(), T::change)).await.unwrap();
+    let refused = spawned(combining.try_update_with(T::sample_key(), |_| Refused::here("no"))).await;
+    assert!(matches!(refused, Err(Refused::Here(_))));
+    let last = spawned(combining.upsert_with(T::sample_key(), T::sample, T::change)).await.unwrap();
+    assert_eq!(last.version(), version + 2);
     spawned(items.delete(last)).await.unwrap();
     spawned(items.delete_unchecked(T::sample_key())).await.unwrap();
     version

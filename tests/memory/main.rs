@@ -113,8 +113,8 @@ async fn peak(pages: u64) -> usize {
 #[tokio::test]
 async fn a_stream_over_a_million_items_needs_the_memory_of_two_pages() {
     const SLACK: usize = 16 * 1024;
-    let _alone = COUNTING.lock().await;
     const PAGES: u64 = 1_000_000 / ITEMS_OF_A_PAGE;
+    let _alone = COUNTING.lock().await;
     // The first stream also allocates memory that the process keeps.
     peak(1).await;
     let [one, two, ten, all] = [peak(1).await, peak(2).await, peak(10).await, peak(PAGES).await];

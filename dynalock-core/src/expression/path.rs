@@ -339,7 +339,7 @@ impl DocumentPath {
     /// Puts a value at the end of the path, or removes the value if it is `None`. If a parent is
     /// missing, the item stays as it is.
     pub(super) fn put(&self, item: &mut Item, value: Option<AttributeValue>) {
-        let Some((last, parents)) = self.steps.split_last() else {
+        let Some((end, parents)) = self.steps.split_last() else {
             put_entry(item, self.root.name, value);
             return;
         };
@@ -350,7 +350,7 @@ impl DocumentPath {
             (AttributeValue::L(list), Step::Index(index)) => list.get_mut(*index),
             _ => None,
         });
-        match (parent, last) {
+        match (parent, end) {
             (Some(AttributeValue::M(map)), Step::Field(FieldName { name, .. })) => put_entry(map, name, value),
             (Some(AttributeValue::M(map)), Step::Key(key)) => put_entry(map, key, value),
             (Some(AttributeValue::L(list)), Step::Index(index)) if *index < list.len() => match value {

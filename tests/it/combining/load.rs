@@ -48,7 +48,7 @@ async fn a_burst_of_32_calls_is_one_read_and_one_write() {
     let products = table.items.combining();
     let calls = (0..32).map(|_| Box::pin(timed(add(&products, 1))));
     let figures = figures(&[&shop], together(calls).await);
-    println!("burst of 32: {figures:?}");
+    eprintln!("burst of 32: {figures:?}");
     assert_eq!((figures.done, figures.failed), (32, 0));
     assert!(figures.units <= 0.08 && figures.p99 <= millis(20), "{figures:?}");
     assert_eq!(stock(&table).await, 32);
@@ -93,7 +93,7 @@ async fn at_rate(rate: u32) -> Figures {
         results.push(task.await.unwrap());
     }
     let figures = figures(&processes.iter().collect::<Vec<_>>(), results);
-    println!("{rate} a second from 4 processes: {figures:?}");
+    eprintln!("{rate} a second from 4 processes: {figures:?}");
     assert_eq!(stock(&table).await, i64::try_from(figures.done).unwrap());
     figures
 }

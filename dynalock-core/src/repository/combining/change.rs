@@ -1,17 +1,34 @@
 //! The changes that calls make on a working copy.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use super::copy::WorkingCopy;
 use crate::{
     error::{Error, Result},
     key::Key,
     model::Versioned,
-    repository::{
-        Patch,
-        modify::{NoValue, TryUpdateWith, UpdateWith, UpsertWith},
-    },
+    repository::{Patch, modify::NoValue},
 };
+
+/// A change by a closure: [`Combining::update_with`](super::Combining::update_with).
+pub struct CombinedUpdate<F> {
+    pub(super) key: Key,
+    pub(super) change: F,
+}
+
+/// A change by a closure that may return an error:
+/// [`Combining::try_update_with`](super::Combining::try_update_with).
+pub struct CombinedTryUpdate<F> {
+    pub(super) key: Key,
+    pub(super) change: F,
+}
+
+/// A change that creates a missing item: [`Combining::upsert_with`](super::Combining::upsert_with).
+pub struct CombinedUpsert<I, F> {
+    pub(super) key: Key,
+    pub(super) init: I,
+    pub(super) change: F,
+}
 
 /// The change of one call of a [`Combining`](super::Combining).
 pub trait CombinedChange<T>: Send + 'static {
@@ -39,7 +56,7 @@ pub trait CombinedChange<T>: Send + 'static {
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, Self::Error>;
 }
 
-impl<T, F, O> CombinedChange<T> for UpdateWith<'static, F>
+impl<T, F, O> CombinedChange<T> for CombinedUpdate<F>
 where
     T: Versioned + Clone,
     F: FnMut(&mut T) -> O + Send + 'static,
@@ -58,7 +75,7 @@ where
     }
 }
 
-impl<T, F, E> CombinedChange<T> for TryUpdateWith<'static, F>
+impl<T, F, E> CombinedChange<T> for CombinedTryUpdate<F>
 where
     T: Versioned + Clone,
     F: FnMut(&mut T) -> Result<(), E> + Send + 'static,
@@ -77,7 +94,7 @@ where
     }
 }
 
-impl<T, I, F, O> CombinedChange<T> for UpsertWith<'static, I, F>
+impl<T, I, F, O> CombinedChange<T> for CombinedUpsert<I, F>
 where
     T: Versioned + Clone,
     I: FnMut() -> T + Send + 'static,
@@ -112,3 +129,15 @@ impl<T: Versioned + Clone> CombinedChange<T> for Patch<T> {
         copy.patched(&self.content)
     }
 }
+
+macro_rules! debug_by_name {
+    ($($kind:ident<$($parameter:ident),*>),*) => {$(
+        impl<$($parameter),*> fmt::Debug for $kind<$($parameter),*> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($kind))
+            }
+        }
+    )*};
+}
+
+debug_by_name!(CombinedUpdate<F>, CombinedTryUpdate<F>, CombinedUpsert<I, F>);

@@ -102,7 +102,9 @@ impl<T: Versioned + Clone> Worker<T> {
             Ok(Committed { stored, next }) => {
                 tracing::debug!(calls = count, runs, attempts, "batch");
                 self.queues.double(&self.key);
-                calls.into_iter().for_each(|call| call.answer(stored.as_ref()));
+                for call in calls {
+                    call.answer(stored.as_ref());
+                }
                 next
             }
             Err(error) => {
@@ -121,9 +123,11 @@ impl<T: Versioned + Clone> Worker<T> {
             return self.put_back(calls);
         }
         // A refusal has no effect, and was decided on a state that was not committed.
-        let (refused, failed) = calls.into_iter().partition(|call| call.is_refused());
+        let (refused, failed): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.is_refused());
         self.put_back(refused);
-        failed.into_iter().for_each(|call: BoxedQueuedCall<T>| call.answer(Err(error)));
+        for call in failed {
+            call.answer(Err(error));
+        }
     }
 
     /// Attempts to write a batch until the outcome is certain. Starts from the item that the last
@@ -227,7 +231,9 @@ impl<T: Versioned + Clone> Worker<T> {
 
     /// Puts calls back in front of their queue. These calls have no effect.
     fn put_back(&self, mut calls: Vec<BoxedQueuedCall<T>>) {
-        calls.iter_mut().for_each(|call| call.thaw());
+        for call in &mut calls {
+            call.thaw();
+        }
         self.queues.put_back(&self.key, calls);
     }
 }
@@ -245,13 +251,17 @@ impl<T> Batch<T> {
     /// Freezes the batch until the outcome of its next attempt is certain. Calls whose callers have
     /// left are taken out.
     fn freeze(&mut self, attempts: u32) {
-        self.calls.iter().for_each(|call| call.freeze(attempts));
+        for call in &self.calls {
+            call.freeze(attempts);
+        }
         self.calls.retain(|call| !call.is_left());
     }
 
     /// Records that no attempt of the batch was applied.
     fn thaw(&mut self) {
-        self.calls.iter_mut().for_each(|call| call.thaw());
+        for call in &mut self.calls {
+            call.thaw();
+        }
     }
 
     /// Applies the calls to a working copy, in their order. Returns the calls for which the batch
