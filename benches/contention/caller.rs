@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::{
     config::SharedHttpClient,
     types::{AttributeValue, ReturnValue},
 };
-use dynalock::{Error, Repository, Versioned, local::Database, transact};
+use dynalock::{Error, Repository, Versioned, local::Database, request::Combining, transact};
 use serde::{Deserialize, Serialize};
 
 use crate::network::{Network, RoundTrip, now, sleep};
@@ -27,6 +27,8 @@ struct Product {
 pub(crate) enum Caller {
     /// [`Repository::update_with`].
     UpdateWith,
+    /// [`Combining::update_with`], with one handle in each process.
+    Combining,
     /// [`transact`], with an update of each of two items.
     Transact,
     /// Read, write on the condition that the item is as it was read, and start again at once, up to
@@ -44,6 +46,7 @@ pub(crate) enum Caller {
 pub(crate) struct Process {
     client: Client,
     items: Repository<Product>,
+    combining: Combining<Product>,
 }
 
 /// A database with its items, and the processes that update them.
@@ -89,7 +92,8 @@ impl World {
 impl Process {
     fn new(plain: &Client, http: SharedHttpClient) -> Self {
         let client = Client::from_conf(plain.config().to_builder().http_client(http).build());
-        Self { items: Repository::new(&client), client }
+        let items = Repository::new(&client);
+        Self { combining: items.combining(), items, client }
     }
 }
 
@@ -97,6 +101,7 @@ impl Caller {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::UpdateWith => "`update_with`",
+            Self::Combining => "`combining()`",
             Self::Transact => "`transact` of two items",
             Self::Textbook => "textbook loop",
             Self::FullJitter => "full jitter",
@@ -111,9 +116,10 @@ impl Caller {
 
     /// Adds one to the stock of an item.
     pub(crate) async fn update(self, process: &Process) -> Outcome {
-        let Process { client, items } = process;
+        let Process { client, items, combining } = process;
         match self {
             Self::UpdateWith => outcome(items.update_with(ITEMS[0], |product| product.stock += 1).await),
+            Self::Combining => outcome(combining.update_with(ITEMS[0], |product| product.stock += 1).await),
             Self::Transact => outcome(transfer(client, items).await),
             Self::Textbook => {
                 for _ in 0..TEXTBOOK_ATTEMPTS {

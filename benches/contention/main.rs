@@ -27,7 +27,8 @@ use crate::{
     network::RoundTrip,
 };
 
-const CALLERS: [Caller; 4] = [Caller::UpdateWith, Caller::Textbook, Caller::FullJitter, Caller::BlindAdd];
+const CALLERS: [Caller; 5] =
+    [Caller::UpdateWith, Caller::Combining, Caller::Textbook, Caller::FullJitter, Caller::BlindAdd];
 
 /// The columns of the table of starvation, in thousandths.
 const SHARES: [(usize, &str); 4] = [(500, "50 %"), (990, "99 %"), (999, "99.9 %"), (1_000, "all")];

@@ -66,7 +66,8 @@ impl Etag {
         self.key == digest_key(key)
     }
 
-    /// Returns whether an item with this revision and image is still in the state of this etag.
+    /// Returns whether an item is still in the state of this etag. `image` is the whole item, if
+    /// the item has no version or no write ids.
     pub(crate) fn matches(&self, revision: &Revision, image: Option<&Item>) -> bool {
         self.version == revision.version
             && match self.life {

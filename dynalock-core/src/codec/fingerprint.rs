@@ -41,7 +41,8 @@ impl Buffer {
         Self(Vec::with_capacity(512))
     }
 
-    /// Adds the fingerprint of a value, and returns its position.
+    /// Appends the fingerprint of a value to the buffer, and returns the byte range of the
+    /// fingerprint.
     pub(super) fn push<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<Range<usize>> {
         let start = self.0.len();
         value.serialize(&mut *self)?;

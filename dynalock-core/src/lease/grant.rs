@@ -247,8 +247,9 @@ impl Grant {
         Ok(())
     }
 
-    /// Returns whether a row shows that a write of this guard has released the lease. An operator
-    /// leaves the same trace, so the trace counts only after this guard has sent a releasing write.
+    /// Returns whether a row shows that a write of this guard has released the lease. The break of
+    /// a lock by an operator writes the same attribute. The attribute is therefore a proof only
+    /// after this guard has sent a write that releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)

@@ -58,13 +58,13 @@ impl<T: Versioned> Repository<T> {
     /// # Lost replies
     ///
     /// A change such as `add` depends on the stored value, so a second request after a lost reply
-    /// could apply the change twice. A patch whose outcome is unknown is therefore never sent
-    /// again. Instead of a second request, the call reads the item. The item contains the ids of
-    /// its last eight patches, in the attributes `_p0` to `_p7`. If these ids include the id of
-    /// this patch, the patch was applied. The call then returns the item that it has read, which
-    /// may contain later writes. If the item does not contain the id, the call returns
-    /// [`Error::Indeterminate`]. The request may have been lost on its way, may still arrive, or
-    /// may have been applied before later patches removed its id, and the library cannot
+    /// could apply the change twice. Without `exactly_once`, a patch whose outcome is unknown is
+    /// therefore never sent again. Instead of a second request, the call reads the item. The item
+    /// contains the ids of its last eight patches, in the attributes `_p0` to `_p7`. If these ids
+    /// include the id of this patch, the patch was applied. The call then returns the item that it
+    /// has read, which may contain later writes. If the item does not contain the id, the call
+    /// returns [`Error::Indeterminate`]. The request may have been lost on its way, may still
+    /// arrive, or may have been applied before later patches removed its id, and the library cannot
     /// distinguish these cases.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with

@@ -29,11 +29,6 @@ impl Backoff {
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
-    /// Returns the number of failures since the last answer.
-    pub(crate) fn failures(&self) -> u32 {
-        self.failures
-    }
-
     /// Starts again with the first window, because DynamoDB has answered.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;

@@ -22,7 +22,7 @@ struct AwaitedRow {
     /// The number of the next call.
     next: u64,
     seen: Option<SeenRow>,
-    /// The fence of the last plain lock that this process has released.
+    /// The fence of the last lock that this process has released without a queue.
     last_fence: u64,
     /// The number of plain hand-overs in a row that stayed in this process.
     hand_overs: u32,

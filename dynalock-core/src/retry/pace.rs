@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 /// conflict returned. After the immediate attempts, the call sleeps and then reads the item again.
 /// The longer a call has waited, the better its chance becomes:
 ///
-/// - After each sleep, the call has four times as many immediate attempts as before.
+/// - After its first sleep, the call has four times as many immediate attempts before each sleep.
 /// - The sleep is a random part of a window. The window is `12 × n² / t` round trips, but at least 1
 ///   and at most 40. Here, `t` is the time since the start of the call in round trips, and `n` is the
 ///   number of calls of this client that have slept after a conflict and are still running.
@@ -123,9 +123,10 @@ impl ConflictBackoff {
             Pace::Balanced if size <= 4 * KB => 2,
             Pace::Balanced => 1,
         };
-        // New calls attempt without sleeps at first. Without this growth, new calls could overtake
-        // a call that sleeps again and again.
-        first.saturating_mul(4_u32.saturating_pow(self.sleeps))
+        // New calls attempt without sleeps at first. Without more attempts after a sleep, new calls
+        // could overtake a call that sleeps again and again. The number does not grow further, so
+        // that a call with a conflict at each attempt sleeps regularly.
+        if self.sleeps == 0 { first } else { 4 * first }
     }
 }
 
@@ -157,11 +158,11 @@ mod tests {
     }
 
     #[test]
-    fn the_immediate_attempts_follow_mode_and_size_and_grow_with_each_sleep() {
-        assert_eq!(immediate(Pace::Balanced, 1024), [3, 12, 48]);
-        assert_eq!(immediate(Pace::Balanced, 1025), [2, 8, 32]);
-        assert_eq!(immediate(Pace::Balanced, 4097), [1, 4, 16]);
-        assert_eq!(immediate(Pace::Latency, 400_000), [6, 24, 96]);
+    fn the_immediate_attempts_follow_mode_and_size_and_grow_with_the_first_sleep() {
+        assert_eq!(immediate(Pace::Balanced, 1024), [3, 12, 12]);
+        assert_eq!(immediate(Pace::Balanced, 1025), [2, 8, 8]);
+        assert_eq!(immediate(Pace::Balanced, 4097), [1, 4, 4]);
+        assert_eq!(immediate(Pace::Latency, 400_000), [6, 24, 24]);
         assert_eq!(immediate(Pace::Economy, 1), [0, 0, 0]);
     }
 

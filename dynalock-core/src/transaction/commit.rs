@@ -39,7 +39,8 @@ enum TokenOrigin {
 /// The reaction to a refusal because of another running transaction, if no attempt is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
-    /// The same request is sent again, because its values cannot be computed again.
+    /// The same request is sent again. The caller computed its values, so the library cannot
+    /// compute them from newer items.
     SendAgain,
     /// The refusal is returned after a pause, so that the items are read again. The other
     /// transaction probably changes an item, and DynamoDB would then refuse the same request again.
@@ -47,7 +48,7 @@ pub(super) enum AfterContention {
 }
 
 /// The content of a transaction and its token. A transaction with other content needs another
-/// token.
+/// token, unless DynamoDB has refused the transaction.
 struct TransactionSender<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,

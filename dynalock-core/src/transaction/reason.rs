@@ -27,7 +27,7 @@ pub enum Reason<T> {
     },
     /// Another transaction was running on the item at each attempt, until the call ended.
     Contention(Refusal),
-    /// DynamoDB or the table had no capacity left at each attempt, until the call ended.
+    /// DynamoDB or the table had no capacity left at the last attempt before the call ended.
     Capacity(Refusal),
     /// The items with this partition key have reached 10 GB, the limit of a table with local
     /// secondary indexes.

@@ -83,8 +83,8 @@ impl Revision {
         }
     }
 
-    /// Returns this revision with another incarnation: that of an item that contains the write id
-    /// of this write.
+    /// Returns this revision with another incarnation. Each attempt has its own incarnation, and
+    /// the stored item shows which attempt was applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.set_incarnation(incarnation);

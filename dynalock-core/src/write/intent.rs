@@ -179,7 +179,7 @@ pub(crate) struct WholeItem {
     pub(crate) next: Basis,
 }
 
-/// A delete that requires no state of its item.
+/// A delete of an item in any state. The only condition is the condition of the caller.
 pub(crate) struct UncheckedDelete<T> {
     pub(crate) item_ref: ItemRef,
     pub(crate) condition: Option<Arc<Condition<T>>>,
@@ -209,7 +209,8 @@ impl Change {
 impl<T: Versioned> IntentOf<T> {
     /// Returns the value as it is stored after the write. `next` comes from the plan.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
-        // Only a delete has no next basis, and no `Stored` is made for a delete.
+        // Only a delete has no next basis. No `Stored` is made for a delete, so this default is
+        // never used.
         let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
@@ -499,8 +500,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
             Some(item) => Change::recreate(T::MODEL, &self.table, item.clone())?,
             None => Change::Create,
         };
-        // If the state is the same, there is another reason for the refusal of the create, for
-        // example a lease.
+        // If the create already requires this state, the refusal has another cause, for example a
+        // lease.
         let state = |change: &Change| change.basis().map(|basis| basis.state.clone());
         let adapted = Adapted::if_changed(state(&change) != state(&self.change));
         self.change = change;

@@ -160,7 +160,8 @@ fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>
     under_one_name(role, field, model, errors);
 }
 
-/// Reports serde attributes by which a field could have two names, or another form than its type's.
+/// Reports serde attributes that could give a field two names, or a stored form that differs from
+/// the form of its type.
 fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     let serde = &field.serde;
     if let Some(word) = &serde.flatten {

@@ -130,6 +130,22 @@ async fn an_answer_that_takes_longer_than_an_attempt_may_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn refusals_do_not_lengthen_the_timeout_of_the_next_attempt() {
+    for refusal in [Fault::Throttle, Fault::TransactionConflict] {
+        let (shop, table) = Shop::with_table::<Product>().await;
+        let stored = table.others.create(Product::new("a", 1)).await.unwrap();
+        for nth in 0..3 {
+            shop.faults.script_on("UpdateItem", nth, refusal);
+        }
+        shop.faults.script_on("UpdateItem", 3, Fault::NeverAnswer);
+        let (touched, took) = timed(table.items.touch(stored).attempt_timeout(millis(500))).await;
+        touched.unwrap();
+        // Three pauses, one timeout, and another pause.
+        assert!(took < millis(500) + secs(1), "{took:?} after {refusal:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn throttling_is_ridden_out() {
     for fault in [Fault::Throttle, Fault::ProvisionedThroughputExceeded, Fault::error("RequestLimitExceeded")] {
         let (shop, table) = Shop::with_items([Product::new("a", 5)]).await;

@@ -33,6 +33,8 @@ pub(crate) struct Attempts {
     unsent: u32,
     in_doubt: bool,
     pauses: u32,
+    /// The number of attempts in a row that were not answered.
+    unanswered: u32,
     rng: LazyRng,
     backoff: Backoff,
     pacer: ConflictBackoff,
@@ -73,6 +75,7 @@ impl Attempts {
             unsent: 0,
             in_doubt: false,
             pauses: 0,
+            unanswered: 0,
             rng: LazyRng::default(),
             backoff: Backoff::default(),
             pacer: ConflictBackoff::new(limits.pace),
@@ -196,9 +199,9 @@ impl Attempts {
         self.attempt_of(1, request).await
     }
 
-    /// Sends one attempt of a request for `items` items. The timeout doubles with each attempt
-    /// without an answer: the first attempt may have to fetch credentials and open a connection,
-    /// and each attempt after a timeout starts these steps again.
+    /// Sends one attempt of a request for `items` items. The timeout doubles with each attempt in a
+    /// row that had no answer: the first attempt may have to fetch credentials and open a
+    /// connection, and each attempt after a timeout starts these steps again.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -206,7 +209,7 @@ impl Attempts {
     ) -> Result<O, Failure> {
         self.limits.check().map_err(Failure::InvalidSetting)?;
         let sent = clock::now();
-        let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.backoff.failures().min(3));
+        let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.unanswered.min(3));
         let timeout = timeout.min(self.time_left());
         // The attempt is counted before it is sent, because the caller may drop this future at any
         // time.
@@ -225,6 +228,10 @@ impl Attempts {
             self.unsent += 1;
         }
         self.in_doubt |= matches!(&outcome, Err(failure) if failure.leaves_doubt());
+        self.unanswered = match &outcome {
+            Err(Failure::Unsent(_) | Failure::Ambiguous(_)) => self.unanswered.saturating_add(1),
+            Ok(_) | Err(_) => 0,
+        };
         // A false condition is an answer, too: the service works, and the round trip is a valid
         // sample.
         let answered = match &outcome {

@@ -204,7 +204,7 @@ impl Item {
         self.revision == other.revision && self.content == other.content
     }
 
-    /// Returns whether the item has the id of a patch.
+    /// Returns whether the request is a patch whose id the item contains.
     pub(super) fn shows_patch(&self, request: &Request) -> bool {
         matches!(request.change, Change::Patch(_)) && self.patches.contains(&request.id)
     }
