@@ -40,8 +40,9 @@ fn broken(file: &Path) -> Vec<String> {
 }
 
 fn chapters() -> BTreeSet<String> {
-    let files = fs::read_dir(root().join("docs/src")).unwrap().map(|file| file.unwrap().file_name());
-    files.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".md")).collect()
+    let files = fs::read_dir(root().join("docs/src")).unwrap().map(|file| file.unwrap().path());
+    let pages = files.filter(|file| file.extension().is_some_and(|extension| extension == "md"));
+    pages.map(|page| page.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
 #[test]
