@@ -1,12 +1,22 @@
 //! The table of costs, compared with the capacity that the engine reports.
 
-use dynalock::{Locks, Repository, Transaction, Versioned, transact};
+use dynalock::{Locks, Repository, Transaction, Versioned, private::ClockAhead as _, transact};
+use serde::{Deserialize, Serialize};
 
 use super::{
     book::{chapter, table},
     meter::{Meter, Units},
 };
 use crate::support::{Account, Archive, Order, Parcel, Product, Shop, changed, kill, start};
+
+/// An item that keeps few write ids.
+#[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "small", write_ids = 4)]
+struct Small {
+    #[dynalock(partition_key)]
+    id: String,
+    count: u64,
+}
 
 /// A database behind a meter.
 struct Metered {
@@ -22,7 +32,7 @@ impl Metered {
         Self { shop, meter, client }
     }
 
-    /// Makes a table with these items: through the client behind the meter, and through the plain client.
+    /// Makes a table with these items. Returns the repository behind the meter, and the plain one.
     async fn items<T: Versioned>(&self, items: impl IntoIterator<Item = T>) -> (Repository<T>, Repository<T>) {
         let table = self.shop.table_of(items).await;
         (Repository::new(&self.client).table(table.name()), table.others)
@@ -157,4 +167,33 @@ async fn the_calls_of_the_guide_cost_what_it_says() {
         measured.push((call.clone(), to.meter.take()));
     }
     assert_eq!(measured, expected);
+}
+
+/// Returns the bytes of `_writes` in an item of this kind.
+async fn bytes_of_write_ids(kind: &str) -> usize {
+    let (shop, products) = Shop::with_items([Product::new("a", 1)]).await;
+    let small = shop.table_of([Small { id: "a".to_owned(), count: 0 }]).await;
+    for _ in 0..20 {
+        products.items.update_with("a", |product| product.stock += 1).await.unwrap();
+        small.items.update_with("a", |small| small.count += 1).await.unwrap();
+    }
+    let raw = match kind {
+        "written more often" => products.raw,
+        "written more often, with `#[dynalock(write_ids = 4)]`" => small.raw,
+        "written less often than every 15 minutes" => {
+            let later = products.items.clone().clock_ahead_by_millis(16 * 60 * 1_000);
+            later.update_with("a", |product| product.stock += 1).await.unwrap();
+            products.raw
+        }
+        other => panic!("the chapter has a row that no test measures: {other}"),
+    };
+    raw.get("a").await.unwrap()["_writes"].as_b().unwrap().as_ref().len()
+}
+
+#[tokio::test]
+async fn the_write_ids_of_an_item_are_as_large_as_the_guide_says() {
+    for row in table(&chapter("costs.md"), "## What `_writes` contains") {
+        let bytes = bytes_of_write_ids(&row[0]).await;
+        assert!(row[1].ends_with(&format!(" {bytes} bytes")), "{row:?}: {bytes}");
+    }
 }
