@@ -78,8 +78,10 @@ async fn write_all<T: Kept>(items: &Repository<T>) {
 async fn write(shop: &Shop) {
     let parcels = shop.table::<Parcel>().await.items;
     write_all(&parcels).await;
-    parcels.create_many([Parcel::new("a", 1), Parcel::new("b", 1)]).await;
-    // After a lost reply, a patch is searched in its item.
+    for created in parcels.create_many([Parcel::new("a", 1), Parcel::new("b", 1)]).await {
+        created.unwrap();
+    }
+    // After a lost reply, the library looks for the id of a patch in the item.
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     parcels.patch("a").add(Parcel::ITEMS, 1).await.unwrap();
 }
@@ -178,9 +180,16 @@ async fn verify_tables(shop: &Shop) {
     assert_eq!(table.items.verify_table().await.unwrap().differences(), []);
 }
 
+/// The operations whose first reply is lost, so that the requests after a lost reply are seen, too.
+const LOST: [&str; 6] =
+    ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "CreateTable", "UpdateTimeToLive"];
+
 /// Uses a feature, and returns the actions that its requests need.
 async fn needed(feature: &str) -> BTreeSet<String> {
     let shop = Shop::in_process(Faults::none());
+    for operation in LOST {
+        shop.faults.script_on(operation, 0, Fault::LoseReply);
+    }
     match feature {
         "reads by key" => read(&shop).await,
         "queries and scans" => query(&shop).await,
