@@ -30,3 +30,6 @@ pub use dynalock_local as local;
 
 #[doc(hidden)]
 pub use dynalock_core::private;
+
+#[cfg(doctest)]
+mod guide;

@@ -45,6 +45,7 @@ mod contention;
 mod faults;
 mod files;
 mod futures;
+mod guide;
 mod handlers;
 mod leases;
 mod locks;

@@ -135,7 +135,7 @@ async fn refusals_do_not_lengthen_the_timeout_of_the_next_attempt() {
         let (shop, table) = Shop::with_table::<Product>().await;
         let stored = table.others.create(Product::new("a", 1)).await.unwrap();
         for nth in 0..3 {
-            shop.faults.script_on("UpdateItem", nth, refusal);
+            shop.faults.script_on("UpdateItem", nth, refusal.clone());
         }
         shop.faults.script_on("UpdateItem", 3, Fault::NeverAnswer);
         let (touched, took) = timed(table.items.touch(stored).attempt_timeout(millis(500))).await;
