@@ -89,7 +89,7 @@ fn arrivals() -> io::Result<()> {
         lines: costs.into(),
     };
     chart.save("contention-cost.svg")?;
-    let title = "Updates of one item by four processes: time of 99 % of the updates";
+    let title = "Updates of one item by four processes: time of 99 % of the applied updates";
     Chart { title, up: "milliseconds", lines: times.into(), ..chart }.save("contention-p99.svg")
 }
 
@@ -123,7 +123,7 @@ fn starvation() -> io::Result<()> {
 }
 
 fn head() {
-    println!("\n| load | caller | cost units per update | p50 ms | p99 ms | p99.9 ms | lost |");
+    println!("\n| load | caller | cost units per update | p50 ms | p99 ms | p99.9 ms | gave up |");
     println!("|---|---|---:|---:|---:|---:|---:|");
 }
 
