@@ -22,7 +22,7 @@ fn main() -> io::Result<()> {
     let word = env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let load = Load::of_the_report();
     println!("{load}\n");
-    println!("| units of work | cost units per unit | per second | p50 | p99 | longest | lost |");
+    println!("| units of work | cost units per unit | per second | p50 | p99 | longest | gave up |");
     println!("|---|---:|---:|---:|---:|---:|---:|");
     let ways = Way::ALL.into_iter().filter(|way| word.as_ref().is_none_or(|word| way.name().contains(word.as_str())));
     for way in ways {
