@@ -13,7 +13,7 @@ use crate::{
 /// | waiter | interval while the holder is young | interval later |
 /// |---|---|---|
 /// | next in the queue | until the holder's age is three quarters of the mean hold | a third of the holder's age |
-/// | behind `n` entries of the queue | `n - 1` times the mean hold | `n - 1` times half of the holder's age |
+/// | behind `n` entries of the queue | `n - 1` times the mean hold | `n - 1` times half of the holder's age, if that is longer |
 /// | plain | until the holder's age is three quarters of the mean hold | twice the holder's age |
 ///
 /// The intervals grow with the age, so the number of reads grows with the logarithm of the hold.
