@@ -53,7 +53,7 @@ use crate::{
 /// |---|---|
 /// | when it has this many calls | 100 |
 /// | when its write has grown since its first call by more than | 64 KB |
-/// | when its closures have run for longer than | 10 ms |
+/// | when its closures have run for longer than | 100 ms |
 ///
 /// If DynamoDB refuses the content of a batch, for example because the item would be larger than
 /// 400 KB, its calls are tried again in smaller batches. The requests of a batch end at the latest

@@ -77,7 +77,7 @@ enum Attempt<T> {
 const MOST_GROWTH: usize = 64 * 1024;
 
 /// The time after which a batch runs no further call.
-const LONGEST_RUN: Duration = Duration::from_millis(10);
+const LONGEST_RUN: Duration = Duration::from_millis(100);
 
 impl<T: Versioned + Clone> Worker<T> {
     pub(super) fn new(repository: Repository<T>, key: Key, queues: Arc<Queues<T>>) -> Self {
