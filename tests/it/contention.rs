@@ -67,6 +67,37 @@ async fn a_call_that_has_waited_long_never_sleeps_longer_than_a_round_trip() {
     assert!(late.len() > 200, "{}", late.len());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_gives_up_has_used_its_whole_time() {
+    const DEADLINE: Duration = secs(5);
+    const SLOW: Duration = millis(250);
+    let faults = Faults::none();
+    let shop = Shop::in_process(faults.clone());
+    let table = shop.table_of([Product::new("a", 0)]).await;
+    faults.always(Fault::Delay(SLOW));
+    let calls: Vec<_> = (0..64)
+        .map(|_| {
+            let items = table.items.clone();
+            tokio::spawn(async move {
+                let started = now();
+                let result = items.update_with("a", |product| product.stock += 1).deadline(DEADLINE).await;
+                (result.map(drop), started.elapsed())
+            })
+        })
+        .collect();
+    let mut written = 0;
+    for call in calls {
+        match call.await.unwrap() {
+            (Ok(()), _) => written += 1,
+            // The time for a last read and a last write is too short.
+            (Err(Error::Exhausted { .. }), time) => assert!(time > DEADLINE - 3 * SLOW, "{time:?}"),
+            (Err(other), _) => panic!("{other:?}"),
+        }
+    }
+    let product = table.others.get("a").await.unwrap().unwrap();
+    assert_eq!(product.stock, written);
+}
+
 /// Lets four processes write without a pause between their calls. A request takes 2 to 16 ms.
 /// Returns the time of the slowest call.
 async fn slowest_of_four_writers<F>(write: impl Fn(Client, Repository<Product>) -> F) -> Duration

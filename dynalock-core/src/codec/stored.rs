@@ -42,14 +42,14 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Stored<T> {
     value: T,
     origin: StoredOrigin,
 }
 
 /// Where the value of a [`Stored`] comes from.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum StoredOrigin {
     /// The value was read or written in this process.
     Known(Basis),
@@ -382,8 +382,8 @@ impl<T: Serialize> Serialize for Stored<T> {
     }
 }
 
-impl fmt::Debug for Basis {
+impl<T: fmt::Debug> fmt::Debug for Stored<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.state.revision.fmt(f)
+        f.debug_struct("Stored").field("value", &self.value).field("version", &self.version()).finish_non_exhaustive()
     }
 }

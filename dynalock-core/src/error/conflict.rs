@@ -67,31 +67,45 @@ impl Conflict {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }
 
+    /// Returns the text of this error without its advice.
+    pub(super) fn difference(&self) -> Difference<'_> {
+        Difference(&self.0)
+    }
+
     /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
         self.0.spent
     }
 }
 
-impl fmt::Display for Conflict {
+/// The difference between the state that a write required and the state of the item.
+pub(super) struct Difference<'c>(&'c ConflictParts);
+
+impl fmt::Display for Difference<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.model.shown_key(&self.0.key) {
-            Some(key) => write!(f, "the item under key `{key}` in table `{}` is not as it was read: ", self.0.table)?,
-            None => write!(f, "the item in table `{}` is not as it was read: ", self.0.table)?,
+        let ConflictParts { model, table, key, expected, item, .. } = self.0;
+        match model.shown_key(key) {
+            Some(key) => write!(f, "the item under key `{key}` in table `{table}` is not as it was read: ")?,
+            None => write!(f, "the item in table `{table}` is not as it was read: ")?,
         }
-        if let Some(expected) = self.0.expected {
+        if let Some(expected) = expected {
             write!(f, "expected version {expected}, ")?;
         }
-        match (self.found(), &self.0.item) {
+        match item.as_ref().map(|item| version_in(item, model.version)) {
             // The versions are equal, so the text names the other possible causes of the conflict.
-            (Some(found), _) if self.0.expected == Some(found) => {
-                write!(f, "found version {found} with another content or lease")?;
+            Some(Some(found)) if *expected == Some(found) => {
+                write!(f, "found version {found} with another content or lease")
             }
-            (Some(found), _) => write!(f, "found version {found}")?,
-            (None, Some(_)) => f.write_str("found one without a version")?,
-            (None, None) => f.write_str("found none")?,
+            Some(Some(found)) => write!(f, "found version {found}"),
+            Some(None) => f.write_str("found one without a version"),
+            None => f.write_str("found none"),
         }
-        f.write_str("; read it again, or use `update_with`")
+    }
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; read it again, or use `update_with`", self.difference())
     }
 }
 

@@ -297,7 +297,7 @@ pub enum Error {
 
     /// The call ended at its deadline, at its maximum number of attempts, or because the retry
     /// budget was empty. Nothing was written.
-    #[error("gave up after {spent}: {last}")]
+    #[error("gave up after {spent}: {}", last_failure(last))]
     #[non_exhaustive]
     Exhausted {
         /// The number of requests that the call sent, and the time that the call took.
@@ -326,9 +326,7 @@ pub enum Error {
     Unavailable(Unavailable),
 
     /// The table does not exist in this account and Region. Nothing was written.
-    #[error(
-        "table `{table}` does not exist in this account and Region; create it, or name another with `Repository::table`"
-    )]
+    #[error("table `{table}` does not exist in this account and Region; create it, or use the name of another table")]
     #[non_exhaustive]
     TableNotFound {
         /// The table.
@@ -561,6 +559,18 @@ impl Error {
 /// the result is the text `this key`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
+}
+
+/// Returns the message of the failure that ended a call, with advice for a call that met a conflict
+/// at each attempt.
+fn last_failure(last: &Error) -> String {
+    match last {
+        Error::Conflict(conflict) => format!(
+            "{}; if many callers change this item, use `patch` or `combining()`, or a longer deadline",
+            conflict.difference()
+        ),
+        last => last.to_string(),
+    }
 }
 
 fn because(last: Option<&Error>) -> String {

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 ///
 /// - After its first sleep, the call has four times as many immediate attempts before each sleep.
 /// - The sleep is a random part of a window. The window is `12 × n² / t` round trips, but at least 1
-///   and at most 40. Here, `t` is the time since the start of the call in round trips, and `n` is the
+///   and at most 40. The window ends before the deadline, so that the call can attempt again. Here, `t` is the time since the start of the call in round trips, and `n` is the
 ///   number of calls of this client that have slept after a conflict and are still running.
 ///
 /// The numbers of this rule come from a simulation, in which four processes wrote to one item. A
@@ -47,11 +47,32 @@ pub(crate) enum ConflictStep {
     Sleep(Duration),
 }
 
+impl ConflictStep {
+    /// Returns the sleep before the next attempt, or zero if the attempt is immediate.
+    pub(super) fn pause(self) -> Duration {
+        match self {
+            Self::AtOnce => Duration::ZERO,
+            Self::Sleep(pause) => pause,
+        }
+    }
+}
+
+/// The times of a call at a conflict.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// The time since the start of the call.
+    pub(super) age: Duration,
+    /// The time of an attempt.
+    pub(super) round_trip: Duration,
+    /// The longest sleep that leaves time for another attempt before the deadline.
+    pub(super) longest: Duration,
+}
+
 /// Counts the calls of one connection that have slept after a conflict and are still running.
 #[derive(Debug, Default)]
 pub(super) struct Contenders(Arc<()>);
 
-/// One such call. It counts until this value is dropped.
+/// A call that has slept after a conflict. The call counts as running until this value is dropped.
 #[derive(Debug)]
 struct Contender(Arc<()>);
 
@@ -84,13 +105,11 @@ impl ConflictBackoff {
         Self { mode, immediate: 0, sleeps: 0, contender: None }
     }
 
-    /// Returns the next step of a call that has run for `age`, after a conflict with an item of this
-    /// size.
+    /// Returns the next step of a call after a conflict with an item of this size.
     pub(super) fn conflict(
         &mut self,
         size: usize,
-        age: Duration,
-        srtt: Duration,
+        times: Times,
         contenders: &Contenders,
         rng: &mut fastrand::Rng,
     ) -> ConflictStep {
@@ -101,9 +120,12 @@ impl ConflictBackoff {
         let contender = self.contender.get_or_insert_with(|| contenders.join());
         let window = match self.mode {
             // Five doublings reach the longest window.
-            Pace::Economy => (10 * srtt * (1 << self.sleeps.min(5))).min(200 * srtt),
-            Pace::Latency | Pace::Balanced => window(age, srtt, contender.count()),
+            Pace::Economy => (10 * times.round_trip * (1 << self.sleeps.min(5))).min(200 * times.round_trip),
+            Pace::Latency | Pace::Balanced => window(times, contender.count()),
         };
+        // If the window were longer than the time that is left, many calls would give up early
+        // instead of a last attempt.
+        let window = window.min(times.longest);
         self.immediate = 0;
         self.sleeps = self.sleeps.saturating_add(1);
         // The jitter covers the whole window, so that the writers of one conflict do not meet
@@ -132,10 +154,10 @@ impl ConflictBackoff {
 
 /// Returns the window of the next sleep. The window shrinks with the age of the call, and grows
 /// with the number of contenders.
-fn window(age: Duration, srtt: Duration, contenders: u32) -> Duration {
-    let srtt = srtt.max(SHORTEST_SLEEP);
-    let turns = age.as_secs_f64() / srtt.as_secs_f64();
-    srtt.mul_f64((12.0 * f64::from(contenders).powi(2) / turns).clamp(1.0, 40.0))
+fn window(times: Times, contenders: u32) -> Duration {
+    let round_trip = times.round_trip.max(SHORTEST_SLEEP);
+    let turns = times.age.as_secs_f64() / round_trip.as_secs_f64();
+    round_trip.mul_f64((12.0 * f64::from(contenders).powi(2) / turns).clamp(1.0, 40.0))
 }
 
 /// The shortest sleep, which is the resolution of the timer. A pause is never zero.
@@ -147,12 +169,16 @@ mod tests {
 
     const SRTT: Duration = Duration::from_millis(5);
 
+    fn times(age: Duration) -> Times {
+        Times { age, round_trip: SRTT, longest: Duration::MAX }
+    }
+
     /// Returns the number of immediate attempts before each of the first three sleeps.
     fn immediate(mode: Pace, size: usize) -> [usize; 3] {
         let (mut rng, contenders) = (fastrand::Rng::with_seed(7), Contenders::default());
         let mut pacer = ConflictBackoff::new(mode);
         [(); 3].map(|()| {
-            let steps = std::iter::repeat_with(|| pacer.conflict(size, SRTT, SRTT, &contenders, &mut rng));
+            let steps = std::iter::repeat_with(|| pacer.conflict(size, times(SRTT), &contenders, &mut rng));
             steps.take_while(|step| *step == ConflictStep::AtOnce).count()
         })
     }
@@ -171,7 +197,7 @@ mod tests {
         for (turns, contenders, window_in_turns) in
             [(0, 1, 40), (1, 1, 12), (6, 1, 2), (12, 1, 1), (1_000, 1, 1), (12, 3, 9), (12, 6, 36), (12, 7, 40)]
         {
-            assert_eq!(window(turns * SRTT, SRTT, contenders), window_in_turns * SRTT, "{turns}, {contenders}");
+            assert_eq!(window(times(turns * SRTT), contenders), window_in_turns * SRTT, "{turns}, {contenders}");
         }
     }
 
@@ -182,7 +208,7 @@ mod tests {
         for conflict in 0..=3 {
             assert_eq!(contenders.join().count(), 1, "{conflict}");
             for call in &mut calls {
-                call.conflict(1, SRTT, SRTT, &contenders, &mut rng);
+                call.conflict(1, times(SRTT), &contenders, &mut rng);
             }
         }
         assert_eq!(contenders.join().count(), 4);
@@ -197,7 +223,7 @@ mod tests {
         for _ in 0..1_000 {
             let mut pacer = ConflictBackoff::new(Pace::Economy);
             for longest in &mut longest {
-                match pacer.conflict(1, SRTT, SRTT, &contenders, &mut rng) {
+                match pacer.conflict(1, times(SRTT), &contenders, &mut rng) {
                     ConflictStep::Sleep(pause) => *longest = pause.as_millis().max(*longest),
                     ConflictStep::AtOnce => panic!("this pace always sleeps"),
                 }
@@ -214,7 +240,8 @@ mod tests {
         for mode in [Pace::Latency, Pace::Balanced, Pace::Economy] {
             let mut pacer = ConflictBackoff::new(mode);
             for _ in 0..1000 {
-                match pacer.conflict(1, Duration::ZERO, Duration::ZERO, &contenders, &mut rng) {
+                let times = Times { age: Duration::ZERO, round_trip: Duration::ZERO, longest: Duration::ZERO };
+                match pacer.conflict(1, times, &contenders, &mut rng) {
                     ConflictStep::AtOnce => {}
                     ConflictStep::Sleep(pause) => assert!(pause >= SHORTEST_SLEEP, "{pause:?}"),
                 }

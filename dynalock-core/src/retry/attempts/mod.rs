@@ -7,7 +7,7 @@ use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 use super::{
     Backoff, Connection, Limits,
     connection::DEPARTED,
-    pace::{ConflictBackoff, ConflictStep},
+    pace::{ConflictBackoff, ConflictStep, Times},
 };
 use crate::{
     clock::{self, Instant},
@@ -145,17 +145,25 @@ impl Attempts {
         }
     }
 
-    /// Sleeps after a conflict with an item of this size, if the pace requires a sleep.
+    /// Sleeps after a conflict with an item of this size, if the pace requires a sleep. Ends the call
+    /// if the next attempt would not be answered before the deadline: the outcome of a write that
+    /// the deadline interrupts would be unknown.
     pub(crate) async fn pause_after_conflict(&mut self, size: usize) -> AfterConflict {
-        let pause = self.pace(size);
-        if !self.may_go_on(pause) {
-            return AfterConflict::NoTimeLeft;
+        let turn = self.turn();
+        // After a sleep, the call reads the item again, so it needs a second round trip.
+        let longest = self.time_left().saturating_sub(2 * turn);
+        let times = Times { age: self.elapsed(), round_trip: turn, longest };
+        let step = self.pacer.conflict(size, times, &self.connection.contenders, self.rng.get());
+        let pause = step.pause();
+        tracing::debug!(attempts = self.count, ?pause, "conflict");
+        match step {
+            ConflictStep::AtOnce if self.may_go_on(turn) => AfterConflict::AtOnce,
+            ConflictStep::Sleep(pause) if pause <= longest && self.may_go_on(pause) => {
+                clock::sleep(pause).await;
+                AfterConflict::Slept
+            }
+            ConflictStep::AtOnce | ConflictStep::Sleep(_) => AfterConflict::NoTimeLeft,
         }
-        if pause.is_zero() {
-            return AfterConflict::AtOnce;
-        }
-        clock::sleep(pause).await;
-        AfterConflict::Slept
     }
 
     /// Records a run of the closure of a unit of work, which began at this time and ends now. The
@@ -170,18 +178,6 @@ impl Attempts {
     /// closure and a round trip.
     fn turn(&self) -> Duration {
         self.run + self.connection.round_trip.get()
-    }
-
-    /// Returns the sleep before the next attempt. The sleep is zero if the next attempt may start
-    /// from the item that the conflict returned.
-    fn pace(&mut self, size: usize) -> Duration {
-        let (age, turn) = (self.elapsed(), self.turn());
-        let pause = match self.pacer.conflict(size, age, turn, &self.connection.contenders, self.rng.get()) {
-            ConflictStep::AtOnce => Duration::ZERO,
-            ConflictStep::Sleep(pause) => pause,
-        };
-        tracing::debug!(attempts = self.count, ?pause, "conflict");
-        pause
     }
 
     /// Sleeps between two requests of a call that waits for a change on the server.
