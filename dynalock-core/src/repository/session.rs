@@ -16,6 +16,7 @@ use crate::{
     write::{
         intent::{Adapted, Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
+        outcome::AttemptOutcome,
         patch::SharedPatch,
         plan::Plan,
         send::{Applied, Delivery, Proof, WriteResult, Writer},
@@ -255,7 +256,7 @@ impl<T: Versioned> Session<T> {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent, stored, content }).await
             }
-            first => self.writer().send(intent, first?).await,
+            first => self.writer(intent).send(first?).await,
         }
     }
 
@@ -275,7 +276,7 @@ impl<T: Versioned> Session<T> {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
             first => {
-                let result = self.writer().send(&intent, first?).await?;
+                let result = self.writer(&intent).send(first?).await?;
                 Ok(result.map(|applied| intent.into_stored(applied.next)))
             }
         }
@@ -413,15 +414,15 @@ impl<T: Versioned> Session<T> {
     }
 
     async fn write(&mut self, intent: &dyn Intent) -> Result<WriteResult<Applied>, Error> {
-        let mut writer = self.writer();
-        let first = writer.plan(intent)?;
-        writer.send(intent, first).await
+        let mut writer = self.writer(intent);
+        let first = writer.plan()?;
+        writer.send(first).await
     }
 
-    fn writer(&mut self) -> Writer<'_> {
+    fn writer<'a>(&'a mut self, intent: &'a dyn Intent) -> Writer<'a> {
         let stamps = self.stamps();
         let Self { attempts, delivery, companion, .. } = self;
-        Writer { attempts, stamps, delivery: *delivery, companion, in_doubt: false }
+        Writer { intent, attempts, stamps, delivery: *delivery, companion, outcome: AttemptOutcome::Known }
     }
 
     fn stamps(&mut self) -> WriteStamps {

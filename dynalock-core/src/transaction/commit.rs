@@ -16,8 +16,9 @@ use crate::{
         assembly::{Assembly, WritePosition, assemble},
         intent::{Adapted, Intent, Target},
         operation::Operation,
+        outcome::AttemptOutcome,
         send::WriteResult,
-        stamp::WriteStamps,
+        stamp::{WriteStamps, draw_token},
     },
 };
 
@@ -47,24 +48,16 @@ pub(super) enum AfterContention {
     ReadAgain,
 }
 
-/// The content of a transaction and its token. A transaction with other content needs another
-/// token, unless DynamoDB has refused the transaction.
-struct TransactionSender<'a> {
+/// The commit of a transaction. Each content of the transaction has its own token. Only if DynamoDB
+/// has refused a content, another content is sent.
+struct Commit<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,
-    operations: &'a [Operation],
-    positions: &'a [WritePosition],
+    operations: &'a mut [Operation],
+    positions: Vec<WritePosition>,
+    token: &'a mut Token,
     id: WriteId,
-    origin: TokenOrigin,
     after_contention: AfterContention,
-}
-
-/// A cancelled request, with a reason for each of its writes.
-#[derive(Clone, Copy)]
-struct Refused<'a> {
-    operations: &'a [Operation],
-    positions: &'a [WritePosition],
-    reasons: &'a [ActionReason],
 }
 
 impl Token {
@@ -86,7 +79,7 @@ impl Token {
 
     /// Generates a token for a request with new content.
     fn drawn(rng: &mut fastrand::Rng) -> Self {
-        Self { text: format!("{:032x}", rng.u128(..)), origin: TokenOrigin::Drawn }
+        Self { text: draw_token(rng), origin: TokenOrigin::Drawn }
     }
 
     /// Returns the write id that an earlier commit with the caller's token has left in its items.
@@ -217,65 +210,24 @@ pub(super) async fn send(
     mut stamps: WriteStamps,
     after_contention: AfterContention,
 ) -> Result<Vec<Option<Basis>>, Error> {
-    let id = stamps.id;
+    let (id, positions) = (stamps.id, Vec::new());
+    let mut commit = Commit { attempts, transaction, operations, positions, token, id, after_contention };
     loop {
         let Assembly { writes, positions, next, .. } = assembly;
-        let request = Transact::new(writes, Some(token.text.clone()))
-            .map_err(|why| Error::Rejected(why.after(attempts.spent())))?;
-        let mut content = TransactionSender {
-            attempts,
-            transaction,
-            operations,
-            positions: &positions,
-            id,
-            origin: token.origin,
-            after_contention,
-        };
-        let reasons = match content.send(&request).await? {
+        commit.positions = positions;
+        let request = Transact::new(writes, Some(commit.token.text.clone()))
+            .map_err(|why| Error::Rejected(why.after(commit.attempts.spent())))?;
+        match commit.send(&request).await? {
             WriteResult::Applied(()) => return Ok(next),
-            WriteResult::Conflict(reasons) => reasons,
-        };
-        // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
-        // forgotten the token. The items may still show the write id.
-        let is_given = token.origin == TokenOrigin::Given;
-        if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(id))) {
-            return Err(already_committed(attempts));
-        }
-        // Under the caller's token, no request with other content may be sent.
-        let may_pass = !is_given && adapt(operations, &positions, &reasons)? == Adapted::Yes;
-        if !may_pass || !attempts.may_go_on(Duration::ZERO) {
-            let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
-            return Err(refused.into_error(transaction, attempts.spent()));
+            WriteResult::Conflict(reasons) => commit.after_refusal(&reasons)?,
         }
         // The removal of a lease row is other content, so the request needs another token.
-        *token = Token::drawn(attempts.rng());
-        assembly = assemble(operations, &mut stamps)?;
+        *commit.token = Token::drawn(commit.attempts.rng());
+        assembly = assemble(commit.operations, &mut stamps)?;
     }
 }
 
-/// Adapts the operations to the items and lease rows that refused them: to an expired lease, to an
-/// expired item, and to an item that needs another expression of a patch.
-fn adapt(
-    operations: &mut [Operation],
-    positions: &[WritePosition],
-    reasons: &[ActionReason],
-) -> Result<Adapted, Error> {
-    let leases = Refused { operations: &*operations, positions, reasons }.by_expired_lease();
-    let mut adapted = Adapted::if_changed(!leases.is_empty());
-    for index in leases {
-        operations[index].companion = CompanionWrite::RemoveExpired;
-    }
-    for (operation, position) in operations.iter_mut().zip(positions) {
-        let reason = &reasons[position.write];
-        if reason.class() == Some(CancellationClass::Conflict) && operation.adapt(reason.item.as_ref())? == Adapted::Yes
-        {
-            adapted = Adapted::Yes;
-        }
-    }
-    Ok(adapted)
-}
-
-impl TransactionSender<'_> {
+impl Commit<'_> {
     /// Sends the request until its outcome is known. If an expired head of a queue made the request
     /// fail, the head is removed and the request is sent again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
@@ -291,7 +243,7 @@ impl TransactionSender<'_> {
                 // The same values may serialize to other bytes, for example from a `HashMap`. The
                 // items show whether the earlier commit was this transaction.
                 Err(Error::TokenReused { .. })
-                    if self.origin == TokenOrigin::Given
+                    if self.token.origin == TokenOrigin::Given
                         && is_committed(self.attempts, self.operations, self.id).await =>
                 {
                     return Err(already_committed(self.attempts));
@@ -299,7 +251,7 @@ impl TransactionSender<'_> {
                 // Only an earlier run of this unit of work has sent a drawn token. The network
                 // delivered a copy of its request after the refusal, and the result of that run is
                 // gone.
-                Err(reused @ Error::TokenReused { .. }) if self.origin == TokenOrigin::Drawn => {
+                Err(reused @ Error::TokenReused { .. }) if self.token.origin == TokenOrigin::Drawn => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
                 result => return result,
@@ -311,7 +263,7 @@ impl TransactionSender<'_> {
     /// applies the request at most once in ten minutes.
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
-        let mut in_doubt = false;
+        let mut outcome = AttemptOutcome::Known;
         // Without time for a request, the call must end before anything is sent: its error then
         // proves that nothing was written.
         self.attempts.check_time()?;
@@ -323,30 +275,24 @@ impl TransactionSender<'_> {
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
                     let reasons = reasons.into_vec();
-                    let last = self.refused(&reasons).into_error(self.transaction, self.attempts.spent());
-                    let paused = self.attempts.pause_after(last, costs).await;
-                    if paused.is_ok() && contention && !in_doubt && self.after_contention == AfterContention::ReadAgain
-                    {
+                    let paused = self.attempts.pause_after(self.cancelled(&reasons), costs).await;
+                    let reads_again = contention && self.after_contention == AfterContention::ReadAgain;
+                    if paused.is_ok() && reads_again && outcome == AttemptOutcome::Known {
                         return Ok(WriteResult::Conflict(reasons));
                     }
                     paused
                 }
-                Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons, in_doubt),
+                Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons, outcome),
                 Err(failure) => {
-                    in_doubt |= failure.leaves_doubt();
+                    outcome = outcome.after(&failure);
                     self.attempts.pause(&self.tables(), failure).await
                 }
             };
-            match paused {
-                // Without the token, another attempt could apply a patch twice.
-                Ok(()) if in_doubt && self.has_patch() && !self.attempts.tokens_are_known() => {
-                    return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
-                }
-                Ok(()) => {}
-                Err(stop) if in_doubt => {
-                    return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(stop)));
-                }
-                Err(stop) => return Err(stop),
+            paused.map_err(|stop| outcome.end(self.attempts, &self.tables(), None, stop))?;
+            // Without the token, another attempt could apply a patch twice.
+            let mut intents = self.operations.iter().filter_map(Operation::intent);
+            if outcome.may_apply_twice(self.attempts) && intents.any(Intent::is_relative) {
+                return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
             }
         }
     }
@@ -359,10 +305,10 @@ impl TransactionSender<'_> {
         &self,
         request: &Transact,
         reasons: ActionReasons,
-        in_doubt: bool,
+        outcome: AttemptOutcome,
     ) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
-        if !in_doubt {
+        if outcome == AttemptOutcome::Known {
             return match key_schema {
                 Some(index) => {
                     let refusal = reasons.swap_remove(index).refusal;
@@ -376,7 +322,7 @@ impl TransactionSender<'_> {
         match verdicts.contains(&Verdict::Applied) {
             // If an attempt of this call had been applied, DynamoDB would have recognised its
             // token. An earlier call therefore wrote the id.
-            true if token_is_known && self.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
+            true if token_is_known && self.token.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
             false => Err(self.attempts.indeterminate(&self.tables(), None, None, None)),
@@ -388,7 +334,7 @@ impl TransactionSender<'_> {
         if shows_id(reason.item.as_ref(), Some(self.id)) {
             return Verdict::Applied;
         }
-        let positions = self.operations.iter().zip(self.positions);
+        let positions = self.operations.iter().zip(&self.positions);
         let of_write =
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
@@ -411,7 +357,7 @@ impl TransactionSender<'_> {
     /// same request can be sent again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
-        for (operation, position) in self.operations.iter().zip(self.positions) {
+        for (operation, position) in self.operations.iter().zip(&self.positions) {
             let met = position.lease.and_then(|lease| reasons[lease].item.as_ref());
             if let (Some(intent), Some(met)) = (operation.intent(), met) {
                 is_evicted |=
@@ -421,56 +367,75 @@ impl TransactionSender<'_> {
         Ok(is_evicted)
     }
 
-    fn has_patch(&self) -> bool {
-        self.operations.iter().filter_map(Operation::intent).any(Intent::is_relative)
-    }
-
-    fn refused<'r>(&'r self, reasons: &'r [ActionReason]) -> Refused<'r> {
-        Refused { operations: self.operations, positions: self.positions, reasons }
-    }
-
     fn tables(&self) -> Arc<str> {
         tables(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
-}
 
-impl Refused<'_> {
+    /// Adapts the operations to a refusal, so that another content can be sent. If no other content
+    /// may be accepted, returns the error of the transaction.
+    fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
+        // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
+        // forgotten the token. The items may still show the write id.
+        let is_given = self.token.origin == TokenOrigin::Given;
+        if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.id))) {
+            return Err(already_committed(self.attempts));
+        }
+        // Under the caller's token, no request with other content may be sent.
+        let may_pass = !is_given && self.adapt(reasons)? == Adapted::Yes;
+        if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
+    }
+
+    /// Adapts the operations to the items and lease rows that refused them: to an expired lease, to
+    /// an expired item, and to an item that needs another expression of a patch.
+    fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
+        let mut adapted = Adapted::No;
+        for index in 0..self.operations.len() {
+            if self.is_by_expired_lease(index, reasons) {
+                self.operations[index].companion = CompanionWrite::RemoveExpired;
+                adapted = Adapted::Yes;
+            }
+            let reason = &reasons[self.positions[index].write];
+            let is_refused = reason.class() == Some(CancellationClass::Conflict);
+            if is_refused && self.operations[index].adapt(reason.item.as_ref())? == Adapted::Yes {
+                adapted = Adapted::Yes;
+            }
+        }
+        Ok(adapted)
+    }
+
     /// Returns the reason of an operation, if its lease condition was the cause of the refusal. If
     /// a write has a guard, the guard counts as the refused operation, and not the write.
-    fn by_lease(&self, index: usize) -> Option<&ActionReason> {
+    fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let lease = self.positions[index].lease?;
-        let reason = self.reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
-        let mut all = self.operations.iter().zip(self.positions);
+        let reason = reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
+        let mut all = self.operations.iter().zip(&self.positions);
         let mut is_guarded = || all.any(|(other, position)| position.lease == Some(lease) && other.guarded().is_some());
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns the indexes of the operations that an expired lease in a separate row has refused.
-    fn by_expired_lease(&self) -> Vec<usize> {
-        let may_pass = |index: &usize| {
-            let refused = self.operations[*index].intent().zip(self.by_lease(*index));
-            refused.is_some_and(|(intent, reason)| {
-                let Target { model, policy, .. } = intent.target();
-                policy.may_pass(model, reason.item.as_ref())
-            })
-        };
-        (0..self.operations.len()).filter(may_pass).collect()
+    /// Returns whether an expired lease in a separate row has refused an operation.
+    fn is_by_expired_lease(&self, index: usize, reasons: &[ActionReason]) -> bool {
+        let refused = self.operations[index].intent().zip(self.by_lease(index, reasons));
+        refused.is_some_and(|(intent, reason)| {
+            let Target { model, policy, .. } = intent.target();
+            policy.may_pass(model, reason.item.as_ref())
+        })
     }
 
     /// If a lease made the transaction fail, returns the error of this lease. If no lease made the
     /// transaction fail, returns a cancellation with a reason for each operation.
-    fn into_error(self, transaction: TransactionId, spent: Spent) -> Error {
-        let Self { operations, positions, reasons } = self;
-        let by_lease = |index| {
-            let met = self.by_lease(index)?.item.as_ref();
-            operations[index].refusal(met, positions[index].judged_at, spent)
+    fn cancelled(&self, reasons: &[ActionReason]) -> Error {
+        let spent = self.attempts.spent();
+        let by_lease = |index: usize| {
+            let met = self.by_lease(index, reasons)?.item.as_ref();
+            self.operations[index].refusal(met, self.positions[index].judged_at, spent)
         };
-        if let Some(refusal) = (0..operations.len()).find_map(by_lease) {
+        if let Some(refusal) = (0..self.operations.len()).find_map(by_lease) {
             return refusal;
         }
-        let parts = operations.iter().zip(positions);
+        let parts = self.operations.iter().zip(&self.positions);
         let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
-        Error::Cancelled(Cancelled::new(transaction, parts.collect(), spent))
+        Error::Cancelled(Cancelled::new(self.transaction, parts.collect(), spent))
     }
 }
 

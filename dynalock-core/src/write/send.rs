@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use super::{
     intent::{Intent, Target},
     key::lease_row_key,
+    outcome::AttemptOutcome,
     plan::Plan,
-    stamp::WriteStamps,
+    stamp::{WriteStamps, draw_token},
 };
 use crate::{
     codec::{Basis, Item},
@@ -62,14 +63,13 @@ pub(crate) enum Delivery {
 
 /// The attempts of one write of an item.
 pub(crate) struct Writer<'a> {
+    pub(crate) intent: &'a dyn Intent,
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
     /// How the writes of this call use the separate lease row.
     pub(crate) companion: &'a mut CompanionWrite,
-    /// `true` if the outcome of an attempt is unknown: the attempt may have been applied, or may
-    /// still be applied.
-    pub(crate) in_doubt: bool,
+    pub(crate) outcome: AttemptOutcome,
 }
 
 /// The request that is made from a plan.
@@ -111,19 +111,19 @@ impl<A, C> WriteResult<A, C> {
 
 impl Writer<'_> {
     /// Returns the plan of an attempt that begins now.
-    pub(crate) fn plan(&mut self, intent: &dyn Intent) -> Result<Plan, Error> {
-        let clause = intent.clause(self.stamps.id.repeats, *self.companion);
-        intent.plan(self.stamps.next(), &clause)
+    pub(crate) fn plan(&mut self) -> Result<Plan, Error> {
+        let clause = self.intent.clause(self.stamps.id.repeats, *self.companion);
+        self.intent.plan(self.stamps.next(), &clause)
     }
 
     /// Sends the first plan. If its outcome is unknown, or if another plan may succeed, sends
     /// further plans of the same intent until the outcome is known.
-    pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
+    pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         // This `Writer` has not sent a request yet. If the deadline has passed, the write was
         // therefore certainly not applied.
         self.attempts.check_time()?;
-        let mut request = self.request(intent, first)?;
+        let mut request = self.request(first)?;
         loop {
             let PlannedRequest { content, facts } = request;
             let (answer, transact) = match content {
@@ -141,21 +141,23 @@ impl Writer<'_> {
             let judged = match refusal {
                 // The boxes in these arms keep the future small, because most writes are not
                 // refused.
-                Ok(refusal) => Box::pin(self.judge_lease_row(intent, &facts, refusal)).await?,
-                Err(Failure::Condition(item)) => Box::pin(self.judge_condition(intent, &facts, item)).await?,
+                Ok(refusal) => Box::pin(self.judge_lease_row(&facts, refusal)).await?,
+                Err(Failure::Condition(item)) => Box::pin(self.judge_condition(&facts, item)).await?,
                 // Without a token, another attempt of the patch could apply the changes twice.
-                Err(failure) if failure.leaves_doubt() && self.delivery == Delivery::Plain && intent.is_relative() => {
-                    return Box::pin(self.find_patch(intent, failure)).await;
+                Err(failure)
+                    if failure.leaves_doubt() && self.delivery == Delivery::Plain && self.intent.is_relative() =>
+                {
+                    return Box::pin(self.find_patch(failure)).await;
                 }
                 Err(failure) => {
-                    Box::pin(self.pause(intent, &facts, failure)).await?;
+                    Box::pin(self.pause(&facts, failure)).await?;
                     // While the outcome of a request with a token is unknown, the same request is
                     // sent again, because DynamoDB refuses other content under this token.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
                         // When DynamoDB has forgotten the token, another attempt could apply a
                         // patch twice.
-                        if self.in_doubt && intent.is_relative() && !self.attempts.tokens_are_known() {
-                            return Err(self.stop(intent, self.attempts.too_late()));
+                        if self.intent.is_relative() && self.outcome.may_apply_twice(self.attempts) {
+                            return Err(self.stop(self.attempts.too_late()));
                         }
                         request = PlannedRequest { content: WireForm::Transact(transact), facts };
                         continue;
@@ -166,27 +168,27 @@ impl Writer<'_> {
             if let Some(result) = judged {
                 return Ok(result);
             }
-            let plan = self.plan(intent).map_err(|error| self.stop(intent, error))?;
-            request = self.request(intent, plan)?;
+            let plan = self.plan().map_err(|error| self.stop(error))?;
+            request = self.request(plan)?;
         }
     }
 
     /// Reads the item after a patch whose outcome is unknown. If the item contains the id of the
     /// patch, the patch was applied. If the item does not contain the id, the outcome stays
     /// unknown: later patches may have pushed the id out, or the request may still arrive.
-    async fn find_patch(&mut self, intent: &dyn Intent, failure: Failure) -> Result<WriteResult<Applied>, Error> {
-        self.in_doubt = true;
-        let item_ref = intent.item_ref();
-        let last = self.attempts.failed(&item_ref.table, failure).map_err(|error| self.stop(intent, error))?;
+    async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
+        self.outcome = AttemptOutcome::Unknown;
+        let item_ref = self.intent.item_ref();
+        let last = self.attempts.failed(&item_ref.table, failure).map_err(|error| self.stop(error))?;
         if !self.attempts.may_go_on(Duration::ZERO) {
-            return Err(self.stop(intent, last));
+            return Err(self.stop(last));
         }
         // Eight later patches push the id out of the item, so neither the read nor its first
         // repetition is delayed.
         let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
         let item = match self.attempts.attempt(Box::pin(get.send(&client))).await {
             Ok(item) => item,
-            Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))?,
+            Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(error))?,
         };
         match item.filter(|item| shows_patch(item, self.stamps.id)) {
             Some(item) => {
@@ -197,13 +199,13 @@ impl Writer<'_> {
         }
     }
 
-    fn request(&mut self, intent: &dyn Intent, plan: Plan) -> Result<PlannedRequest, Error> {
+    fn request(&mut self, plan: Plan) -> Result<PlannedRequest, Error> {
         let Plan { write, companion, next, judged_at, .. } = plan;
         // The condition of a PutItem compares all lease attributes, with the queue. These
         // attributes may return to the compared state, so DynamoDB may still apply a late copy of a
         // PutItem.
         let is_put = matches!(write.action, Action::Put(_));
-        let late = if is_put { LateCopies::MayPass } else { intent.target().policy.late() };
+        let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
             // Each plan contains the time and the beat of its attempt, so the content of each
             // request differs. The SDK generates a token for each request. After a lost reply, the
@@ -211,7 +213,7 @@ impl Writer<'_> {
             Delivery::Plain => None,
             // Each plan gets a new token, because DynamoDB refuses another content under a token
             // that it remembers.
-            Delivery::Once => Some(format!("{:032x}", self.attempts.rng().u128(..))),
+            Delivery::Once => Some(draw_token(self.attempts.rng())),
         };
         let content = if companion.is_none() && token.is_none() {
             WireForm::Write(write)
@@ -225,52 +227,48 @@ impl Writer<'_> {
 
     /// Sleeps after a request whose failure does not end the call, or returns the error that ends
     /// the call.
-    async fn pause(&mut self, intent: &dyn Intent, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
-        let table = Arc::clone(intent.target().table);
+    async fn pause(&mut self, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
+        let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
                 let spent = self.attempts.spent();
-                match intent.bytes(facts.next.as_ref().map(|next| &next.state.revision)) {
+                match self.intent.bytes(facts.next.as_ref().map(|next| &next.state.revision)) {
                     Ok(bytes) => Error::ItemTooLarge { table, bytes, spent },
                     Err(error) => error,
                 }
             }
             failure => {
-                self.in_doubt |= failure.leaves_doubt();
+                self.outcome = self.outcome.after(&failure);
                 match self.attempts.pause(&table, failure).await {
                     Ok(()) => return Ok(()),
                     Err(stop) => stop,
                 }
             }
         };
-        Err(self.stop(intent, stop))
+        Err(self.stop(stop))
     }
 
     /// Returns the error that ends the call. If the outcome of an attempt is unknown, the error is
     /// `Indeterminate`.
-    fn stop(&self, intent: &dyn Intent, error: Error) -> Error {
-        if !self.in_doubt {
-            return error;
-        }
-        let Target { table, expected, .. } = intent.target();
-        self.attempts.indeterminate(table, expected.version(), None, Some(error))
+    fn stop(&self, error: Error) -> Error {
+        let Target { table, expected, .. } = self.intent.target();
+        self.outcome.end(self.attempts, table, expected.version(), error)
     }
 
     /// Interprets a refusal by the condition on the item. Returns `None` if the call should send
     /// another plan.
     async fn judge_condition(
         &mut self,
-        intent: &dyn Intent,
         facts: &PlanFacts,
         returned: Option<Item>,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
-        let item = self.seen(intent, returned).await?;
-        match self.judge(intent, facts, item)? {
+        let item = self.seen(returned).await?;
+        match self.judge(facts, item)? {
             // The lease is checked before the version: its holder may have written the item, and
             // the error should then name the lease.
-            WriteResult::Conflict(met) if intent.target().asks_for_lease_in_item() => {
-                match intent.refusal(met.as_ref(), facts.judged_at, self.attempts.spent()) {
-                    Some(refusal) => self.evict(intent, met, refusal).await.map(|()| None),
+            WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
+                match self.intent.refusal(met.as_ref(), facts.judged_at, self.attempts.spent()) {
+                    Some(refusal) => self.evict(met, refusal).await.map(|()| None),
                     None => Ok(Some(WriteResult::Conflict(met))),
                 }
             }
@@ -282,30 +280,29 @@ impl Writer<'_> {
     /// lease, then the version. Returns `None` if the call should send another plan.
     async fn judge_lease_row(
         &mut self,
-        intent: &dyn Intent,
         facts: &PlanFacts,
         LeaseRowRefusal { own, row }: LeaseRowRefusal,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
-        let item_ref = intent.item_ref();
+        let item_ref = self.intent.item_ref();
         let row = match row {
             Some(row) => Some(row),
             None => {
                 let key = lease_row_key(item_ref.model, &item_ref.table, &item_ref.key)?;
                 let get = GetItem { table: Arc::clone(&item_ref.table), key, consistent: true };
-                self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))?
+                self.attempts.read(&get).await.map_err(|error| self.stop(error))?
             }
         };
-        let may_pass =
-            intent.target().policy.may_pass(item_ref.model, row.as_ref()) && self.attempts.may_go_on(Duration::ZERO);
+        let may_pass = self.intent.target().policy.may_pass(item_ref.model, row.as_ref())
+            && self.attempts.may_go_on(Duration::ZERO);
         if may_pass {
             *self.companion = CompanionWrite::RemoveExpired;
         }
         let (item, is_refused) = if own.class() == Some(CancellationClass::Conflict) {
-            (self.seen(intent, own.item).await?, true)
-        } else if self.in_doubt {
+            (self.seen(own.item).await?, true)
+        } else if self.outcome == AttemptOutcome::Unknown {
             // DynamoDB may not have evaluated the condition on the item, so the item is read. The
             // item shows whether an earlier attempt was applied.
-            let item = self.seen(intent, None).await?;
+            let item = self.seen(None).await?;
             let shows_id = item.as_ref().is_some_and(|item| shows(item, self.stamps.id));
             (item, shows_id)
         } else {
@@ -317,18 +314,18 @@ impl Writer<'_> {
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
-        match self.judge(intent, facts, item)? {
+        match self.judge(facts, item)? {
             WriteResult::Conflict(_) if may_pass && !is_refused => {
-                self.in_doubt = false;
+                self.outcome = AttemptOutcome::Known;
                 Ok(None)
             }
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
                 // If no lease is the reason for the refusal, the call ends because its deadline has
                 // passed.
-                let refusal = intent.refusal(row.as_ref(), facts.judged_at, spent);
+                let refusal = self.intent.refusal(row.as_ref(), facts.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
-                self.evict(intent, row, refusal).await.map(|()| None)
+                self.evict(row, refusal).await.map(|()| None)
             }
             result => Ok(Some(result)),
         }
@@ -336,10 +333,10 @@ impl Writer<'_> {
 
     /// Removes the expired head of the queue that refused the write, so that the call can send
     /// another plan. If the queue has no expired head, returns `refusal`.
-    async fn evict(&mut self, intent: &dyn Intent, met: Option<Item>, refusal: Error) -> Result<(), Error> {
+    async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
         // All earlier attempts were certainly not applied, so no attempt is in doubt.
-        self.in_doubt = false;
-        let (policy, item_ref) = (intent.target().policy, intent.item_ref());
+        self.outcome = AttemptOutcome::Known;
+        let (policy, item_ref) = (self.intent.target().policy, self.intent.item_ref());
         match met {
             Some(met) if evict_expired_head(self.attempts, policy, &item_ref, &met).await? => {
                 self.attempts.check_time()
@@ -350,22 +347,22 @@ impl Writer<'_> {
 
     /// Returns the item that made the condition false. DynamoDB returns this item with the refusal.
     /// If a compatible server did not return the item, this method reads the item.
-    async fn seen(&mut self, intent: &dyn Intent, returned: Option<Item>) -> Result<Option<Item>, Error> {
+    async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
         }
-        let get = intent.item_ref().read()?;
-        self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))
+        let get = self.intent.item_ref().read()?;
+        self.attempts.read(&get).await.map_err(|error| self.stop(error))
     }
 
     /// Decides from a false condition whether the write was applied.
-    fn judge(&self, intent: &dyn Intent, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
+    fn judge(&self, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
-            _ if !self.in_doubt => Doubt::None,
+            _ if self.outcome == AttemptOutcome::Known => Doubt::None,
             Delivery::Once if self.attempts.tokens_are_known() => Doubt::UnderToken,
             Delivery::Once | Delivery::Plain => Doubt::Plain(facts.late),
         };
-        let Target { table, model, expected, policy, .. } = intent.target();
+        let Target { table, model, expected, policy, .. } = self.intent.target();
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
@@ -376,7 +373,7 @@ impl Writer<'_> {
             // this holder. Only the commit can have released the lease, because a separate release
             // is sent only after a commit has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
-            Verdict::Unknown if intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
+            Verdict::Unknown if self.intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
             verdict => verdict,
         };
         match verdict {
