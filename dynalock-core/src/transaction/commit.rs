@@ -13,10 +13,11 @@ use crate::{
     retry::{Attempts, mismatch, tables},
     version::{Doubt, Expected, Verdict, WriteId, revision_in, shows, verdict},
     write::{
-        assembly::{Assembly, WritePosition, assemble},
+        assembly::{Assembly, assemble},
         intent::{Adapted, Intent, Target},
         operation::Operation,
         outcome::AttemptOutcome,
+        plan::WritePosition,
         send::WriteResult,
         stamp::{WriteStamps, draw_token},
     },
@@ -406,10 +407,11 @@ impl Commit<'_> {
     /// Returns the reason of an operation, if its lease condition was the cause of the refusal. If
     /// a write has a guard, the guard counts as the refused operation, and not the write.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
-        let lease = self.positions[index].lease?;
-        let reason = reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
+        let refused = self.positions[index];
+        let reason = refused.refused_lease(reasons)?;
         let mut all = self.operations.iter().zip(&self.positions);
-        let mut is_guarded = || all.any(|(other, position)| position.lease == Some(lease) && other.guarded().is_some());
+        let mut is_guarded =
+            || all.any(|(other, position)| position.lease == refused.lease && other.guarded().is_some());
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 

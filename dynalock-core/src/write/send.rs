@@ -6,7 +6,7 @@ use super::{
     intent::{Intent, Target},
     key::lease_row_key,
     outcome::AttemptOutcome,
-    plan::Plan,
+    plan::{Plan, WritePosition},
     stamp::{WriteStamps, draw_token},
 };
 use crate::{
@@ -88,16 +88,8 @@ enum WireForm {
 /// The data of a plan that the library needs to interpret the answer.
 struct PlanFacts {
     next: Option<Basis>,
-    judged_at: Option<u64>,
+    position: WritePosition,
     late: LateCopies,
-}
-
-/// The refusal of a transaction by its companion write on the separate lease row.
-struct LeaseRowRefusal {
-    /// The reason of the write of the item.
-    own: ActionReason,
-    /// The separate lease row, if its write or check was refused.
-    row: Option<Item>,
 }
 
 impl<A, C> WriteResult<A, C> {
@@ -133,23 +125,21 @@ impl Writer<'_> {
                     (sent.map(|()| None), Some(transact))
                 }
             };
-            let refusal = match answer {
+            let failure = match answer {
                 Ok(item) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: facts.next, item })),
-                Err(Failure::Cancelled(reasons)) => LeaseRowRefusal::of(reasons),
-                Err(failure) => Err(failure),
+                Err(Failure::Cancelled(reasons)) if !facts.is_refused_by_row(&reasons) => reasons.into_failure(),
+                Err(failure) => failure,
             };
-            let judged = match refusal {
+            let judged = match failure {
                 // The boxes in these arms keep the future small, because most writes are not
                 // refused.
-                Ok(refusal) => Box::pin(self.judge_lease_row(&facts, refusal)).await?,
-                Err(Failure::Condition(item)) => Box::pin(self.judge_condition(&facts, item)).await?,
+                Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
+                Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
                 // Without a token, another attempt of the patch could apply the changes twice.
-                Err(failure)
-                    if failure.leaves_doubt() && self.delivery == Delivery::Plain && self.intent.is_relative() =>
-                {
+                failure if failure.leaves_doubt() && self.delivery == Delivery::Plain && self.intent.is_relative() => {
                     return Box::pin(self.find_patch(failure)).await;
                 }
-                Err(failure) => {
+                failure => {
                     Box::pin(self.pause(&facts, failure)).await?;
                     // While the outcome of a request with a token is unknown, the same request is
                     // sent again, because DynamoDB refuses other content under this token.
@@ -199,12 +189,11 @@ impl Writer<'_> {
         }
     }
 
-    fn request(&mut self, plan: Plan) -> Result<PlannedRequest, Error> {
-        let Plan { write, companion, next, judged_at, .. } = plan;
+    fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
         // The condition of a PutItem compares all lease attributes, with the queue. These
         // attributes may return to the compared state, so DynamoDB may still apply a late copy of a
         // PutItem.
-        let is_put = matches!(write.action, Action::Put(_));
+        let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
             // Each plan contains the time and the beat of its attempt, so the content of each
@@ -215,14 +204,14 @@ impl Writer<'_> {
             // that it remembers.
             Delivery::Once => Some(draw_token(self.attempts.rng())),
         };
-        let content = if companion.is_none() && token.is_none() {
-            WireForm::Write(write)
+        let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
+        let content = if plan.companion.is_none() && token.is_none() {
+            WireForm::Write(plan.write)
         } else {
-            let writes = std::iter::once(write).chain(companion.map(|companion| *companion));
-            let transact = Transact::new(writes, token);
+            let transact = Transact::new(plan.into_writes(), token);
             WireForm::Transact(transact.map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?)
         };
-        Ok(PlannedRequest { content, facts: PlanFacts { next, judged_at, late } })
+        Ok(PlannedRequest { content, facts })
     }
 
     /// Sleeps after a request whose failure does not end the call, or returns the error that ends
@@ -267,7 +256,7 @@ impl Writer<'_> {
             // The lease is checked before the version: its holder may have written the item, and
             // the error should then name the lease.
             WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
-                match self.intent.refusal(met.as_ref(), facts.judged_at, self.attempts.spent()) {
+                match self.intent.refusal(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
                     Some(refusal) => self.evict(met, refusal).await.map(|()| None),
                     None => Ok(Some(WriteResult::Conflict(met))),
                 }
@@ -281,10 +270,10 @@ impl Writer<'_> {
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
-        LeaseRowRefusal { own, row }: LeaseRowRefusal,
+        mut reasons: Vec<ActionReason>,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item_ref = self.intent.item_ref();
-        let row = match row {
+        let row = match reasons.pop().and_then(|row| row.item) {
             Some(row) => Some(row),
             None => {
                 let key = lease_row_key(item_ref.model, &item_ref.table, &item_ref.key)?;
@@ -297,7 +286,8 @@ impl Writer<'_> {
         if may_pass {
             *self.companion = CompanionWrite::RemoveExpired;
         }
-        let (item, is_refused) = if own.class() == Some(CancellationClass::Conflict) {
+        let own = reasons.pop().filter(|own| own.class() == Some(CancellationClass::Conflict));
+        let (item, is_refused) = if let Some(own) = own {
             (self.seen(own.item).await?, true)
         } else if self.outcome == AttemptOutcome::Unknown {
             // DynamoDB may not have evaluated the condition on the item, so the item is read. The
@@ -323,7 +313,7 @@ impl Writer<'_> {
                 let spent = self.attempts.spent();
                 // If no lease is the reason for the refusal, the call ends because its deadline has
                 // passed.
-                let refusal = self.intent.refusal(row.as_ref(), facts.judged_at, spent);
+                let refusal = self.intent.refusal(row.as_ref(), facts.position.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(row, refusal).await.map(|()| None)
             }
@@ -394,23 +384,10 @@ impl Writer<'_> {
     }
 }
 
-impl LeaseRowRefusal {
-    /// Returns the refusal by the lease row, or the failure of the whole transaction.
-    fn of(reasons: ActionReasons) -> Result<Self, Failure> {
-        // The first action is the write of the item, and the second action is its companion write.
-        let is_refused_by_row = match reasons.as_slice() {
-            [own, row] => {
-                let is_permanent = matches!(own.class(), Some(CancellationClass::Permanent | CancellationClass::Mixed));
-                row.class() == Some(CancellationClass::Conflict) && !is_permanent
-            }
-            _ => false,
-        };
-        let mut reasons = match is_refused_by_row {
-            true => reasons.into_vec().into_iter(),
-            false => return Err(reasons.into_failure()),
-        };
-        let own = reasons.next().unwrap_or_else(ActionReason::innocent);
-        Ok(Self { own, row: reasons.next().and_then(|row| row.item) })
+impl PlanFacts {
+    /// Returns whether the separate lease row has refused the write, and no reason is permanent.
+    fn is_refused_by_row(&self, reasons: &ActionReasons) -> bool {
+        self.position.refused_lease(reasons.as_slice()).is_some() && reasons.show_conflicts()
     }
 }
 
