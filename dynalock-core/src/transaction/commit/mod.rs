@@ -1,17 +1,22 @@
-//! Commits operations: resolves them, sends the request, and interprets the answer.
+//! Commits operations: sends the request, and interprets the answer.
+
+mod resolve;
+mod token;
+
+pub(super) use resolve::resolve;
+pub(super) use token::{Token, refuse_committed};
 
 use std::{sync::Arc, time::Duration};
 
-use super::pending::{PendingOperation, PendingState};
+use self::token::{TokenOrigin, already_committed, is_committed, shows_id};
 use crate::{
-    codec::{Basis, Item},
-    error::{ActionReason, CancellationClass, Cancelled, Error, Spent, TransactionId},
+    codec::Basis,
+    error::{ActionReason, CancellationClass, Cancelled, Error, TransactionId},
     lease::policy::{CompanionWrite, evict_expired_head},
     model::ItemRef,
-    operation::{ActionReasons, Failure, Transact, TransactGet},
-    random,
+    operation::{ActionReasons, Failure, Transact},
     retry::{Attempts, mismatch, tables},
-    version::{Doubt, Expected, Verdict, WriteId, revision_in, shows, verdict},
+    version::{Doubt, Expected, Verdict, WriteId, revision_in, verdict},
     write::{
         assembly::{Assembly, assemble},
         intent::{Adapted, Intent, Target},
@@ -19,24 +24,9 @@ use crate::{
         outcome::AttemptOutcome,
         plan::WritePosition,
         send::WriteResult,
-        stamp::{WriteStamps, draw_token},
+        stamp::WriteStamps,
     },
 };
-
-/// The ClientRequestToken of one commit, and its origin.
-pub(super) struct Token {
-    text: String,
-    origin: TokenOrigin,
-}
-
-/// The origin of a ClientRequestToken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TokenOrigin {
-    /// The library generated the token for this commit.
-    Drawn,
-    /// The caller set the token, and may have used it before.
-    Given,
-}
 
 /// The reaction to a refusal because of another running transaction, if no attempt is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,143 +49,8 @@ struct Commit<'a> {
     token: &'a mut Token,
     id: WriteId,
     after_contention: AfterContention,
-}
-
-impl Token {
-    /// Returns the caller's token or a generated token, and the generator of the write ids and
-    /// incarnations. With a token of the caller, the ids are derived from the token, so that the
-    /// same transaction in another call is the same request.
-    pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
-        let (mut rng, origin) = match &given {
-            Some(token) => (random::derived(token), TokenOrigin::Given),
-            None => (attempts.rng().fork(), TokenOrigin::Drawn),
-        };
-        let text = given.unwrap_or_else(|| Self::drawn(&mut rng).text);
-        let id = match origin {
-            TokenOrigin::Given => WriteId::of_token(&mut rng),
-            TokenOrigin::Drawn => WriteId::draw(&mut rng),
-        };
-        (WriteStamps { id, rng }, Self { text, origin })
-    }
-
-    /// Generates a token for a request with new content.
-    fn drawn(rng: &mut fastrand::Rng) -> Self {
-        Self { text: draw_token(rng), origin: TokenOrigin::Drawn }
-    }
-
-    /// Returns the write id that an earlier commit with the caller's token has left in its items.
-    /// Returns `None` if the caller did not set the token.
-    pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
-        (self.origin == TokenOrigin::Given).then_some(stamps.id)
-    }
-}
-
-/// Makes the operations from the pending operations. For each value with an etag, this function
-/// reads the item.
-pub(super) async fn resolve(
-    attempts: &mut Attempts,
-    transaction: TransactionId,
-    pending: Vec<PendingOperation>,
-    known: Option<WriteId>,
-) -> Result<Vec<Operation>, Error> {
-    let mut operations: Vec<Operation> = Vec::with_capacity(pending.len());
-    let mut pending = pending.into_iter();
-    while let Some(PendingOperation { item_ref, state, .. }) = pending.next() {
-        let kind = match state {
-            PendingState::Ready(kind) => kind,
-            PendingState::Invalid(error) => return Err(error),
-            PendingState::Assumed(etag, resolve) => {
-                if !etag.is_of(&item_ref.key) {
-                    return Err(Error::KeyChanged { table: item_ref.table });
-                }
-                // The item is compared with the etag when it has been read. The condition of the
-                // write then requires the state that was read.
-                let item = attempts.read(&item_ref.read()?).await?;
-                match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
-                    Some(kind) => kind,
-                    None if shows_id(item.as_ref(), known) => return Err(already_committed(attempts)),
-                    None => {
-                        let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
-                        let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
-                        // The item may be missing because an earlier commit of this transaction
-                        // deleted it. Another item may then show the write id.
-                        if let Some(id) = known
-                            && is_shown(attempts, before.iter().chain(&after), id).await
-                        {
-                            return Err(already_committed(attempts));
-                        }
-                        let (before, after) = (before.into_iter(), after.into_iter());
-                        return Err(refuse(transaction, before, item_ref, item, after, attempts.spent()));
-                    }
-                }
-            }
-        };
-        operations.push(Operation::new(item_ref, kind));
-    }
-    Ok(operations)
-}
-
-/// Returns whether an item contains this id, so that the write with this id was applied.
-fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
-    item.zip(id).is_some_and(|(item, id)| shows(item, id))
-}
-
-/// Returns an error if an item, as it was read, contains the write id of the caller's token. An
-/// earlier call then committed the transaction.
-pub(super) fn refuse_committed(
-    attempts: &Attempts,
-    operations: &[Operation],
-    known: Option<WriteId>,
-) -> Result<(), Error> {
-    let mut rings = operations.iter().filter_map(|operation| operation.rests_on()?.revision.ring.as_ref());
-    match known.is_some_and(|id| rings.any(|ring| ring.contains(id))) {
-        true => Err(already_committed(attempts)),
-        false => Ok(()),
-    }
-}
-
-/// Reads the items of the transaction, and returns whether one of them contains the write id of the
-/// transaction.
-async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
-    let written = operations.iter().filter(|operation| operation.intent().is_some());
-    is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
-}
-
-/// Reads these items, and returns whether one of them contains this write id. Returns `false` if
-/// the items cannot be read.
-async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
-    let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
-    for item_ref in items {
-        let Ok(key) = item_ref.key_item() else { continue };
-        // DynamoDB refuses a TransactGetItems that names an item twice.
-        if !item_refs.iter().any(|(table, known)| *table == item_ref.table && *known == key) {
-            item_refs.push((Arc::clone(&item_ref.table), key));
-        }
-    }
-    if item_refs.is_empty() {
-        return false;
-    }
-    let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
-    items.iter().any(|item| shows_id(item.as_ref(), Some(id)))
-}
-
-fn already_committed(attempts: &Attempts) -> Error {
-    Error::AlreadyCommitted { spent: attempts.spent() }
-}
-
-/// Returns a cancellation with a false condition for one operation.
-fn refuse(
-    transaction: TransactionId,
-    before: impl Iterator<Item = ItemRef>,
-    guilty: ItemRef,
-    met: Option<Item>,
-    after: impl Iterator<Item = ItemRef>,
-    spent: Spent,
-) -> Error {
-    let innocent = |item_ref| (item_ref, ActionReason::innocent());
-    let guilty = (guilty, ActionReason::conflict(met));
-    let reasons = before.map(innocent).chain([guilty]).chain(after.map(innocent)).collect();
-    Error::Cancelled(Cancelled::new(transaction, reasons, spent))
+    /// Whether the outcome of the attempts of the current request is known.
+    outcome: AttemptOutcome,
 }
 
 /// Sends a transaction, and returns the new revisions of its items. If an expired lease in a
@@ -211,8 +66,8 @@ pub(super) async fn send(
     mut stamps: WriteStamps,
     after_contention: AfterContention,
 ) -> Result<Vec<Option<Basis>>, Error> {
-    let (id, positions) = (stamps.id, Vec::new());
-    let mut commit = Commit { attempts, transaction, operations, positions, token, id, after_contention };
+    let (id, positions, outcome) = (stamps.id, Vec::new(), AttemptOutcome::Known);
+    let mut commit = Commit { attempts, transaction, operations, positions, token, id, after_contention, outcome };
     loop {
         let Assembly { writes, positions, next, .. } = assembly;
         commit.positions = positions;
@@ -264,7 +119,7 @@ impl Commit<'_> {
     /// applies the request at most once in ten minutes.
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
-        let mut outcome = AttemptOutcome::Known;
+        self.outcome = AttemptOutcome::Known;
         // Without time for a request, the call must end before anything is sent: its error then
         // proves that nothing was written.
         self.attempts.check_time()?;
@@ -278,21 +133,21 @@ impl Commit<'_> {
                     let reasons = reasons.into_vec();
                     let paused = self.attempts.pause_after(self.cancelled(&reasons), costs).await;
                     let reads_again = contention && self.after_contention == AfterContention::ReadAgain;
-                    if paused.is_ok() && reads_again && outcome == AttemptOutcome::Known {
+                    if paused.is_ok() && reads_again && self.outcome == AttemptOutcome::Known {
                         return Ok(WriteResult::Conflict(reasons));
                     }
                     paused
                 }
-                Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons, outcome),
+                Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons),
                 Err(failure) => {
-                    outcome = outcome.after(&failure);
+                    self.outcome = self.outcome.after(&failure);
                     self.attempts.pause(&self.tables(), failure).await
                 }
             };
-            paused.map_err(|stop| outcome.end(self.attempts, &self.tables(), None, stop))?;
+            paused.map_err(|stop| self.outcome.end(self.attempts, &self.tables(), None, stop))?;
             // Without the token, another attempt could apply a patch twice.
             let mut intents = self.operations.iter().filter_map(Operation::intent);
-            if outcome.may_apply_twice(self.attempts) && intents.any(Intent::is_relative) {
+            if self.outcome.may_apply_twice(self.attempts) && intents.any(Intent::is_relative) {
                 return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
             }
         }
@@ -302,14 +157,9 @@ impl Commit<'_> {
     /// reply, the reason of each write is interpreted like the refusal of a single write with a
     /// token. One write is enough for a decision about the whole transaction: either its item
     /// contains the id of this transaction, or its condition can never be true again.
-    fn judge(
-        &self,
-        request: &Transact,
-        reasons: ActionReasons,
-        outcome: AttemptOutcome,
-    ) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
+    fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
-        if outcome == AttemptOutcome::Known {
+        if self.outcome == AttemptOutcome::Known {
             return match key_schema {
                 Some(index) => {
                     let refusal = reasons.swap_remove(index).refusal;
