@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
-    codec::{Basis, Changes, Item, State, Stored, decode, encode, size, state_of},
+    codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
     error::{Conflict, Error, Spent},
     expression::Condition,
     key::Key,
@@ -210,8 +210,7 @@ impl<T: Versioned> Session<T> {
             };
             // A late copy of an earlier attempt may have created this item.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
-                let (value, basis) = decode::<T>(self.table(), item)?;
-                return Ok(WriteResult::Applied(Stored::new(value, basis)));
+                return Ok(WriteResult::Applied(decode_stored(self.table(), item)?));
             }
             if let Some(item) = expired.take_if(|item| !self.is_expired(item)) {
                 return Ok(WriteResult::Conflict(Some(item)));
@@ -295,8 +294,7 @@ impl<T: Versioned> Session<T> {
             let Some(stored) = item else { return Ok(WriteResult::Conflict(None)) };
             // The item may contain the write id of an earlier attempt whose reply was lost.
             if self.has_written(&stored) {
-                let (value, basis) = decode::<T>(&table, stored)?;
-                return Ok(WriteResult::Applied(Stored::new(value, basis)));
+                return Ok(WriteResult::Applied(decode_stored(&table, stored)?));
             }
             if !intent.rests_on(&stored) {
                 // For each refused write, a lease is reported before a changed version, so the

@@ -7,13 +7,14 @@ use super::{
     key::lease_row_key,
     outcome::AttemptOutcome,
     plan::{Plan, WritePosition},
-    stamp::{WriteStamps, draw_token},
+    stamp::WriteStamps,
 };
 use crate::{
     codec::{Basis, Item},
     error::{ActionReason, CancellationClass, Error},
     lease::policy::{CompanionWrite, Release, evict_expired_head},
     operation::{Action, ActionReasons, Failure, GetItem, Transact, Write},
+    random,
     retry::Attempts,
     version::{Doubt, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
 };
@@ -202,7 +203,7 @@ impl Writer<'_> {
             Delivery::Plain => None,
             // Each plan gets a new token, because DynamoDB refuses another content under a token
             // that it remembers.
-            Delivery::Once => Some(draw_token(self.attempts.rng())),
+            Delivery::Once => Some(random::token(self.attempts.rng())),
         };
         let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
         let content = if plan.companion.is_none() && token.is_none() {

@@ -18,11 +18,6 @@ pub(crate) struct WriteStamps {
     pub(crate) rng: fastrand::Rng,
 }
 
-/// Returns a new ClientRequestToken.
-pub(crate) fn draw_token(rng: &mut fastrand::Rng) -> String {
-    format!("{:032x}", rng.u128(..))
-}
-
 impl WriteStamps {
     pub(crate) fn next(&mut self) -> WriteStamp {
         WriteStamp { id: self.id, incarnation: Incarnation::draw(&mut self.rng) }

@@ -277,17 +277,16 @@ impl Commit<'_> {
     /// If a lease made the transaction fail, returns the error of this lease. If no lease made the
     /// transaction fail, returns a cancellation with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
-        let spent = self.attempts.spent();
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
-            self.operations[index].refusal(met, self.positions[index].judged_at, spent)
+            self.operations[index].refusal(met, self.positions[index].judged_at, self.attempts.spent())
         };
         if let Some(refusal) = (0..self.operations.len()).find_map(by_lease) {
             return refusal;
         }
         let parts = self.operations.iter().zip(&self.positions);
         let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
-        Error::Cancelled(Cancelled::new(self.transaction, parts.collect(), spent))
+        Error::Cancelled(Cancelled::new(self.transaction, parts.collect(), self.attempts.spent()))
     }
 }
 

@@ -10,10 +10,7 @@ use crate::{
     random,
     retry::Attempts,
     version::{WriteId, shows},
-    write::{
-        operation::Operation,
-        stamp::{WriteStamps, draw_token},
-    },
+    write::{operation::Operation, stamp::WriteStamps},
 };
 
 /// The ClientRequestToken of one commit, and its origin.
@@ -50,7 +47,7 @@ impl Token {
 
     /// Generates a token for a request with new content.
     pub(super) fn drawn(rng: &mut fastrand::Rng) -> Self {
-        Self { text: draw_token(rng), origin: TokenOrigin::Drawn }
+        Self { text: random::token(rng), origin: TokenOrigin::Drawn }
     }
 
     /// Returns the write id that an earlier commit with the caller's token has left in its items.
