@@ -1,19 +1,21 @@
 //! Makes the operations of a transaction from its pending operations.
 
-use super::token::{already_committed, is_shown, shows_id};
+use super::{
+    pending::{PendingOperation, PendingState},
+    token::{already_committed, is_shown, shows_id},
+};
 use crate::{
     codec::Item,
     error::{ActionReason, Cancelled, Error, Spent, TransactionId},
     model::ItemRef,
     retry::Attempts,
-    transaction::pending::{PendingOperation, PendingState},
     version::WriteId,
     write::operation::Operation,
 };
 
 /// Makes the operations from the pending operations. For each value with an etag, this function
 /// reads the item.
-pub(in crate::transaction) async fn resolve(
+pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,
     pending: Vec<PendingOperation>,

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The ClientRequestToken of one commit, and its origin.
-pub(in crate::transaction) struct Token {
+pub(super) struct Token {
     pub(super) text: String,
     pub(super) origin: TokenOrigin,
 }
@@ -32,7 +32,7 @@ impl Token {
     /// Returns the caller's token or a generated token, and the generator of the write ids and
     /// incarnations. With a token of the caller, the ids are derived from the token, so that the
     /// same transaction in another call is the same request.
-    pub(in crate::transaction) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
+    pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
             Some(token) => (random::derived(token), TokenOrigin::Given),
             None => (attempts.rng().fork(), TokenOrigin::Drawn),
@@ -52,7 +52,7 @@ impl Token {
 
     /// Returns the write id that an earlier commit with the caller's token has left in its items.
     /// Returns `None` if the caller did not set the token.
-    pub(in crate::transaction) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
+    pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
         (self.origin == TokenOrigin::Given).then_some(stamps.id)
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
 
 /// Returns an error if an item, as it was read, contains the write id of the caller's token. An
 /// earlier call then committed the transaction.
-pub(in crate::transaction) fn refuse_committed(
+pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
     known: Option<WriteId>,

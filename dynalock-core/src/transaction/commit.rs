@@ -1,14 +1,13 @@
 //! Commits operations: sends the request, and interprets the answer.
 
-mod resolve;
-mod token;
-
-pub(super) use resolve::resolve;
-pub(super) use token::{Token, refuse_committed};
+pub(super) use super::{
+    resolve::resolve,
+    token::{Token, refuse_committed},
+};
 
 use std::{sync::Arc, time::Duration};
 
-use self::token::{TokenOrigin, already_committed, is_committed, shows_id};
+use super::token::{TokenOrigin, already_committed, is_committed, shows_id};
 use crate::{
     codec::Basis,
     error::{ActionReason, CancellationClass, Cancelled, Error, TransactionId},
