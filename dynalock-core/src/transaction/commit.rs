@@ -38,8 +38,8 @@ pub(super) enum AfterContention {
     ReadAgain,
 }
 
-/// The commit of a transaction. Each content of the transaction has its own token. Only if DynamoDB
-/// has refused a content, another content is sent.
+/// The commit of a transaction. A request with other content has another token. Such a request is
+/// sent only after DynamoDB has refused the request before it.
 struct Commit<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,
