@@ -133,7 +133,7 @@ impl Writer<'_> {
             };
             let judged = match failure {
                 // The boxes in these arms keep the future small, because most writes are not
-                // refused.
+                // refused. Only the refusal by a lease row is still a cancellation here.
                 Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
                 Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
                 // Without a token, another attempt of the patch could apply the changes twice.
@@ -274,6 +274,7 @@ impl Writer<'_> {
         mut reasons: Vec<ActionReason>,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item_ref = self.intent.item_ref();
+        // The companion write is the last write of the request.
         let row = match reasons.pop().and_then(|row| row.item) {
             Some(row) => Some(row),
             None => {
