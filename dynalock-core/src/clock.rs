@@ -33,7 +33,12 @@ pub(crate) fn epoch_millis() -> u64 {
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);
     let epoch = ahead.saturating_sub(own.saturating_duration_since(tokio));
-    u64::try_from(epoch.as_millis()).unwrap_or(u64::MAX)
+    millis(epoch)
+}
+
+/// Returns a duration in whole milliseconds.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Sets the clock of one client forward or back, for tests with clocks that differ.

@@ -275,30 +275,19 @@ impl AsKey<String> for &str {
     }
 }
 
-macro_rules! string_keys {
-    ($($string:ty),*) => {$(
-        impl KeyAttribute for $string {
-            const TYPE: KeyType = KeyType::S;
+macro_rules! keys {
+    ($($key_type:ident: $($key:ty),*;)*) => {$($(
+        impl KeyAttribute for $key {
+            const TYPE: KeyType = KeyType::$key_type;
 
             fn to_key_value(&self) -> KeyValue {
-                KeyValue::S(self.to_string())
+                KeyValue::$key_type(self.to_string())
             }
         }
-    )*};
+    )*)*};
 }
 
-string_keys!(String, Box<str>, Cow<'static, str>, char);
-
-macro_rules! number_keys {
-    ($($number:ty),*) => {$(
-        impl KeyAttribute for $number {
-            const TYPE: KeyType = KeyType::N;
-
-            fn to_key_value(&self) -> KeyValue {
-                KeyValue::N(self.to_string())
-            }
-        }
-    )*};
+keys! {
+    S: String, Box<str>, Cow<'static, str>, char;
+    N: u8, u16, u32, u64, usize, i8, i16, i32, i64, isize;
 }
-
-number_keys!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);

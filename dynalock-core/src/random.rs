@@ -16,6 +16,11 @@ pub(crate) fn generator() -> fastrand::Rng {
     fastrand::Rng::with_seed(seed)
 }
 
+/// Returns a new `ClientRequestToken`.
+pub(crate) fn token(rng: &mut fastrand::Rng) -> String {
+    format!("{:032x}", rng.u128(..))
+}
+
 /// Returns a generator whose numbers depend only on `text`. All processes get the same numbers for
 /// the same text.
 pub(crate) fn derived(text: &str) -> fastrand::Rng {

@@ -69,8 +69,8 @@ fn not_a_map<T>() -> Result<T> {
 }
 
 macro_rules! refuse {
-    ($($method:ident($value:ty)),* $(,)?) => {$(
-        fn $method(self, _: $value) -> Result<()> {
+    ($($method:ident($($value:ty),*) -> $output:ty;)*) => {$(
+        fn $method(self $(, _: $value)*) -> Result<$output> {
             not_a_map()
         }
     )*};
@@ -95,37 +95,33 @@ impl<S: AttributeSink> Serializer for Walk<'_, S> {
         Ok(self)
     }
 
-    refuse!(
-        serialize_bool(bool),
-        serialize_i8(i8),
-        serialize_i16(i16),
-        serialize_i32(i32),
-        serialize_i64(i64),
-        serialize_u8(u8),
-        serialize_u16(u16),
-        serialize_u32(u32),
-        serialize_u64(u64),
-        serialize_f32(f32),
-        serialize_f64(f64),
-        serialize_char(char),
-        serialize_str(&str),
-        serialize_bytes(&[u8]),
-        serialize_unit_struct(&'static str),
-    );
-
-    fn serialize_none(self) -> Result<()> {
-        not_a_map()
+    refuse! {
+        serialize_bool(bool) -> ();
+        serialize_i8(i8) -> ();
+        serialize_i16(i16) -> ();
+        serialize_i32(i32) -> ();
+        serialize_i64(i64) -> ();
+        serialize_u8(u8) -> ();
+        serialize_u16(u16) -> ();
+        serialize_u32(u32) -> ();
+        serialize_u64(u64) -> ();
+        serialize_f32(f32) -> ();
+        serialize_f64(f64) -> ();
+        serialize_char(char) -> ();
+        serialize_str(&str) -> ();
+        serialize_bytes(&[u8]) -> ();
+        serialize_none() -> ();
+        serialize_unit() -> ();
+        serialize_unit_struct(&'static str) -> ();
+        serialize_unit_variant(&'static str, u32, &'static str) -> ();
+        serialize_seq(Option<usize>) -> Self::SerializeSeq;
+        serialize_tuple(usize) -> Self::SerializeTuple;
+        serialize_tuple_struct(&'static str, usize) -> Self::SerializeTupleStruct;
+        serialize_tuple_variant(&'static str, u32, &'static str, usize) -> Self::SerializeTupleVariant;
+        serialize_struct_variant(&'static str, u32, &'static str, usize) -> Self::SerializeStructVariant;
     }
 
     fn serialize_some<V: Serialize + ?Sized>(self, _: &V) -> Result<()> {
-        not_a_map()
-    }
-
-    fn serialize_unit(self) -> Result<()> {
-        not_a_map()
-    }
-
-    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Result<()> {
         not_a_map()
     }
 
@@ -140,38 +136,6 @@ impl<S: AttributeSink> Serializer for Walk<'_, S> {
         _: &'static str,
         _: &V,
     ) -> Result<()> {
-        not_a_map()
-    }
-
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq> {
-        not_a_map()
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple> {
-        not_a_map()
-    }
-
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct> {
-        not_a_map()
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant> {
-        not_a_map()
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant> {
         not_a_map()
     }
 }

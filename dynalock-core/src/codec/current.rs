@@ -1,6 +1,6 @@
 //! Decodes the items inside errors into values of the caller's type.
 
-use super::{Stored, decode};
+use super::{Stored, decode_stored};
 use crate::{
     error::{Conflict, OperationReason, Result},
     model::Versioned,
@@ -16,9 +16,7 @@ impl Conflict {
     ///   item cannot be decoded into a `T`. For an item that cannot be decoded,
     ///   [`Conflict::current_item`] returns its stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
-        let Some(item) = self.current_item().cloned() else { return Ok(None) };
-        let (value, basis) = decode(&self.table().into(), item)?;
-        Ok(Some(Stored::new(value, basis)))
+        self.current_item().cloned().map(|item| decode_stored(&self.table().into(), item)).transpose()
     }
 }
 
@@ -31,8 +29,6 @@ impl OperationReason<'_> {
     ///   item cannot be decoded into a `T`. For an item that cannot be decoded,
     ///   [`current_item`](Self::current_item) returns its stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
-        let Some(item) = self.current_item().cloned() else { return Ok(None) };
-        let (value, basis) = decode(&self.table().into(), item)?;
-        Ok(Some(Stored::new(value, basis)))
+        self.current_item().cloned().map(|item| decode_stored(&self.table().into(), item)).transpose()
     }
 }

@@ -9,7 +9,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Basis, Content, Item, State, refused::refused_by_serde, times::times_of};
+use super::{Basis, Content, Item, State, Stored, refused::refused_by_serde, times::times_of};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
@@ -26,6 +26,12 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     let content = Content::of(T::MODEL, &item);
     let times = times_of(T::MODEL, &item);
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content, times)))
+}
+
+/// Decodes an item like [`decode`], into a `Stored`.
+pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>, Error> {
+    let (value, basis) = decode(table, item)?;
+    Ok(Stored::new(value, basis))
 }
 
 /// Returns the version and the write ids of an item, without decoding the item into a value. If the

@@ -206,44 +206,45 @@ impl<C> Set for StringSet<C> {}
 impl<C> Set for NumberSet<C> {}
 impl<C> Set for BinarySet<C> {}
 
+/// Returns the elements in order. DynamoDB refuses a set with equal elements, so each element is
+/// returned once. Returns `None` if an element has another type.
+fn distinct<E: Ord, S: FromIterator<E>>(
+    elements: Vec<AttributeValue>,
+    element: fn(AttributeValue) -> Option<E>,
+) -> Option<S> {
+    let elements = elements.into_iter().map(element).collect::<Option<BTreeSet<_>>>()?;
+    Some(elements.into_iter().collect())
+}
+
 impl<C> sealed::SetType for StringSet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
-        // DynamoDB refuses a set with equal elements, so a `BTreeSet` removes duplicates.
-        let text = |element: AttributeValue| match element {
+        let text = |element| match element {
             AttributeValue::S(text) => Some(text),
             _ => None,
         };
-        elements
-            .into_iter()
-            .map(text)
-            .collect::<Option<BTreeSet<_>>>()
-            .map(|set| AttributeValue::Ss(set.into_iter().collect()))
+        distinct(elements, text).map(AttributeValue::Ss)
     }
 }
 
 impl<C> sealed::SetType for NumberSet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
-        let number = |element: AttributeValue| match element {
+        let number = |element| match element {
             // Different notations of one number, for example `1` and `1.0`, are equal elements of a
             // set.
             AttributeValue::N(number) => Some(number::canonical(number)),
             _ => None,
         };
-        elements
-            .into_iter()
-            .map(number)
-            .collect::<Option<BTreeSet<_>>>()
-            .map(|set| AttributeValue::Ns(set.into_iter().collect()))
+        distinct(elements, number).map(AttributeValue::Ns)
     }
 }
 
 impl<C> sealed::SetType for BinarySet<C> {
     fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
-        let bytes = |element: AttributeValue| match element {
+        let bytes = |element| match element {
             AttributeValue::B(bytes) => Some(bytes.into_inner()),
             _ => None,
         };
-        let set = elements.into_iter().map(bytes).collect::<Option<BTreeSet<_>>>()?;
+        let set: Vec<Vec<u8>> = distinct(elements, bytes)?;
         Some(AttributeValue::Bs(set.into_iter().map(Blob::new).collect()))
     }
 }

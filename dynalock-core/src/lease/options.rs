@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use crate::{
+    clock,
     error::{Error, InvalidSetting},
     model::{LockModel, Model},
 };
@@ -151,17 +152,14 @@ impl LeaseOptions {
 
     /// Returns the current time by this machine's clock, in epoch milliseconds.
     pub(crate) fn now(&self) -> u64 {
-        crate::clock::epoch_millis().saturating_add_signed(self.skew_millis)
+        clock::epoch_millis().saturating_add_signed(self.skew_millis)
     }
 
     /// Returns a time in epoch milliseconds: a lease that ended before this time may be taken over.
     /// Returns `None` under [`Expiry::Observed`], which does not compare clocks.
     pub(crate) fn expired_before(&self) -> Option<u64> {
         match self.expiry {
-            Expiry::Clock { max_skew } => {
-                let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
-                Some(self.now().saturating_sub(skew))
-            }
+            Expiry::Clock { max_skew } => Some(self.now().saturating_sub(clock::millis(max_skew))),
             Expiry::Observed => None,
         }
     }
@@ -174,7 +172,7 @@ impl LeaseOptions {
 
     /// Returns the end of a lease that is acquired or renewed now, in epoch milliseconds.
     pub(crate) fn until(&self) -> u64 {
-        self.now().saturating_add(u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX))
+        self.now().saturating_add(clock::millis(self.ttl))
     }
 }
 

@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::options::LeaseOptions;
 use crate::{
+    clock,
     codec::Item,
     model::LockModel,
     number::{rounded_up, whole_number},
@@ -225,7 +226,7 @@ impl LockRecord {
     /// Returns the end of the lease of a head that has sent no heartbeat.
     fn first_end(&self, ttl: Duration) -> Option<u64> {
         let ttl = self.head()?.ttl.unwrap_or(ttl);
-        Some(self.head_since()?.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)))
+        Some(self.head_since()?.saturating_add(clock::millis(ttl)))
     }
 
     /// Returns the time, in epoch milliseconds, at which the head became the holder. The returned

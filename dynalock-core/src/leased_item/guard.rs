@@ -2,7 +2,7 @@ use std::{fmt, future::Future, mem, ops::Deref, sync::Arc, time::Duration};
 
 use crate::{
     clock,
-    codec::{Item, Stored, decode},
+    codec::{Item, Stored, decode, decode_stored},
     error::{Error, Lost, Result},
     lease::{
         clause::{AfterWrite, HolderProof},
@@ -53,8 +53,8 @@ enum Wrote {
 
 impl<T: Lockable> LeaseGuard<T> {
     pub(super) fn new(repository: Repository<T>, guard: HeldGrant, item: Item) -> Result<Self> {
-        let (value, basis) = decode(&repository.table, item.clone())?;
-        Ok(Self::of(repository, guard, Stored::new(value, basis), item))
+        let stored = decode_stored(&repository.table, item.clone())?;
+        Ok(Self::of(repository, guard, stored, item))
     }
 
     /// Makes the guard of an item whose value has already been decoded.
@@ -359,8 +359,7 @@ impl<T: Lockable> LeaseGuard<T> {
             Err(Error::NotFound { .. }) => return Err(Error::Lost(grant.lose(Lost::Deleted))),
             Err(error) => return Err(error),
         };
-        let (value, basis) = decode(&self.repository.table, item.clone())?;
-        (self.stored, self.item) = (Stored::new(value, basis), item);
+        (self.stored, self.item) = (decode_stored(&self.repository.table, item.clone())?, item);
         grant.renewed(sent);
         Ok(())
     }
@@ -508,8 +507,7 @@ impl<T: Lockable> LeaseGuard<T> {
                     // A late copy of an earlier attempt may have been applied. In this case, the
                     // write has succeeded.
                     if session.has_written(&self.item) {
-                        let (value, basis) = decode::<T>(&table, self.item.clone())?;
-                        self.stored = Stored::new(value, basis);
+                        self.stored = decode_stored(&table, self.item.clone())?;
                         return Ok(Wrote::Yes);
                     }
                 }

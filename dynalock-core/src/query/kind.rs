@@ -5,7 +5,7 @@ use std::{marker::PhantomData, sync::Arc};
 
 use super::range::{SortBounds, SortRange};
 use crate::{
-    codec::{Item, Stored, decode, key_of},
+    codec::{Item, Stored, decode_stored, key_of},
     error::{Error, Result},
     key::{IndexAttribute, KeyValue},
     model::Versioned,
@@ -90,8 +90,7 @@ impl<T: Versioned> Content<T> for WholeItems {
     type Row = Stored<T>;
 
     fn row(table: &Arc<str>, item: Item) -> Result<Stored<T>> {
-        let (value, basis) = decode(table, item)?;
-        Ok(Stored::new(value, basis))
+        decode_stored(table, item)
     }
 }
 

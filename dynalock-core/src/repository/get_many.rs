@@ -6,7 +6,7 @@ use std::{
 
 use super::{Repository, Request, request::BoxedCall};
 use crate::{
-    codec::{ExpiredItems, Item, Stored, decode, key_of},
+    codec::{ExpiredItems, Item, Stored, decode_stored, key_of},
     error::Result,
     key::Key,
     model::{IntoKey, Versioned},
@@ -86,8 +86,7 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::Corrupt`](crate::Error::Corrupt): an attribute of the library in the item, for
     ///   example `_writes`, is invalid.
     pub fn read(&self, item: Item) -> Result<Stored<T>> {
-        let (value, basis) = decode(&self.table, item)?;
-        Ok(Stored::new(value, basis))
+        decode_stored(&self.table, item)
     }
 }
 

@@ -19,6 +19,7 @@ use crate::{
     version::{Incarnation, WriteId},
     write::{
         intent::{Change, Intent, IntentOf, WholeItem},
+        outcome::AttemptOutcome,
         stamp::WriteStamp,
     },
 };
@@ -66,7 +67,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
                     at,
                     expiry,
                 },
-                in_doubt: false,
+                outcome: AttemptOutcome::Known,
             });
             let open = open.collect();
             let mut call = ImportCall { table, attempts, results: Vec::new() };
@@ -88,8 +89,7 @@ struct Open<T> {
     index: usize,
     id: WriteId,
     intent: IntentOf<T>,
-    /// `true` if a request with the value may have been applied.
-    in_doubt: bool,
+    outcome: AttemptOutcome,
 }
 
 /// A value that has been sent, and the basis of its next write.
@@ -134,7 +134,7 @@ impl<T: Versioned> ImportCall<T> {
                 Err(Failure::Permanent(refusal)) if refusal.is_of_item_size() => Err(self.too_large(&sent)),
                 Err(failure) => {
                     for sent in &mut sent {
-                        sent.open.in_doubt |= failure.leaves_doubt();
+                        sent.open.outcome = sent.open.outcome.after(&failure);
                     }
                     self.attempts.pause(&self.table, failure).await
                 }
@@ -190,11 +190,8 @@ impl<T: Versioned> ImportCall<T> {
     /// Records the error of values that are not sent again. For a value in doubt, the error is
     /// `Indeterminate`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
-        for Open { index, in_doubt, .. } in open {
-            let error = match in_doubt {
-                true => self.attempts.indeterminate(&self.table, None, None, Some(error.clone())),
-                false => error.clone(),
-            };
+        for Open { index, outcome, .. } in open {
+            let error = outcome.end(&self.attempts, &self.table, None, error.clone());
             self.results.push(ItemResult { index, result: Err(error) });
         }
     }

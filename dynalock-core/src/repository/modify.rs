@@ -6,7 +6,7 @@ use super::{
     session::Session,
 };
 use crate::{
-    codec::{Stored, decode},
+    codec::{Stored, decode, decode_stored},
     error::{Error, Result},
     key::Key,
     model::Versioned,
@@ -197,8 +197,7 @@ impl<T: Versioned> Session<T> {
             // If the item contains the write id of this call, a late copy of an earlier attempt was
             // applied, and the write has succeeded.
             if let Some(item) = item.take_if(|item| self.has_written(item)) {
-                let (value, basis) = decode::<T>(self.table(), item)?;
-                return Ok(Stored::new(value, basis));
+                return Ok(decode_stored(self.table(), item)?);
             }
         }
     }

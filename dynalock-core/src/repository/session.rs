@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
-    codec::{Basis, Changes, Item, State, Stored, decode, encode, size, state_of},
+    codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
     error::{Conflict, Error, Spent},
     expression::Condition,
     key::Key,
@@ -16,6 +16,7 @@ use crate::{
     write::{
         intent::{Adapted, Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
+        outcome::AttemptOutcome,
         patch::SharedPatch,
         plan::Plan,
         send::{Applied, Delivery, Proof, WriteResult, Writer},
@@ -209,8 +210,7 @@ impl<T: Versioned> Session<T> {
             };
             // A late copy of an earlier attempt may have created this item.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
-                let (value, basis) = decode::<T>(self.table(), item)?;
-                return Ok(WriteResult::Applied(Stored::new(value, basis)));
+                return Ok(WriteResult::Applied(decode_stored(self.table(), item)?));
             }
             if let Some(item) = expired.take_if(|item| !self.is_expired(item)) {
                 return Ok(WriteResult::Conflict(Some(item)));
@@ -255,7 +255,7 @@ impl<T: Versioned> Session<T> {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent, stored, content }).await
             }
-            first => self.writer().send(intent, first?).await,
+            first => self.writer(intent).send(first?).await,
         }
     }
 
@@ -275,7 +275,7 @@ impl<T: Versioned> Session<T> {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
             first => {
-                let result = self.writer().send(&intent, first?).await?;
+                let result = self.writer(&intent).send(first?).await?;
                 Ok(result.map(|applied| intent.into_stored(applied.next)))
             }
         }
@@ -294,8 +294,7 @@ impl<T: Versioned> Session<T> {
             let Some(stored) = item else { return Ok(WriteResult::Conflict(None)) };
             // The item may contain the write id of an earlier attempt whose reply was lost.
             if self.has_written(&stored) {
-                let (value, basis) = decode::<T>(&table, stored)?;
-                return Ok(WriteResult::Applied(Stored::new(value, basis)));
+                return Ok(WriteResult::Applied(decode_stored(&table, stored)?));
             }
             if !intent.rests_on(&stored) {
                 // For each refused write, a lease is reported before a changed version, so the
@@ -413,15 +412,15 @@ impl<T: Versioned> Session<T> {
     }
 
     async fn write(&mut self, intent: &dyn Intent) -> Result<WriteResult<Applied>, Error> {
-        let mut writer = self.writer();
-        let first = writer.plan(intent)?;
-        writer.send(intent, first).await
+        let mut writer = self.writer(intent);
+        let first = writer.plan()?;
+        writer.send(first).await
     }
 
-    fn writer(&mut self) -> Writer<'_> {
+    fn writer<'a>(&'a mut self, intent: &'a dyn Intent) -> Writer<'a> {
         let stamps = self.stamps();
         let Self { attempts, delivery, companion, .. } = self;
-        Writer { attempts, stamps, delivery: *delivery, companion, in_doubt: false }
+        Writer { intent, attempts, stamps, delivery: *delivery, companion, outcome: AttemptOutcome::Known }
     }
 
     fn stamps(&mut self) -> WriteStamps {

@@ -1,40 +1,31 @@
-//! Commits operations: resolves them, sends the request, and interprets the answer.
+//! Commits operations: sends the request, and interprets the answer.
+
+pub(super) use super::{
+    resolve::resolve,
+    token::{Token, refuse_committed},
+};
 
 use std::{sync::Arc, time::Duration};
 
-use super::pending::{PendingOperation, PendingState};
+use super::token::{TokenOrigin, already_committed, is_committed, shows_id};
 use crate::{
-    codec::{Basis, Item},
-    error::{ActionReason, CancellationClass, Cancelled, Error, Spent, TransactionId},
+    codec::Basis,
+    error::{ActionReason, CancellationClass, Cancelled, Error, TransactionId},
     lease::policy::{CompanionWrite, evict_expired_head},
     model::ItemRef,
-    operation::{ActionReasons, Failure, Transact, TransactGet},
-    random,
+    operation::{ActionReasons, Failure, Transact},
     retry::{Attempts, mismatch, tables},
-    version::{Doubt, Expected, Verdict, WriteId, revision_in, shows, verdict},
+    version::{Doubt, Expected, Verdict, WriteId, revision_in, verdict},
     write::{
-        assembly::{Assembly, WritePosition, assemble},
+        assembly::{Assembly, assemble},
         intent::{Adapted, Intent, Target},
         operation::Operation,
+        outcome::AttemptOutcome,
+        plan::WritePosition,
         send::WriteResult,
         stamp::WriteStamps,
     },
 };
-
-/// The ClientRequestToken of one commit, and its origin.
-pub(super) struct Token {
-    text: String,
-    origin: TokenOrigin,
-}
-
-/// The origin of a ClientRequestToken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TokenOrigin {
-    /// The library generated the token for this commit.
-    Drawn,
-    /// The caller set the token, and may have used it before.
-    Given,
-}
 
 /// The reaction to a refusal because of another running transaction, if no attempt is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,161 +38,18 @@ pub(super) enum AfterContention {
     ReadAgain,
 }
 
-/// The content of a transaction and its token. A transaction with other content needs another
-/// token, unless DynamoDB has refused the transaction.
-struct TransactionSender<'a> {
+/// The commit of a transaction. A request with other content has another token. Such a request is
+/// sent only after DynamoDB has refused the request before it.
+struct Commit<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,
-    operations: &'a [Operation],
-    positions: &'a [WritePosition],
+    operations: &'a mut [Operation],
+    positions: Vec<WritePosition>,
+    token: &'a mut Token,
     id: WriteId,
-    origin: TokenOrigin,
     after_contention: AfterContention,
-}
-
-/// A cancelled request, with a reason for each of its writes.
-#[derive(Clone, Copy)]
-struct Refused<'a> {
-    operations: &'a [Operation],
-    positions: &'a [WritePosition],
-    reasons: &'a [ActionReason],
-}
-
-impl Token {
-    /// Returns the caller's token or a generated token, and the generator of the write ids and
-    /// incarnations. With a token of the caller, the ids are derived from the token, so that the
-    /// same transaction in another call is the same request.
-    pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
-        let (mut rng, origin) = match &given {
-            Some(token) => (random::derived(token), TokenOrigin::Given),
-            None => (attempts.rng().fork(), TokenOrigin::Drawn),
-        };
-        let text = given.unwrap_or_else(|| Self::drawn(&mut rng).text);
-        let id = match origin {
-            TokenOrigin::Given => WriteId::of_token(&mut rng),
-            TokenOrigin::Drawn => WriteId::draw(&mut rng),
-        };
-        (WriteStamps { id, rng }, Self { text, origin })
-    }
-
-    /// Generates a token for a request with new content.
-    fn drawn(rng: &mut fastrand::Rng) -> Self {
-        Self { text: format!("{:032x}", rng.u128(..)), origin: TokenOrigin::Drawn }
-    }
-
-    /// Returns the write id that an earlier commit with the caller's token has left in its items.
-    /// Returns `None` if the caller did not set the token.
-    pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
-        (self.origin == TokenOrigin::Given).then_some(stamps.id)
-    }
-}
-
-/// Makes the operations from the pending operations. For each value with an etag, this function
-/// reads the item.
-pub(super) async fn resolve(
-    attempts: &mut Attempts,
-    transaction: TransactionId,
-    pending: Vec<PendingOperation>,
-    known: Option<WriteId>,
-) -> Result<Vec<Operation>, Error> {
-    let mut operations: Vec<Operation> = Vec::with_capacity(pending.len());
-    let mut pending = pending.into_iter();
-    while let Some(PendingOperation { item_ref, state, .. }) = pending.next() {
-        let kind = match state {
-            PendingState::Ready(kind) => kind,
-            PendingState::Invalid(error) => return Err(error),
-            PendingState::Assumed(etag, resolve) => {
-                if !etag.is_of(&item_ref.key) {
-                    return Err(Error::KeyChanged { table: item_ref.table });
-                }
-                // The item is compared with the etag when it has been read. The condition of the
-                // write then requires the state that was read.
-                let item = attempts.read(&item_ref.read()?).await?;
-                match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
-                    Some(kind) => kind,
-                    None if shows_id(item.as_ref(), known) => return Err(already_committed(attempts)),
-                    None => {
-                        let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
-                        let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
-                        // The item may be missing because an earlier commit of this transaction
-                        // deleted it. Another item may then show the write id.
-                        if let Some(id) = known
-                            && is_shown(attempts, before.iter().chain(&after), id).await
-                        {
-                            return Err(already_committed(attempts));
-                        }
-                        let (before, after) = (before.into_iter(), after.into_iter());
-                        return Err(refuse(transaction, before, item_ref, item, after, attempts.spent()));
-                    }
-                }
-            }
-        };
-        operations.push(Operation::new(item_ref, kind));
-    }
-    Ok(operations)
-}
-
-/// Returns whether an item contains this id, so that the write with this id was applied.
-fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
-    item.zip(id).is_some_and(|(item, id)| shows(item, id))
-}
-
-/// Returns an error if an item, as it was read, contains the write id of the caller's token. An
-/// earlier call then committed the transaction.
-pub(super) fn refuse_committed(
-    attempts: &Attempts,
-    operations: &[Operation],
-    known: Option<WriteId>,
-) -> Result<(), Error> {
-    let mut rings = operations.iter().filter_map(|operation| operation.rests_on()?.revision.ring.as_ref());
-    match known.is_some_and(|id| rings.any(|ring| ring.contains(id))) {
-        true => Err(already_committed(attempts)),
-        false => Ok(()),
-    }
-}
-
-/// Reads the items of the transaction, and returns whether one of them contains the write id of the
-/// transaction.
-async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
-    let written = operations.iter().filter(|operation| operation.intent().is_some());
-    is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
-}
-
-/// Reads these items, and returns whether one of them contains this write id. Returns `false` if
-/// the items cannot be read.
-async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
-    let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
-    for item_ref in items {
-        let Ok(key) = item_ref.key_item() else { continue };
-        // DynamoDB refuses a TransactGetItems that names an item twice.
-        if !item_refs.iter().any(|(table, known)| *table == item_ref.table && *known == key) {
-            item_refs.push((Arc::clone(&item_ref.table), key));
-        }
-    }
-    if item_refs.is_empty() {
-        return false;
-    }
-    let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
-    items.iter().any(|item| shows_id(item.as_ref(), Some(id)))
-}
-
-fn already_committed(attempts: &Attempts) -> Error {
-    Error::AlreadyCommitted { spent: attempts.spent() }
-}
-
-/// Returns a cancellation with a false condition for one operation.
-fn refuse(
-    transaction: TransactionId,
-    before: impl Iterator<Item = ItemRef>,
-    guilty: ItemRef,
-    met: Option<Item>,
-    after: impl Iterator<Item = ItemRef>,
-    spent: Spent,
-) -> Error {
-    let innocent = |item_ref| (item_ref, ActionReason::innocent());
-    let guilty = (guilty, ActionReason::conflict(met));
-    let reasons = before.map(innocent).chain([guilty]).chain(after.map(innocent)).collect();
-    Error::Cancelled(Cancelled::new(transaction, reasons, spent))
+    /// Whether the outcome of the attempts of the current request is known.
+    outcome: AttemptOutcome,
 }
 
 /// Sends a transaction, and returns the new revisions of its items. If an expired lease in a
@@ -217,65 +65,24 @@ pub(super) async fn send(
     mut stamps: WriteStamps,
     after_contention: AfterContention,
 ) -> Result<Vec<Option<Basis>>, Error> {
-    let id = stamps.id;
+    let (id, positions, outcome) = (stamps.id, Vec::new(), AttemptOutcome::Known);
+    let mut commit = Commit { attempts, transaction, operations, positions, token, id, after_contention, outcome };
     loop {
         let Assembly { writes, positions, next, .. } = assembly;
-        let request = Transact::new(writes, Some(token.text.clone()))
-            .map_err(|why| Error::Rejected(why.after(attempts.spent())))?;
-        let mut content = TransactionSender {
-            attempts,
-            transaction,
-            operations,
-            positions: &positions,
-            id,
-            origin: token.origin,
-            after_contention,
-        };
-        let reasons = match content.send(&request).await? {
+        commit.positions = positions;
+        let request = Transact::new(writes, Some(commit.token.text.clone()))
+            .map_err(|why| Error::Rejected(why.after(commit.attempts.spent())))?;
+        match commit.send(&request).await? {
             WriteResult::Applied(()) => return Ok(next),
-            WriteResult::Conflict(reasons) => reasons,
-        };
-        // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
-        // forgotten the token. The items may still show the write id.
-        let is_given = token.origin == TokenOrigin::Given;
-        if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(id))) {
-            return Err(already_committed(attempts));
-        }
-        // Under the caller's token, no request with other content may be sent.
-        let may_pass = !is_given && adapt(operations, &positions, &reasons)? == Adapted::Yes;
-        if !may_pass || !attempts.may_go_on(Duration::ZERO) {
-            let refused = Refused { operations: &*operations, positions: &positions, reasons: &reasons };
-            return Err(refused.into_error(transaction, attempts.spent()));
+            WriteResult::Conflict(reasons) => commit.after_refusal(&reasons)?,
         }
         // The removal of a lease row is other content, so the request needs another token.
-        *token = Token::drawn(attempts.rng());
-        assembly = assemble(operations, &mut stamps)?;
+        *commit.token = Token::drawn(commit.attempts.rng());
+        assembly = assemble(commit.operations, &mut stamps)?;
     }
 }
 
-/// Adapts the operations to the items and lease rows that refused them: to an expired lease, to an
-/// expired item, and to an item that needs another expression of a patch.
-fn adapt(
-    operations: &mut [Operation],
-    positions: &[WritePosition],
-    reasons: &[ActionReason],
-) -> Result<Adapted, Error> {
-    let leases = Refused { operations: &*operations, positions, reasons }.by_expired_lease();
-    let mut adapted = Adapted::if_changed(!leases.is_empty());
-    for index in leases {
-        operations[index].companion = CompanionWrite::RemoveExpired;
-    }
-    for (operation, position) in operations.iter_mut().zip(positions) {
-        let reason = &reasons[position.write];
-        if reason.class() == Some(CancellationClass::Conflict) && operation.adapt(reason.item.as_ref())? == Adapted::Yes
-        {
-            adapted = Adapted::Yes;
-        }
-    }
-    Ok(adapted)
-}
-
-impl TransactionSender<'_> {
+impl Commit<'_> {
     /// Sends the request until its outcome is known. If an expired head of a queue made the request
     /// fail, the head is removed and the request is sent again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
@@ -291,7 +98,7 @@ impl TransactionSender<'_> {
                 // The same values may serialize to other bytes, for example from a `HashMap`. The
                 // items show whether the earlier commit was this transaction.
                 Err(Error::TokenReused { .. })
-                    if self.origin == TokenOrigin::Given
+                    if self.token.origin == TokenOrigin::Given
                         && is_committed(self.attempts, self.operations, self.id).await =>
                 {
                     return Err(already_committed(self.attempts));
@@ -299,7 +106,7 @@ impl TransactionSender<'_> {
                 // Only an earlier run of this unit of work has sent a drawn token. The network
                 // delivered a copy of its request after the refusal, and the result of that run is
                 // gone.
-                Err(reused @ Error::TokenReused { .. }) if self.origin == TokenOrigin::Drawn => {
+                Err(reused @ Error::TokenReused { .. }) if self.token.origin == TokenOrigin::Drawn => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
                 result => return result,
@@ -311,7 +118,7 @@ impl TransactionSender<'_> {
     /// applies the request at most once in ten minutes.
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
-        let mut in_doubt = false;
+        self.outcome = AttemptOutcome::Known;
         // Without time for a request, the call must end before anything is sent: its error then
         // proves that nothing was written.
         self.attempts.check_time()?;
@@ -323,30 +130,24 @@ impl TransactionSender<'_> {
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
                     let reasons = reasons.into_vec();
-                    let last = self.refused(&reasons).into_error(self.transaction, self.attempts.spent());
-                    let paused = self.attempts.pause_after(last, costs).await;
-                    if paused.is_ok() && contention && !in_doubt && self.after_contention == AfterContention::ReadAgain
-                    {
+                    let paused = self.attempts.pause_after(self.cancelled(&reasons), costs).await;
+                    let reads_again = contention && self.after_contention == AfterContention::ReadAgain;
+                    if paused.is_ok() && reads_again && self.outcome == AttemptOutcome::Known {
                         return Ok(WriteResult::Conflict(reasons));
                     }
                     paused
                 }
-                Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons, in_doubt),
+                Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons),
                 Err(failure) => {
-                    in_doubt |= failure.leaves_doubt();
+                    self.outcome = self.outcome.after(&failure);
                     self.attempts.pause(&self.tables(), failure).await
                 }
             };
-            match paused {
-                // Without the token, another attempt could apply a patch twice.
-                Ok(()) if in_doubt && self.has_patch() && !self.attempts.tokens_are_known() => {
-                    return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
-                }
-                Ok(()) => {}
-                Err(stop) if in_doubt => {
-                    return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(stop)));
-                }
-                Err(stop) => return Err(stop),
+            paused.map_err(|stop| self.outcome.end(self.attempts, &self.tables(), None, stop))?;
+            // Without the token, another attempt could apply a patch twice.
+            let mut intents = self.operations.iter().filter_map(Operation::intent);
+            if self.outcome.may_apply_twice(self.attempts) && intents.any(Intent::is_relative) {
+                return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
             }
         }
     }
@@ -355,14 +156,9 @@ impl TransactionSender<'_> {
     /// reply, the reason of each write is interpreted like the refusal of a single write with a
     /// token. One write is enough for a decision about the whole transaction: either its item
     /// contains the id of this transaction, or its condition can never be true again.
-    fn judge(
-        &self,
-        request: &Transact,
-        reasons: ActionReasons,
-        in_doubt: bool,
-    ) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
+    fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
-        if !in_doubt {
+        if self.outcome == AttemptOutcome::Known {
             return match key_schema {
                 Some(index) => {
                     let refusal = reasons.swap_remove(index).refusal;
@@ -376,7 +172,7 @@ impl TransactionSender<'_> {
         match verdicts.contains(&Verdict::Applied) {
             // If an attempt of this call had been applied, DynamoDB would have recognised its
             // token. An earlier call therefore wrote the id.
-            true if token_is_known && self.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
+            true if token_is_known && self.token.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
             false => Err(self.attempts.indeterminate(&self.tables(), None, None, None)),
@@ -388,7 +184,7 @@ impl TransactionSender<'_> {
         if shows_id(reason.item.as_ref(), Some(self.id)) {
             return Verdict::Applied;
         }
-        let positions = self.operations.iter().zip(self.positions);
+        let positions = self.operations.iter().zip(&self.positions);
         let of_write =
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
@@ -411,7 +207,7 @@ impl TransactionSender<'_> {
     /// same request can be sent again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
-        for (operation, position) in self.operations.iter().zip(self.positions) {
+        for (operation, position) in self.operations.iter().zip(&self.positions) {
             let met = position.lease.and_then(|lease| reasons[lease].item.as_ref());
             if let (Some(intent), Some(met)) = (operation.intent(), met) {
                 is_evicted |=
@@ -421,56 +217,75 @@ impl TransactionSender<'_> {
         Ok(is_evicted)
     }
 
-    fn has_patch(&self) -> bool {
-        self.operations.iter().filter_map(Operation::intent).any(Intent::is_relative)
-    }
-
-    fn refused<'r>(&'r self, reasons: &'r [ActionReason]) -> Refused<'r> {
-        Refused { operations: self.operations, positions: self.positions, reasons }
-    }
-
     fn tables(&self) -> Arc<str> {
         tables(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
-}
 
-impl Refused<'_> {
+    /// Adapts the operations to a refusal, so that another content can be sent. If no other content
+    /// may be accepted, returns the error of the transaction.
+    fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
+        // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
+        // forgotten the token. The items may still show the write id.
+        let is_given = self.token.origin == TokenOrigin::Given;
+        if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.id))) {
+            return Err(already_committed(self.attempts));
+        }
+        // Under the caller's token, no request with other content may be sent.
+        let may_pass = !is_given && self.adapt(reasons)? == Adapted::Yes;
+        if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
+    }
+
+    /// Adapts the operations to the items and lease rows that refused them: to an expired lease, to
+    /// an expired item, and to an item that needs another expression of a patch.
+    fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
+        let mut adapted = Adapted::No;
+        for index in 0..self.operations.len() {
+            if self.is_by_expired_lease(index, reasons) {
+                self.operations[index].companion = CompanionWrite::RemoveExpired;
+                adapted = Adapted::Yes;
+            }
+            let reason = &reasons[self.positions[index].write];
+            let is_refused = reason.class() == Some(CancellationClass::Conflict);
+            if is_refused && self.operations[index].adapt(reason.item.as_ref())? == Adapted::Yes {
+                adapted = Adapted::Yes;
+            }
+        }
+        Ok(adapted)
+    }
+
     /// Returns the reason of an operation, if its lease condition was the cause of the refusal. If
     /// a write has a guard, the guard counts as the refused operation, and not the write.
-    fn by_lease(&self, index: usize) -> Option<&ActionReason> {
-        let lease = self.positions[index].lease?;
-        let reason = self.reasons.get(lease).filter(|reason| reason.class() == Some(CancellationClass::Conflict))?;
-        let mut all = self.operations.iter().zip(self.positions);
-        let mut is_guarded = || all.any(|(other, position)| position.lease == Some(lease) && other.guarded().is_some());
+    fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
+        let refused = self.positions[index];
+        let reason = refused.refused_lease(reasons)?;
+        let mut all = self.operations.iter().zip(&self.positions);
+        let mut is_guarded =
+            || all.any(|(other, position)| position.lease == refused.lease && other.guarded().is_some());
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns the indexes of the operations that an expired lease in a separate row has refused.
-    fn by_expired_lease(&self) -> Vec<usize> {
-        let may_pass = |index: &usize| {
-            let refused = self.operations[*index].intent().zip(self.by_lease(*index));
-            refused.is_some_and(|(intent, reason)| {
-                let Target { model, policy, .. } = intent.target();
-                policy.may_pass(model, reason.item.as_ref())
-            })
-        };
-        (0..self.operations.len()).filter(may_pass).collect()
+    /// Returns whether an expired lease in a separate row has refused an operation.
+    fn is_by_expired_lease(&self, index: usize, reasons: &[ActionReason]) -> bool {
+        let refused = self.operations[index].intent().zip(self.by_lease(index, reasons));
+        refused.is_some_and(|(intent, reason)| {
+            let Target { model, policy, .. } = intent.target();
+            policy.may_pass(model, reason.item.as_ref())
+        })
     }
 
     /// If a lease made the transaction fail, returns the error of this lease. If no lease made the
     /// transaction fail, returns a cancellation with a reason for each operation.
-    fn into_error(self, transaction: TransactionId, spent: Spent) -> Error {
-        let Self { operations, positions, reasons } = self;
-        let by_lease = |index| {
-            let met = self.by_lease(index)?.item.as_ref();
-            operations[index].refusal(met, positions[index].judged_at, spent)
+    fn cancelled(&self, reasons: &[ActionReason]) -> Error {
+        let by_lease = |index: usize| {
+            let met = self.by_lease(index, reasons)?.item.as_ref();
+            self.operations[index].refusal(met, self.positions[index].judged_at, self.attempts.spent())
         };
-        if let Some(refusal) = (0..operations.len()).find_map(by_lease) {
+        if let Some(refusal) = (0..self.operations.len()).find_map(by_lease) {
             return refusal;
         }
-        let parts = operations.iter().zip(positions);
+        let parts = self.operations.iter().zip(&self.positions);
         let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
-        Error::Cancelled(Cancelled::new(transaction, parts.collect(), spent))
+        Error::Cancelled(Cancelled::new(self.transaction, parts.collect(), self.attempts.spent()))
     }
 }
 

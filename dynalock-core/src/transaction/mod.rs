@@ -10,6 +10,8 @@ mod pending;
 mod reason;
 
 mod commit;
+mod resolve;
+mod token;
 
 mod builder;
 mod patch;

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::Client;
 
 use super::{Op, commit::which_is_missing, link::Link};
 use crate::{
-    codec::{Item, Stored, decode},
+    codec::{Item, Stored, decode_stored},
     error::{Error, InvalidTransaction, Result, TransactionId},
     model::{IntoKey, ItemRef, Versioned},
     operation,
@@ -205,9 +205,7 @@ impl Snapshot {
         let Some((table, item)) = item.borrow().index_in(self.id).and_then(|index| self.items.get(index)) else {
             return Err(Error::ForeignHandle);
         };
-        let Some(item) = item.clone() else { return Ok(None) };
-        let (value, basis) = decode(table, item)?;
-        Ok(Some(Stored::new(value, basis)))
+        item.clone().map(|item| decode_stored(table, item)).transpose()
     }
 }
 

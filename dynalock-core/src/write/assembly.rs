@@ -6,7 +6,7 @@ use super::{
     check::{check, require},
     intent::{Intent, OwnedIntent, Target},
     operation::{Operation, OperationKind},
-    plan::Plan,
+    plan::{Plan, WritePosition},
     stamp::{WriteStamp, WriteStamps},
 };
 use crate::{
@@ -51,18 +51,6 @@ struct WriteSize {
     operation: usize,
 }
 
-/// The position of an operation in the list of writes.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct WritePosition {
-    /// The index of the write that contains the operation.
-    pub(crate) write: usize,
-    /// The index of the write with the lease condition, or `None` if the operation has no lease
-    /// condition. For a separate lease row, this is the index of the companion write.
-    pub(crate) lease: Option<usize>,
-    /// The time, in epoch milliseconds, with which the write compares the end of a lease.
-    pub(crate) judged_at: Option<u64>,
-}
-
 /// The operations on one item, which become one write. If the item has a separate lease row, the
 /// operations also become a companion write.
 struct ItemOperations<'o> {
@@ -99,7 +87,7 @@ impl Assembly {
     /// Adds the write for the operations on one item.
     fn add(&mut self, group: &ItemOperations<'_>, stamps: &mut WriteStamps) -> Result<(), Error> {
         let lead = group.lead()?;
-        let plan = group.plan(lead, stamps)?;
+        let mut plan = group.plan(lead, stamps)?;
         let bytes = plan.bytes();
         // DynamoDB's error would not name the operation. The error of the library does, and no
         // request is sent.
@@ -108,29 +96,21 @@ impl Assembly {
             let why = InvalidTransaction::ItemTooLarge { operation: lead, table, bytes };
             return Err(Error::InvalidTransaction(why));
         }
-        let Plan { write, companion, next, judged_at, .. } = plan;
-        let asks = group.asks_for_lease(lead, &write);
-        let write = self.push(write, WriteSize { bytes, operation: lead });
-        let companion = companion.map(|row| {
-            let bytes = size(&row.key);
-            self.push(*row, WriteSize { bytes, operation: lead })
-        });
-        let lease = companion.or_else(|| asks.then_some(write));
+        let companion = plan.companion.as_ref().map(|row| size(&row.key));
+        let sizes = [bytes].into_iter().chain(companion);
+        self.sizes.extend(sizes.map(|bytes| WriteSize { bytes, operation: lead }));
+        let position = plan.position(self.writes.len());
+        let asks = group.asks_for_lease(lead, &plan.write);
+        let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
             // The reason for a guard of the lease row is the reason of the companion write. The
             // reason for each other operation is the reason of the write of the item.
-            let of_row = companion.filter(|_| group.operations[index].is_of_lease_row());
-            self.positions[index] = WritePosition { write: of_row.unwrap_or(write), lease, judged_at };
+            let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
+            self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }
-        self.next[lead] = next;
+        self.next[lead] = plan.next.take();
+        self.writes.extend(plan.into_writes());
         Ok(())
-    }
-
-    /// Adds a write, and returns its index.
-    fn push(&mut self, write: Write, size: WriteSize) -> usize {
-        self.writes.push(write);
-        self.sizes.push(size);
-        self.writes.len() - 1
     }
 
     fn check_limits(&self, operations: &[Operation]) -> Result<(), Error> {

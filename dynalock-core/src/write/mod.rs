@@ -12,6 +12,7 @@ pub(crate) mod guard;
 pub(crate) mod intent;
 pub(crate) mod key;
 pub(crate) mod operation;
+pub(crate) mod outcome;
 pub(crate) mod patch;
 pub(crate) mod plan;
 pub(crate) mod send;

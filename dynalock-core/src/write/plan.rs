@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::key::lease_row_key;
 use crate::{
     codec::{Basis, Item, size},
-    error::Error,
+    error::{ActionReason, CancellationClass, Error},
     expression::{Placeholders, operators},
     key::Key,
     lease::clause::LeaseClause,
@@ -31,6 +31,18 @@ pub(crate) struct Plan {
     pub(crate) changed_bytes: usize,
 }
 
+/// The position of an operation in the list of writes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WritePosition {
+    /// The index of the write that contains the operation.
+    pub(crate) write: usize,
+    /// The index of the write with the lease condition, or `None` if the operation has no lease
+    /// condition. For a separate lease row, this is the index of the companion write.
+    pub(crate) lease: Option<usize>,
+    /// The time, in epoch milliseconds, with which the write compares the end of a lease.
+    pub(crate) judged_at: Option<u64>,
+}
+
 impl Plan {
     /// Makes the plan of a write, with the companion write that the lease clause needs.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
@@ -53,6 +65,18 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
+    /// Returns the positions of the plan's writes in a transaction. `first` is the index of the
+    /// write of the item.
+    pub(super) fn position(&self, first: usize) -> WritePosition {
+        let lease = self.companion.is_some().then_some(first + 1);
+        WritePosition { write: first, lease, judged_at: self.judged_at }
+    }
+
+    /// Returns the writes of the plan: the write of the item, and its companion write.
+    pub(super) fn into_writes(self) -> impl Iterator<Item = Write> {
+        std::iter::once(self.write).chain(self.companion.map(|companion| *companion))
+    }
+
     /// Returns the size of the item in the write, as DynamoDB counts it for the limits of a
     /// transaction.
     pub(super) fn bytes(&self) -> usize {
@@ -62,6 +86,13 @@ impl Plan {
                 size(&self.write.key) + self.changed_bytes
             }
         }
+    }
+}
+
+impl WritePosition {
+    /// Returns the reason of the write with the lease condition, if its condition was false.
+    pub(crate) fn refused_lease<'r>(&self, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
+        reasons.get(self.lease?).filter(|reason| reason.class() == Some(CancellationClass::Conflict))
     }
 }
 

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use super::{
     intent::{Intent, Target},
     key::lease_row_key,
-    plan::Plan,
+    outcome::AttemptOutcome,
+    plan::{Plan, WritePosition},
     stamp::WriteStamps,
 };
 use crate::{
@@ -13,6 +14,7 @@ use crate::{
     error::{ActionReason, CancellationClass, Error},
     lease::policy::{CompanionWrite, Release, evict_expired_head},
     operation::{Action, ActionReasons, Failure, GetItem, Transact, Write},
+    random,
     retry::Attempts,
     version::{Doubt, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
 };
@@ -62,14 +64,13 @@ pub(crate) enum Delivery {
 
 /// The attempts of one write of an item.
 pub(crate) struct Writer<'a> {
+    pub(crate) intent: &'a dyn Intent,
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
     /// How the writes of this call use the separate lease row.
     pub(crate) companion: &'a mut CompanionWrite,
-    /// `true` if the outcome of an attempt is unknown: the attempt may have been applied, or may
-    /// still be applied.
-    pub(crate) in_doubt: bool,
+    pub(crate) outcome: AttemptOutcome,
 }
 
 /// The request that is made from a plan.
@@ -88,16 +89,8 @@ enum WireForm {
 /// The data of a plan that the library needs to interpret the answer.
 struct PlanFacts {
     next: Option<Basis>,
-    judged_at: Option<u64>,
+    position: WritePosition,
     late: LateCopies,
-}
-
-/// The refusal of a transaction by its companion write on the separate lease row.
-struct LeaseRowRefusal {
-    /// The reason of the write of the item.
-    own: ActionReason,
-    /// The separate lease row, if its write or check was refused.
-    row: Option<Item>,
 }
 
 impl<A, C> WriteResult<A, C> {
@@ -111,19 +104,19 @@ impl<A, C> WriteResult<A, C> {
 
 impl Writer<'_> {
     /// Returns the plan of an attempt that begins now.
-    pub(crate) fn plan(&mut self, intent: &dyn Intent) -> Result<Plan, Error> {
-        let clause = intent.clause(self.stamps.id.repeats, *self.companion);
-        intent.plan(self.stamps.next(), &clause)
+    pub(crate) fn plan(&mut self) -> Result<Plan, Error> {
+        let clause = self.intent.clause(self.stamps.id.repeats, *self.companion);
+        self.intent.plan(self.stamps.next(), &clause)
     }
 
     /// Sends the first plan. If its outcome is unknown, or if another plan may succeed, sends
     /// further plans of the same intent until the outcome is known.
-    pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
+    pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         // This `Writer` has not sent a request yet. If the deadline has passed, the write was
         // therefore certainly not applied.
         self.attempts.check_time()?;
-        let mut request = self.request(intent, first)?;
+        let mut request = self.request(first)?;
         loop {
             let PlannedRequest { content, facts } = request;
             let (answer, transact) = match content {
@@ -133,29 +126,29 @@ impl Writer<'_> {
                     (sent.map(|()| None), Some(transact))
                 }
             };
-            let refusal = match answer {
+            let failure = match answer {
                 Ok(item) => return Ok(WriteResult::Applied(Applied { proof: Proof::Reply, next: facts.next, item })),
-                Err(Failure::Cancelled(reasons)) => LeaseRowRefusal::of(reasons),
-                Err(failure) => Err(failure),
+                Err(Failure::Cancelled(reasons)) if !facts.is_refused_by_row(&reasons) => reasons.into_failure(),
+                Err(failure) => failure,
             };
-            let judged = match refusal {
+            let judged = match failure {
                 // The boxes in these arms keep the future small, because most writes are not
-                // refused.
-                Ok(refusal) => Box::pin(self.judge_lease_row(intent, &facts, refusal)).await?,
-                Err(Failure::Condition(item)) => Box::pin(self.judge_condition(intent, &facts, item)).await?,
+                // refused. Only the refusal by a lease row is still a cancellation here.
+                Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
+                Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
                 // Without a token, another attempt of the patch could apply the changes twice.
-                Err(failure) if failure.leaves_doubt() && self.delivery == Delivery::Plain && intent.is_relative() => {
-                    return Box::pin(self.find_patch(intent, failure)).await;
+                failure if failure.leaves_doubt() && self.delivery == Delivery::Plain && self.intent.is_relative() => {
+                    return Box::pin(self.find_patch(failure)).await;
                 }
-                Err(failure) => {
-                    Box::pin(self.pause(intent, &facts, failure)).await?;
+                failure => {
+                    Box::pin(self.pause(&facts, failure)).await?;
                     // While the outcome of a request with a token is unknown, the same request is
                     // sent again, because DynamoDB refuses other content under this token.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
                         // When DynamoDB has forgotten the token, another attempt could apply a
                         // patch twice.
-                        if self.in_doubt && intent.is_relative() && !self.attempts.tokens_are_known() {
-                            return Err(self.stop(intent, self.attempts.too_late()));
+                        if self.intent.is_relative() && self.outcome.may_apply_twice(self.attempts) {
+                            return Err(self.stop(self.attempts.too_late()));
                         }
                         request = PlannedRequest { content: WireForm::Transact(transact), facts };
                         continue;
@@ -166,27 +159,27 @@ impl Writer<'_> {
             if let Some(result) = judged {
                 return Ok(result);
             }
-            let plan = self.plan(intent).map_err(|error| self.stop(intent, error))?;
-            request = self.request(intent, plan)?;
+            let plan = self.plan().map_err(|error| self.stop(error))?;
+            request = self.request(plan)?;
         }
     }
 
     /// Reads the item after a patch whose outcome is unknown. If the item contains the id of the
     /// patch, the patch was applied. If the item does not contain the id, the outcome stays
     /// unknown: later patches may have pushed the id out, or the request may still arrive.
-    async fn find_patch(&mut self, intent: &dyn Intent, failure: Failure) -> Result<WriteResult<Applied>, Error> {
-        self.in_doubt = true;
-        let item_ref = intent.item_ref();
-        let last = self.attempts.failed(&item_ref.table, failure).map_err(|error| self.stop(intent, error))?;
+    async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
+        self.outcome = AttemptOutcome::Unknown;
+        let item_ref = self.intent.item_ref();
+        let last = self.attempts.failed(&item_ref.table, failure).map_err(|error| self.stop(error))?;
         if !self.attempts.may_go_on(Duration::ZERO) {
-            return Err(self.stop(intent, last));
+            return Err(self.stop(last));
         }
         // Eight later patches push the id out of the item, so neither the read nor its first
         // repetition is delayed.
         let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
         let item = match self.attempts.attempt(Box::pin(get.send(&client))).await {
             Ok(item) => item,
-            Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))?,
+            Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(error))?,
         };
         match item.filter(|item| shows_patch(item, self.stamps.id)) {
             Some(item) => {
@@ -197,13 +190,12 @@ impl Writer<'_> {
         }
     }
 
-    fn request(&mut self, intent: &dyn Intent, plan: Plan) -> Result<PlannedRequest, Error> {
-        let Plan { write, companion, next, judged_at, .. } = plan;
+    fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
         // The condition of a PutItem compares all lease attributes, with the queue. These
         // attributes may return to the compared state, so DynamoDB may still apply a late copy of a
         // PutItem.
-        let is_put = matches!(write.action, Action::Put(_));
-        let late = if is_put { LateCopies::MayPass } else { intent.target().policy.late() };
+        let is_put = matches!(plan.write.action, Action::Put(_));
+        let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
             // Each plan contains the time and the beat of its attempt, so the content of each
             // request differs. The SDK generates a token for each request. After a lost reply, the
@@ -211,66 +203,62 @@ impl Writer<'_> {
             Delivery::Plain => None,
             // Each plan gets a new token, because DynamoDB refuses another content under a token
             // that it remembers.
-            Delivery::Once => Some(format!("{:032x}", self.attempts.rng().u128(..))),
+            Delivery::Once => Some(random::token(self.attempts.rng())),
         };
-        let content = if companion.is_none() && token.is_none() {
-            WireForm::Write(write)
+        let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
+        let content = if plan.companion.is_none() && token.is_none() {
+            WireForm::Write(plan.write)
         } else {
-            let writes = std::iter::once(write).chain(companion.map(|companion| *companion));
-            let transact = Transact::new(writes, token);
+            let transact = Transact::new(plan.into_writes(), token);
             WireForm::Transact(transact.map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?)
         };
-        Ok(PlannedRequest { content, facts: PlanFacts { next, judged_at, late } })
+        Ok(PlannedRequest { content, facts })
     }
 
     /// Sleeps after a request whose failure does not end the call, or returns the error that ends
     /// the call.
-    async fn pause(&mut self, intent: &dyn Intent, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
-        let table = Arc::clone(intent.target().table);
+    async fn pause(&mut self, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
+        let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
                 let spent = self.attempts.spent();
-                match intent.bytes(facts.next.as_ref().map(|next| &next.state.revision)) {
+                match self.intent.bytes(facts.next.as_ref().map(|next| &next.state.revision)) {
                     Ok(bytes) => Error::ItemTooLarge { table, bytes, spent },
                     Err(error) => error,
                 }
             }
             failure => {
-                self.in_doubt |= failure.leaves_doubt();
+                self.outcome = self.outcome.after(&failure);
                 match self.attempts.pause(&table, failure).await {
                     Ok(()) => return Ok(()),
                     Err(stop) => stop,
                 }
             }
         };
-        Err(self.stop(intent, stop))
+        Err(self.stop(stop))
     }
 
     /// Returns the error that ends the call. If the outcome of an attempt is unknown, the error is
     /// `Indeterminate`.
-    fn stop(&self, intent: &dyn Intent, error: Error) -> Error {
-        if !self.in_doubt {
-            return error;
-        }
-        let Target { table, expected, .. } = intent.target();
-        self.attempts.indeterminate(table, expected.version(), None, Some(error))
+    fn stop(&self, error: Error) -> Error {
+        let Target { table, expected, .. } = self.intent.target();
+        self.outcome.end(self.attempts, table, expected.version(), error)
     }
 
     /// Interprets a refusal by the condition on the item. Returns `None` if the call should send
     /// another plan.
     async fn judge_condition(
         &mut self,
-        intent: &dyn Intent,
         facts: &PlanFacts,
         returned: Option<Item>,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
-        let item = self.seen(intent, returned).await?;
-        match self.judge(intent, facts, item)? {
+        let item = self.seen(returned).await?;
+        match self.judge(facts, item)? {
             // The lease is checked before the version: its holder may have written the item, and
             // the error should then name the lease.
-            WriteResult::Conflict(met) if intent.target().asks_for_lease_in_item() => {
-                match intent.refusal(met.as_ref(), facts.judged_at, self.attempts.spent()) {
-                    Some(refusal) => self.evict(intent, met, refusal).await.map(|()| None),
+            WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
+                match self.intent.refusal(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
+                    Some(refusal) => self.evict(met, refusal).await.map(|()| None),
                     None => Ok(Some(WriteResult::Conflict(met))),
                 }
             }
@@ -282,30 +270,31 @@ impl Writer<'_> {
     /// lease, then the version. Returns `None` if the call should send another plan.
     async fn judge_lease_row(
         &mut self,
-        intent: &dyn Intent,
         facts: &PlanFacts,
-        LeaseRowRefusal { own, row }: LeaseRowRefusal,
+        mut reasons: Vec<ActionReason>,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
-        let item_ref = intent.item_ref();
-        let row = match row {
+        let item_ref = self.intent.item_ref();
+        // The companion write is the last write of the request.
+        let row = match reasons.pop().and_then(|row| row.item) {
             Some(row) => Some(row),
             None => {
                 let key = lease_row_key(item_ref.model, &item_ref.table, &item_ref.key)?;
                 let get = GetItem { table: Arc::clone(&item_ref.table), key, consistent: true };
-                self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))?
+                self.attempts.read(&get).await.map_err(|error| self.stop(error))?
             }
         };
-        let may_pass =
-            intent.target().policy.may_pass(item_ref.model, row.as_ref()) && self.attempts.may_go_on(Duration::ZERO);
+        let may_pass = self.intent.target().policy.may_pass(item_ref.model, row.as_ref())
+            && self.attempts.may_go_on(Duration::ZERO);
         if may_pass {
             *self.companion = CompanionWrite::RemoveExpired;
         }
-        let (item, is_refused) = if own.class() == Some(CancellationClass::Conflict) {
-            (self.seen(intent, own.item).await?, true)
-        } else if self.in_doubt {
+        let own = reasons.pop().filter(|own| own.class() == Some(CancellationClass::Conflict));
+        let (item, is_refused) = if let Some(own) = own {
+            (self.seen(own.item).await?, true)
+        } else if self.outcome == AttemptOutcome::Unknown {
             // DynamoDB may not have evaluated the condition on the item, so the item is read. The
             // item shows whether an earlier attempt was applied.
-            let item = self.seen(intent, None).await?;
+            let item = self.seen(None).await?;
             let shows_id = item.as_ref().is_some_and(|item| shows(item, self.stamps.id));
             (item, shows_id)
         } else {
@@ -317,18 +306,18 @@ impl Writer<'_> {
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
-        match self.judge(intent, facts, item)? {
+        match self.judge(facts, item)? {
             WriteResult::Conflict(_) if may_pass && !is_refused => {
-                self.in_doubt = false;
+                self.outcome = AttemptOutcome::Known;
                 Ok(None)
             }
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
                 // If no lease is the reason for the refusal, the call ends because its deadline has
                 // passed.
-                let refusal = intent.refusal(row.as_ref(), facts.judged_at, spent);
+                let refusal = self.intent.refusal(row.as_ref(), facts.position.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
-                self.evict(intent, row, refusal).await.map(|()| None)
+                self.evict(row, refusal).await.map(|()| None)
             }
             result => Ok(Some(result)),
         }
@@ -336,10 +325,10 @@ impl Writer<'_> {
 
     /// Removes the expired head of the queue that refused the write, so that the call can send
     /// another plan. If the queue has no expired head, returns `refusal`.
-    async fn evict(&mut self, intent: &dyn Intent, met: Option<Item>, refusal: Error) -> Result<(), Error> {
+    async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
         // All earlier attempts were certainly not applied, so no attempt is in doubt.
-        self.in_doubt = false;
-        let (policy, item_ref) = (intent.target().policy, intent.item_ref());
+        self.outcome = AttemptOutcome::Known;
+        let (policy, item_ref) = (self.intent.target().policy, self.intent.item_ref());
         match met {
             Some(met) if evict_expired_head(self.attempts, policy, &item_ref, &met).await? => {
                 self.attempts.check_time()
@@ -350,22 +339,22 @@ impl Writer<'_> {
 
     /// Returns the item that made the condition false. DynamoDB returns this item with the refusal.
     /// If a compatible server did not return the item, this method reads the item.
-    async fn seen(&mut self, intent: &dyn Intent, returned: Option<Item>) -> Result<Option<Item>, Error> {
+    async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
         }
-        let get = intent.item_ref().read()?;
-        self.attempts.read(&get).await.map_err(|error| self.stop(intent, error))
+        let get = self.intent.item_ref().read()?;
+        self.attempts.read(&get).await.map_err(|error| self.stop(error))
     }
 
     /// Decides from a false condition whether the write was applied.
-    fn judge(&self, intent: &dyn Intent, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
+    fn judge(&self, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
-            _ if !self.in_doubt => Doubt::None,
+            _ if self.outcome == AttemptOutcome::Known => Doubt::None,
             Delivery::Once if self.attempts.tokens_are_known() => Doubt::UnderToken,
             Delivery::Once | Delivery::Plain => Doubt::Plain(facts.late),
         };
-        let Target { table, model, expected, policy, .. } = intent.target();
+        let Target { table, model, expected, policy, .. } = self.intent.target();
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
@@ -376,7 +365,7 @@ impl Writer<'_> {
             // this holder. Only the commit can have released the lease, because a separate release
             // is sent only after a commit has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
-            Verdict::Unknown if intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
+            Verdict::Unknown if self.intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
             verdict => verdict,
         };
         match verdict {
@@ -397,23 +386,10 @@ impl Writer<'_> {
     }
 }
 
-impl LeaseRowRefusal {
-    /// Returns the refusal by the lease row, or the failure of the whole transaction.
-    fn of(reasons: ActionReasons) -> Result<Self, Failure> {
-        // The first action is the write of the item, and the second action is its companion write.
-        let is_refused_by_row = match reasons.as_slice() {
-            [own, row] => {
-                let is_permanent = matches!(own.class(), Some(CancellationClass::Permanent | CancellationClass::Mixed));
-                row.class() == Some(CancellationClass::Conflict) && !is_permanent
-            }
-            _ => false,
-        };
-        let mut reasons = match is_refused_by_row {
-            true => reasons.into_vec().into_iter(),
-            false => return Err(reasons.into_failure()),
-        };
-        let own = reasons.next().unwrap_or_else(ActionReason::innocent);
-        Ok(Self { own, row: reasons.next().and_then(|row| row.item) })
+impl PlanFacts {
+    /// Returns whether the separate lease row has refused the write, and no reason is permanent.
+    fn is_refused_by_row(&self, reasons: &ActionReasons) -> bool {
+        self.position.refused_lease(reasons.as_slice()).is_some() && reasons.show_conflicts()
     }
 }
 

@@ -1,60 +1,31 @@
 //! Increments through two handles while replies are lost. No increment is lost, and no increment is
 //! applied twice.
 
-use dynalock::{
-    Error, Repository,
-    local::{Fault, Faults},
-};
+use dynalock::local::{Fault, Faults};
 
 use super::{add, delay};
-use crate::support::{FAULTS, Product, Shop, Table, secs, settle};
-
-/// The results of all increments.
-#[derive(Debug, Default)]
-struct Tally {
-    done: usize,
-    open: usize,
-    given_up: usize,
-}
+use crate::{
+    storms::{self, seeds, survives},
+    support::{
+        FAULTS, Product, Shop, Table, secs, settle,
+        tally::{Tally, increment},
+    },
+};
 
 /// Lets 4 writers send increments of the item `a`, two writers through each of two handles.
 async fn increments(table: &Table<Product>, each: usize) -> Tally {
-    table.others.create(Product::new("a", 0)).await.unwrap();
-    let items: Repository<Product> = table.items.clone().deadline(secs(120));
+    let items = table.items.clone().deadline(secs(120));
     let handles = [items.combining(), items.combining()];
-    let writers: Vec<_> = (0..4)
-        .map(|writer| {
-            let products = handles[writer % 2].clone();
-            tokio::spawn(async move {
-                let mut results = Vec::new();
-                for _ in 0..each {
-                    results.push(add(&products, 1).await.map(drop));
-                }
-                results
-            })
-        })
-        .collect();
-    let mut tally = Tally::default();
-    for writer in writers {
-        for result in writer.await.unwrap() {
-            match result {
-                Ok(()) => tally.done += 1,
-                Err(Error::Indeterminate { .. }) => tally.open += 1,
-                Err(Error::Exhausted { .. }) => tally.given_up += 1,
-                Err(other) => panic!("{other:?}"),
-            }
-        }
-    }
-    tally
+    increment(table, 4, each, |writer| add(&handles[writer % 2], 1)).await
 }
 
-impl Tally {
-    async fn agrees_with(&self, table: &Table<Product>) {
-        let counter = table.others.get("a").await.unwrap().unwrap();
-        let applied = usize::try_from(counter.stock).unwrap();
-        assert!((self.done..=self.done + self.open).contains(&applied), "{applied} applied, {self:?}");
-        assert!(counter.version() <= 1 + u64::try_from(counter.stock).unwrap());
-    }
+/// 4 writers make 500 increments each. At most this number may be indeterminate.
+async fn survive_losses(shop: &Shop, open: usize) {
+    let table = shop.table().await;
+    let tally = increments(&table, 500).await;
+    tally.agrees_with_combined(&table).await;
+    assert_eq!(tally.done + tally.open, 2_000, "{tally:?}");
+    assert!(tally.open <= open, "{tally:?}");
 }
 
 /// The share of lost replies, and the number of 2,000 increments that may be indeterminate.
@@ -66,12 +37,7 @@ fn losses() -> [(Faults, usize); 3] {
 #[tokio::test]
 async fn increments_at_1_5_and_20_percent_lost_replies_are_applied_once_each() {
     for (faults, open) in losses() {
-        let shop = Shop::in_process(faults);
-        let table = shop.table().await;
-        let tally = increments(&table, 500).await;
-        tally.agrees_with(&table).await;
-        assert_eq!(tally.done + tally.open, 2_000, "{tally:?}");
-        assert!(tally.open <= open, "{tally:?}");
+        survive_losses(&Shop::in_process(faults), open).await;
     }
 }
 
@@ -80,25 +46,21 @@ async fn increments_far_away_at_1_5_and_20_percent_lost_replies_are_applied_once
     for (faults, open) in losses() {
         let shop = Shop::in_process(faults);
         delay(&shop);
-        let table = shop.table().await;
-        let tally = increments(&table, 500).await;
-        tally.agrees_with(&table).await;
-        assert_eq!(tally.done + tally.open, 2_000, "{tally:?}");
-        assert!(tally.open <= open, "{tally:?}");
+        survive_losses(&shop, open).await;
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn increments_in_a_storm_are_applied_once_or_not_at_all() {
-    let mut done = 0;
-    for seed in 0..30 {
-        let faults = FAULTS.into_iter().fold(Faults::seeded(seed), |faults, fault| faults.rate(fault, 0.02));
-        let shop = Shop::in_process(faults);
-        let table = shop.table().await;
-        let tally = increments(&table, 15).await;
-        settle().await;
-        tally.agrees_with(&table).await;
-        done += tally.done;
-    }
-    assert!(done > 30 * 60 * 9 / 10, "{done} of 1,800");
+async fn storm(seed: u64) -> storms::Tally {
+    let faults = FAULTS.into_iter().fold(Faults::seeded(seed), |faults, fault| faults.rate(fault, 0.02));
+    let table = Shop::in_process(faults).table().await;
+    let tally = increments(&table, 15).await;
+    settle().await;
+    tally.agrees_with_combined(&table).await;
+    storms::Tally { writes: tally.done as u64, refused: tally.given_up as u64, ..storms::Tally::default() }
+}
+
+#[test]
+fn increments_in_a_storm_are_applied_once_or_not_at_all() {
+    let tally = survives("combined increments", seeds(30), storm);
+    assert!(tally.writes > seeds(30) * 60 * 9 / 10, "{tally:?}");
 }

@@ -1,19 +1,18 @@
 //! Replies that are lost at random. No write is lost, and no write is applied twice.
 
 use dynalock::{
-    Error, Repository,
+    Error,
     local::{Fault, Faults},
 };
 
-use super::tally::increment;
-use crate::support::{Product, Shop, expect_error, millis, secs, travel};
+use crate::support::{Product, Shop, expect_error, millis, secs, tally::increment, travel};
 
 const WRITES: [&str; 3] = ["PutItem", "UpdateItem", "DeleteItem"];
 
 /// 4 writers make 500 increments each. At most this number of 10,000 may be indeterminate.
 async fn increments(shop: &Shop, indeterminate: usize) {
     let table = shop.table::<Product>().await;
-    let write = |items: Repository<Product>| items.update_with("a", |product| product.stock += 1).deadline(secs(120));
+    let write = |_| table.items.update_with("a", |product| product.stock += 1).deadline(secs(120));
     let tally = increment(&table, 4, 500, write).await;
     tally.agrees_with(&table).await;
     assert_eq!(tally.done + tally.open, 2_000, "{tally:?}");

@@ -9,5 +9,3 @@ mod outages;
 mod outcomes;
 mod patches;
 mod storms;
-
-mod tally;

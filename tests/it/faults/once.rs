@@ -7,8 +7,9 @@ use dynalock::{
     local::{Fault, Faults},
 };
 
-use super::tally::increment;
-use crate::support::{Archive, Product, Shop, Table, changed, expect_error, millis, n, secs, settle, travel};
+use crate::support::{
+    Archive, Product, Shop, Table, changed, expect_error, millis, n, secs, settle, tally::increment, travel,
+};
 
 fn tokens(shop: &Shop) -> Vec<String> {
     let token = |request: &serde_json::Value| request["ClientRequestToken"].as_str().unwrap().to_owned();
@@ -76,8 +77,8 @@ async fn lost_replies_under_contention_leave_nothing_open_while_some_reply_comes
     ] {
         let shop = Shop::in_process(Faults::seeded(seed).rate(fault.clone(), 0.2));
         let table = shop.table::<Product>().await;
-        let tally = increment(&table, 4, 50, |items| {
-            items.update_with("a", |product| product.stock += 1).exactly_once().deadline(secs(600))
+        let tally = increment(&table, 4, 50, |_| {
+            table.items.update_with("a", |product| product.stock += 1).exactly_once().deadline(secs(600))
         })
         .await;
         settle().await;

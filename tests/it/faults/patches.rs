@@ -4,13 +4,14 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use dynalock::{
-    Error, Repository, Transaction,
+    Error, Transaction,
     local::{Fault, Faults},
     transact,
 };
 
-use super::tally::increment;
-use crate::support::{FAULTS, LOST_REPLIES, Product, Shop, Table, changed, millis, n, now, s, secs, settle, travel};
+use crate::support::{
+    FAULTS, LOST_REPLIES, Product, Shop, Table, changed, millis, n, now, s, secs, settle, tally::increment, travel,
+};
 
 /// The share of lost replies, and the number of 10,000 patches that may be indeterminate.
 fn losses() -> [(Faults, usize); 3] {
@@ -24,7 +25,7 @@ async fn patches_at_1_5_and_20_percent_lost_replies_are_applied_at_most_once() {
     for (faults, indeterminate) in losses() {
         let shop = far_away(faults);
         let table = shop.table::<Product>().await;
-        let write = |items: Repository<Product>| items.patch("a").add(Product::ATTR.stock, 1).deadline(secs(120));
+        let write = |_| table.items.patch("a").add(Product::ATTR.stock, 1).deadline(secs(120));
         let tally = increment(&table, 4, 500, write).await;
         tally.agrees_with(&table).await;
         assert_eq!(tally.done + tally.open, 2_000, "{tally:?}");
@@ -40,9 +41,7 @@ async fn patches_exactly_once_are_never_indeterminate() {
     for faults in [lost(1, 0.01, 0.01), lost(5, 0.05, 0.05), lost(20, 0.2, 0.05)] {
         let shop = far_away(faults);
         let table = shop.table::<Product>().await;
-        let write = |items: Repository<Product>| {
-            items.patch("a").add(Product::ATTR.stock, 1).exactly_once().deadline(secs(120))
-        };
+        let write = |_| table.items.patch("a").add(Product::ATTR.stock, 1).exactly_once().deadline(secs(120));
         let tally = increment(&table, 4, 500, write).await;
         tally.agrees_with(&table).await;
         assert_eq!((tally.done, tally.open, tally.given_up), (2_000, 0, 0));

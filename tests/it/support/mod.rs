@@ -16,6 +16,7 @@ mod refused;
 pub(crate) mod rival;
 mod sent;
 pub(crate) mod shop;
+pub(crate) mod tally;
 
 mod raw;
 

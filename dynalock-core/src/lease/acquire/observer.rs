@@ -113,11 +113,11 @@ impl ExpiryObserver {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
-                let skew = u64::try_from(max_skew.as_millis()).unwrap_or(u64::MAX);
                 // The stored end has the precision of its unit, and the condition is strict. One
                 // more unit is therefore needed.
                 let step = self.unit.to_millis(1);
-                let end = record.end(self.options.ttl).unwrap_or(u64::MAX).saturating_add(skew).saturating_add(step);
+                let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
+                let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);
                 Duration::from_millis(end.saturating_sub(self.options.now()))
             }
             Expiry::Observed => {

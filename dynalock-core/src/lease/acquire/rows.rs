@@ -18,7 +18,7 @@ pub(crate) async fn transact(
     AcquireSpec { connection, row, .. }: &AcquireSpec,
     writes: impl Iterator<Item = Write>,
 ) -> Result<Option<Vec<ActionReason>>, Error> {
-    let token = format!("{:032x}", random::generator().u128(..));
+    let token = random::token(&mut random::generator());
     let request = Transact::new(writes, Some(token)).map_err(|why| Error::Rejected(why.after(attempts.spent())))?;
     let client = connection.client.clone();
     attempts

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     clock,
-    codec::{Item, Stored, decode},
+    codec::{Item, Stored, decode_stored},
     error::Error,
     key::Key,
     lease::LeasePolicy,
@@ -161,8 +161,7 @@ impl<T: Versioned + Clone> Worker<T> {
                         if batch.runs > 1 {
                             return Err(session.indeterminate());
                         }
-                        let (value, basis) = decode::<T>(session.table(), item)?;
-                        return Ok(Committed { stored: Ok(Stored::new(value, basis)), next: None });
+                        return Ok(Committed { stored: Ok(decode_stored(session.table(), item)?), next: None });
                     }
                     age = self.join(session, batch);
                 }

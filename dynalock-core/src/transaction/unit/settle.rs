@@ -25,6 +25,7 @@ use crate::{
         assembly::{Assembly, OnlyWrite, assemble},
         intent::Intent,
         operation::Operation,
+        outcome::AttemptOutcome,
         send::{Delivery, WriteResult, Writer},
         stamp::WriteStamps,
     },
@@ -260,13 +261,14 @@ async fn write_alone(
     // transaction.
     let mut companion = CompanionWrite::Check;
     let writer = Writer {
+        intent: only,
         attempts: &mut *attempts,
         stamps,
         delivery: Delivery::Plain,
         companion: &mut companion,
-        in_doubt: false,
+        outcome: AttemptOutcome::Known,
     };
-    match writer.send(only, assembly.into_plan()).await? {
+    match writer.send(assembly.into_plan()).await? {
         WriteResult::Applied(_) => Ok(()),
         WriteResult::Conflict(item) => {
             let reason = ActionReason::conflict(item);

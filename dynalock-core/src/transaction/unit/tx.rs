@@ -7,7 +7,7 @@ use std::{
 
 use super::run::Run;
 use crate::{
-    codec::{Item, Stored, decode, key_of},
+    codec::{Item, Stored, decode_stored, key_of},
     error::{Error, InvalidTransaction, Result},
     expression::Condition,
     key::Key,
@@ -90,7 +90,7 @@ impl Tx {
                     self.run().take_in(item_ref, item)?
                 }
             };
-            expiry.alive(T::MODEL, item).map(|item| stored(&table, item)).transpose()
+            expiry.alive(T::MODEL, item).map(|item| decode_stored(&table, item)).transpose()
         }
     }
 
@@ -144,7 +144,7 @@ impl Tx {
             for item_ref in &item_refs {
                 let item = self.run().look_up(&item_ref.table, &item_ref.key)?.and_then(|held| held.item.clone());
                 let item = item_ref.expiry.alive(T::MODEL, item);
-                items.push(item.map(|item| stored(&table, item)).transpose()?);
+                items.push(item.map(|item| decode_stored(&table, item)).transpose()?);
             }
             Ok(items)
         }
@@ -356,11 +356,6 @@ impl Tx {
     fn run(&self) -> MutexGuard<'_, Run> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn stored<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>> {
-    let (value, basis) = decode(table, item)?;
-    Ok(Stored::new(value, basis))
 }
 
 impl fmt::Debug for Tx {

@@ -1,26 +1,27 @@
 //! Increments by many writers, compared with the final counter.
 
-use dynalock::{Error, Repository, Result, Stored};
+use dynalock::{Error, Result, Stored};
 
-use crate::support::{Product, Table};
+use super::{Product, Table};
 
 /// The results that the writers got.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// The number of applied increments.
-    pub(super) done: usize,
+    pub(crate) done: usize,
     /// The number of increments with an unknown outcome.
-    pub(super) open: usize,
+    pub(crate) open: usize,
     /// The number of increments that were not applied.
-    pub(super) given_up: usize,
+    pub(crate) given_up: usize,
 }
 
-/// Lets `writers` tasks send `each` increments of the item `a`.
-pub(super) async fn increment<F>(
+/// Creates the item `a`, and lets `writers` tasks send `each` increments of it. `write` makes the
+/// call of the writer with this number.
+pub(crate) async fn increment<F>(
     table: &Table<Product>,
     writers: usize,
     each: usize,
-    write: impl Fn(Repository<Product>) -> F,
+    write: impl Fn(usize) -> F,
 ) -> Tally
 where
     F: IntoFuture<Output = Result<Stored<Product>>>,
@@ -29,8 +30,8 @@ where
     table.others.create(Product::new("a", 0)).await.unwrap();
     let mut tally = Tally::default();
     let tasks: Vec<_> = (0..writers)
-        .map(|_| {
-            let calls: Vec<_> = (0..each).map(|_| write(table.items.clone()).into_future()).collect();
+        .map(|writer| {
+            let calls: Vec<_> = (0..each).map(|_| write(writer).into_future()).collect();
             tokio::spawn(async move {
                 let mut results = Vec::new();
                 for call in calls {
@@ -54,12 +55,26 @@ where
 }
 
 impl Tally {
+    /// Compares the results of the writers with the item `a`, if each increment is a write of its
+    /// own.
+    pub(crate) async fn agrees_with(&self, table: &Table<Product>) {
+        let counter = self.counter(table).await;
+        assert_eq!(counter.version(), 1 + u64::try_from(counter.stock).unwrap());
+    }
+
+    /// Compares the results of the writers with the item `a`, if one write may contain several
+    /// increments.
+    pub(crate) async fn agrees_with_combined(&self, table: &Table<Product>) {
+        let counter = self.counter(table).await;
+        assert!(counter.version() <= 1 + u64::try_from(counter.stock).unwrap());
+    }
+
     /// Compares the results of the writers with the stock of the item `a`. No acknowledged
     /// increment is lost, no failed increment was applied, and no increment was applied twice.
-    pub(super) async fn agrees_with(&self, table: &Table<Product>) {
+    async fn counter(&self, table: &Table<Product>) -> Stored<Product> {
         let counter = table.others.get("a").await.unwrap().unwrap();
         let applied = usize::try_from(counter.stock).unwrap();
         assert!((self.done..=self.done + self.open).contains(&applied), "{applied} applied, {self:?}");
-        assert_eq!(counter.version(), 1 + u64::try_from(counter.stock).unwrap());
+        counter
     }
 }

@@ -1,126 +1,29 @@
-//! Intents: changes of one item, which make the plans of their writes. No function here sends a
-//! request. The plan of an update under a lease takes the next beat of the grant.
+//! The change of an item whose value is known: a create, an update, a replace or a delete.
 
-use std::{any::Any, borrow::Cow, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{
-    check::{Requirement, check},
-    key::checked_key,
-    plan::{Plan, check_size, write},
-    stamp::WriteStamp,
-    update::update as update_text,
-};
+use super::{Adapted, Intent, OperationOutput, OwnedIntent, Target};
 use crate::{
     codec::{
         Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size, state_of, times_of_create, updated_at,
     },
-    error::{Error, Spent},
-    expression::{Condition, Placeholders, absent, same_attributes, unchanged},
+    error::Error,
+    expression::{Condition, Placeholders, absent, unchanged},
     key::Key,
-    lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
-    model::{ItemExpiry, ItemRef, KeptTimes, Model, Versioned},
+    lease::{LeasePolicy, clause::LeaseClause},
+    model::{ItemExpiry, KeptTimes, Model, Versioned},
     operation::Action,
-    version::{Expected, PATCHES, Repeats, Revision, Ring, WRITES, revision_in},
+    version::{Expected, PATCHES, Revision, Ring, WRITES, revision_in},
+    write::{
+        check::{Requirement, check},
+        key::checked_key,
+        plan::{Plan, check_size, write},
+        stamp::WriteStamp,
+        update::update as update_text,
+    },
 };
-
-/// A change of one item, independent of the item's type.
-pub(crate) trait Intent: Send + Sync {
-    fn target(&self) -> Target<'_>;
-
-    fn key(&self) -> Key;
-
-    /// Returns the plan of one attempt.
-    fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
-
-    /// Returns whether two attempts of the write could both be applied, because the change depends
-    /// on the stored value. Among the intents, only a patch depends on the stored value.
-    fn is_relative(&self) -> bool {
-        matches!(self.target().expected, Expected::Present)
-    }
-
-    /// Returns whether the item is in the state that the write requires, and the condition of the
-    /// caller is false for the item. The condition of the caller stays false as long as the item is
-    /// in this state. DynamoDB has therefore applied no attempt, and will apply no late copy.
-    fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
-        false
-    }
-
-    /// Returns the size of the item with this revision, in bytes.
-    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error>;
-
-    /// Returns the lease clause of an attempt that begins now.
-    fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
-        let Target { model, policy, .. } = self.target();
-        policy.clause(model, repeats, companion)
-    }
-
-    /// Returns the error of a refused write, if the lease of the item is the reason.
-    fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
-        self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
-    }
-
-    /// Returns the [`ItemRef`] of the item that the intent writes.
-    fn item_ref(&self) -> ItemRef {
-        let Target { table, model, expected, expiry, .. } = self.target();
-        ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version(), expiry }
-    }
-}
-
-/// The properties of an intent that are the same for all its attempts.
-#[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
-    pub(crate) table: &'a Arc<str>,
-    pub(crate) model: &'static Model,
-    /// The state of the item that the write requires.
-    pub(crate) expected: Expected<'a>,
-    /// How the write treats the lease of the item.
-    pub(crate) policy: &'a LeasePolicy,
-    /// The rule by which the item counts as expired.
-    pub(crate) expiry: ItemExpiry,
-}
-
-impl Target<'_> {
-    /// Returns whether a lease in the item may be the reason for a false condition. A create has no
-    /// lease condition on the item, because there is no item.
-    pub(crate) fn asks_for_lease_in_item(&self) -> bool {
-        let rests_on_item = matches!(self.expected, Expected::Unchanged(_) | Expected::Deleted(_) | Expected::Present);
-        rests_on_item && self.model.lock_in_item().is_some()
-    }
-}
-
-/// An intent with its own values, for a transaction.
-pub(crate) trait OwnedIntent: Intent {
-    /// Returns the state of the item that the write requires, or `None` for a create or a patch.
-    fn state(&self) -> Option<&State>;
-
-    /// Adapts the intent to the item that is stored under the key, for example to an expired item.
-    fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
-
-    /// Returns the result of the write: a `Stored<T>`, or `()` for a delete. `next` comes from the
-    /// plan.
-    fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
-}
-
-/// Whether an intent has been changed to fit the stored item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Adapted {
-    /// The next plan differs from the last plan, so DynamoDB may accept the next plan.
-    Yes,
-    /// The next plan is the same as the last plan.
-    No,
-}
-
-impl Adapted {
-    pub(crate) fn if_changed(is_changed: bool) -> Self {
-        if is_changed { Self::Yes } else { Self::No }
-    }
-}
-
-/// The result of one operation of a transaction.
-pub(crate) type OperationOutput = Box<dyn Any + Send>;
 
 /// A change of an item of type `T`.
 pub(crate) struct IntentOf<T> {
@@ -156,20 +59,6 @@ pub(crate) enum Change {
     Delete(Basis),
 }
 
-/// An update or an overwrite that is sent as a PutItem of the whole item, because its update
-/// expression would be too long.
-///
-/// The PutItem contains `content`, whose lease attributes are changed by the lease clause. The
-/// condition of the PutItem requires that the stored item still has the lease attributes of
-/// `stored`.
-pub(crate) struct PutOver<'a, T> {
-    pub(crate) intent: &'a IntentOf<T>,
-    /// The item as it was read.
-    pub(crate) stored: &'a Item,
-    /// The item after the put.
-    pub(crate) content: Item,
-}
-
 /// The item that a PutItem writes.
 pub(crate) struct WholeItem {
     /// The attributes of the key.
@@ -177,12 +66,6 @@ pub(crate) struct WholeItem {
     pub(crate) item: Item,
     /// The basis of the next write of the item.
     pub(crate) next: Basis,
-}
-
-/// A delete of an item in any state. The only condition is the condition of the caller.
-pub(crate) struct UncheckedDelete<T> {
-    pub(crate) item_ref: ItemRef,
-    pub(crate) condition: Option<Arc<Condition<T>>>,
 }
 
 impl Change {
@@ -278,7 +161,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the times of the create and of the last write that the item has after this write.
-    fn times(&self) -> KeptTimes {
+    pub(super) fn times(&self) -> KeptTimes {
         match &self.change {
             Change::Create | Change::Recreate(..) => times_of_create(T::MODEL, self.at),
             Change::Update(basis)
@@ -375,7 +258,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the condition that the item is unchanged since it was read.
-    fn unchanged<'n>(&'n self, written: impl IntoIterator<Item = &'n str>, to: &mut Placeholders) -> String {
+    pub(super) fn unchanged<'n>(&'n self, written: impl IntoIterator<Item = &'n str>, to: &mut Placeholders) -> String {
         match self.change.basis() {
             Some(basis) => unchanged(T::MODEL, &basis.state, written, to),
             None => absent(T::MODEL, to),
@@ -383,7 +266,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the condition of the caller.
-    fn asked(&self, to: &mut Placeholders) -> Result<Option<String>, Error> {
+    pub(super) fn asked(&self, to: &mut Placeholders) -> Result<Option<String>, Error> {
         self.condition.as_ref().map(|condition| condition.render(&self.table, to)).transpose()
     }
 
@@ -392,7 +275,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the revision after the write.
-    fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
+    pub(super) fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
             // A new item over an expired item begins a new incarnation.
             (Change::Recreate(..), _) | (_, None) => {
@@ -517,76 +400,6 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-impl<T: Versioned> Intent for PutOver<'_, T> {
-    fn target(&self) -> Target<'_> {
-        self.intent.target()
-    }
-
-    fn key(&self) -> Key {
-        self.intent.key()
-    }
-
-    fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
-        let IntentOf { table, value, .. } = self.intent;
-        let next = self.intent.next(stamp)?;
-        let mut content = self.content.clone();
-        let times = self.intent.times();
-        times.write_into(T::MODEL, &mut content);
-        let left = Content::of(T::MODEL, &content);
-        next.write_into(T::MODEL.version, &mut content);
-        clause.apply(T::MODEL, &mut content);
-        // The PutItem replaces the lease attributes, so its condition compares all of them.
-        let mut to = Placeholders::default();
-        let mut condition = self.intent.unchanged(None, &mut to);
-        if let Some(lock) = T::MODEL.lock_in_item() {
-            condition = and(condition, Some(same_attributes(lock.names(), self.stored, &mut to)));
-            condition = and(condition, clause.condition(T::MODEL, &mut to));
-        }
-        condition = and(condition, self.intent.asked(&mut to)?);
-        let key = value.key();
-        let key_item = checked_key(T::MODEL, table, &key)?;
-        let write = write(table, key_item, Action::Put(content), Some(condition), to);
-        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left, times)))
-    }
-
-    fn is_refused_for_good(&self, met: Option<&Item>) -> bool {
-        self.intent.is_refused_for_good(met)
-    }
-
-    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
-        let mut item = self.content.clone();
-        if let Some(next) = next {
-            next.write_into(T::MODEL.version, &mut item);
-        }
-        Ok(size(&item))
-    }
-}
-
-impl<T: Versioned> Intent for UncheckedDelete<T> {
-    fn target(&self) -> Target<'_> {
-        let ItemRef { table, model, expiry, .. } = &self.item_ref;
-        Target { table, model, expected: Expected::Anything, policy: &LeasePolicy::Ignoring, expiry: *expiry }
-    }
-
-    fn key(&self) -> Key {
-        self.item_ref.key.clone()
-    }
-
-    fn plan(&self, _: WriteStamp, _: &LeaseClause) -> Result<Plan, Error> {
-        let ItemRef { table, model, key, .. } = &self.item_ref;
-        let key = checked_key(model, table, key)?;
-        let mut to = Placeholders::default();
-        let condition = self.condition.as_ref().map(|condition| condition.render(table, &mut to)).transpose()?;
-        let write = write(table, key, Action::Delete, condition, to);
-        check_size(&write)?;
-        Ok(Plan::alone(write))
-    }
-
-    fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {
-        Ok(0)
-    }
-}
-
 /// Returns the basis for the write of a value with an etag. `item` is the item that was read for
 /// this write. Returns `None` if the item is not in the state of the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
@@ -594,15 +407,6 @@ pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) 
     // The value was edited elsewhere. Its changes are the differences from the current item.
     basis.remember(&current);
     Ok(basis.state.is_at(etag).then_some(basis))
-}
-
-/// Returns `item` with the lease attributes of the stored item.
-pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
-    let names = model.lock_in_item().map(|lock| lock.names());
-    let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));
-    let lease = stored.iter().filter(|(name, _)| is_lease(name));
-    item.extend(lease.map(|(name, value)| (name.clone(), value.clone())));
-    item
 }
 
 /// Returns whether an attribute is a key attribute or an attribute of the library, for example
@@ -618,7 +422,7 @@ fn is_bookkeeping(model: &Model, name: &str) -> bool {
 }
 
 /// Joins a condition and an optional second condition by `AND`.
-fn and(condition: String, other: Option<String>) -> String {
+pub(super) fn and(condition: String, other: Option<String>) -> String {
     match other {
         Some(other) => format!("{condition} AND {other}"),
         None => condition,

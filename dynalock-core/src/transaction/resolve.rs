@@ -1,0 +1,74 @@
+//! Makes the operations of a transaction from its pending operations.
+
+use super::{
+    pending::{PendingOperation, PendingState},
+    token::{already_committed, is_shown, shows_id},
+};
+use crate::{
+    codec::Item,
+    error::{ActionReason, Cancelled, Error, Spent, TransactionId},
+    model::ItemRef,
+    retry::Attempts,
+    version::WriteId,
+    write::operation::Operation,
+};
+
+/// Makes the operations from the pending operations. For each value with an etag, this function
+/// reads the item.
+pub(super) async fn resolve(
+    attempts: &mut Attempts,
+    transaction: TransactionId,
+    pending: Vec<PendingOperation>,
+    known: Option<WriteId>,
+) -> Result<Vec<Operation>, Error> {
+    let mut operations: Vec<Operation> = Vec::with_capacity(pending.len());
+    let mut pending = pending.into_iter();
+    while let Some(PendingOperation { item_ref, state, .. }) = pending.next() {
+        let kind = match state {
+            PendingState::Ready(kind) => kind,
+            PendingState::Invalid(error) => return Err(error),
+            PendingState::Assumed(etag, resolve) => {
+                if !etag.is_of(&item_ref.key) {
+                    return Err(Error::KeyChanged { table: item_ref.table });
+                }
+                // The item is compared with the etag when it has been read. The condition of the
+                // write then requires the state that was read.
+                let item = attempts.read(&item_ref.read()?).await?;
+                match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
+                    Some(kind) => kind,
+                    None if shows_id(item.as_ref(), known) => return Err(already_committed(attempts)),
+                    None => {
+                        let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
+                        let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
+                        // The item may be missing because an earlier commit of this transaction
+                        // deleted it. Another item may then show the write id.
+                        if let Some(id) = known
+                            && is_shown(attempts, before.iter().chain(&after), id).await
+                        {
+                            return Err(already_committed(attempts));
+                        }
+                        let (before, after) = (before.into_iter(), after.into_iter());
+                        return Err(refuse(transaction, before, item_ref, item, after, attempts.spent()));
+                    }
+                }
+            }
+        };
+        operations.push(Operation::new(item_ref, kind));
+    }
+    Ok(operations)
+}
+
+/// Returns a cancellation with a false condition for one operation.
+fn refuse(
+    transaction: TransactionId,
+    before: impl Iterator<Item = ItemRef>,
+    guilty: ItemRef,
+    met: Option<Item>,
+    after: impl Iterator<Item = ItemRef>,
+    spent: Spent,
+) -> Error {
+    let innocent = |item_ref| (item_ref, ActionReason::innocent());
+    let guilty = (guilty, ActionReason::conflict(met));
+    let reasons = before.map(innocent).chain([guilty]).chain(after.map(innocent)).collect();
+    Error::Cancelled(Cancelled::new(transaction, reasons, spent))
+}

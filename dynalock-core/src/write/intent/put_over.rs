@@ -1,0 +1,86 @@
+//! A PutItem over an item with attributes that the value does not contain, such as a lease.
+
+use super::{Intent, IntentOf, Target, change::and};
+use crate::{
+    codec::{Basis, Content, Item, size},
+    error::Error,
+    expression::{Placeholders, same_attributes},
+    key::Key,
+    lease::clause::LeaseClause,
+    model::{Model, Versioned},
+    operation::Action,
+    version::Revision,
+    write::{
+        key::checked_key,
+        plan::{Plan, write},
+        stamp::WriteStamp,
+    },
+};
+
+/// An update or an overwrite that is sent as a PutItem of the whole item, because its update
+/// expression would be too long.
+///
+/// The PutItem contains `content`, whose lease attributes are changed by the lease clause. The
+/// condition of the PutItem requires that the stored item still has the lease attributes of
+/// `stored`.
+pub(crate) struct PutOver<'a, T> {
+    pub(crate) intent: &'a IntentOf<T>,
+    /// The item as it was read.
+    pub(crate) stored: &'a Item,
+    /// The item after the put.
+    pub(crate) content: Item,
+}
+
+impl<T: Versioned> Intent for PutOver<'_, T> {
+    fn target(&self) -> Target<'_> {
+        self.intent.target()
+    }
+
+    fn key(&self) -> Key {
+        self.intent.key()
+    }
+
+    fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
+        let IntentOf { table, value, .. } = self.intent;
+        let next = self.intent.next(stamp)?;
+        let mut content = self.content.clone();
+        let times = self.intent.times();
+        times.write_into(T::MODEL, &mut content);
+        let left = Content::of(T::MODEL, &content);
+        next.write_into(T::MODEL.version, &mut content);
+        clause.apply(T::MODEL, &mut content);
+        // The PutItem replaces the lease attributes, so its condition compares all of them.
+        let mut to = Placeholders::default();
+        let mut condition = self.intent.unchanged(None, &mut to);
+        if let Some(lock) = T::MODEL.lock_in_item() {
+            condition = and(condition, Some(same_attributes(lock.names(), self.stored, &mut to)));
+            condition = and(condition, clause.condition(T::MODEL, &mut to));
+        }
+        condition = and(condition, self.intent.asked(&mut to)?);
+        let key = value.key();
+        let key_item = checked_key(T::MODEL, table, &key)?;
+        let write = write(table, key_item, Action::Put(content), Some(condition), to);
+        Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left, times)))
+    }
+
+    fn is_refused_for_good(&self, met: Option<&Item>) -> bool {
+        self.intent.is_refused_for_good(met)
+    }
+
+    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
+        let mut item = self.content.clone();
+        if let Some(next) = next {
+            next.write_into(T::MODEL.version, &mut item);
+        }
+        Ok(size(&item))
+    }
+}
+
+/// Returns `item` with the lease attributes of the stored item.
+pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
+    let names = model.lock_in_item().map(|lock| lock.names());
+    let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));
+    let lease = stored.iter().filter(|(name, _)| is_lease(name));
+    item.extend(lease.map(|(name, value)| (name.clone(), value.clone())));
+    item
+}

@@ -1,0 +1,50 @@
+//! A delete that requires no state of the item.
+
+use std::sync::Arc;
+
+use super::{Intent, Target};
+use crate::{
+    error::Error,
+    expression::{Condition, Placeholders},
+    key::Key,
+    lease::{LeasePolicy, clause::LeaseClause},
+    model::{ItemRef, Versioned},
+    operation::Action,
+    version::{Expected, Revision},
+    write::{
+        key::checked_key,
+        plan::{Plan, check_size, write},
+        stamp::WriteStamp,
+    },
+};
+
+/// A delete of an item in any state. The only condition is the condition of the caller.
+pub(crate) struct UncheckedDelete<T> {
+    pub(crate) item_ref: ItemRef,
+    pub(crate) condition: Option<Arc<Condition<T>>>,
+}
+
+impl<T: Versioned> Intent for UncheckedDelete<T> {
+    fn target(&self) -> Target<'_> {
+        let ItemRef { table, model, expiry, .. } = &self.item_ref;
+        Target { table, model, expected: Expected::Anything, policy: &LeasePolicy::Ignoring, expiry: *expiry }
+    }
+
+    fn key(&self) -> Key {
+        self.item_ref.key.clone()
+    }
+
+    fn plan(&self, _: WriteStamp, _: &LeaseClause) -> Result<Plan, Error> {
+        let ItemRef { table, model, key, .. } = &self.item_ref;
+        let key = checked_key(model, table, key)?;
+        let mut to = Placeholders::default();
+        let condition = self.condition.as_ref().map(|condition| condition.render(table, &mut to)).transpose()?;
+        let write = write(table, key, Action::Delete, condition, to);
+        check_size(&write)?;
+        Ok(Plan::alone(write))
+    }
+
+    fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {
+        Ok(0)
+    }
+}
