@@ -8,9 +8,10 @@ use crate::{
     error::{ActionReason, CancellationClass, Cancelled, Error, Spent, TransactionId},
     lease::policy::{CompanionWrite, evict_expired_head},
     model::ItemRef,
-    operation::{ActionReasons, Failure, Transact, TransactGet},
+    operation::{ActionReasons, Failure, Transact, TransactGet, table_names},
     random,
-    retry::{Attempts, mismatch, tables},
+    retry::{Attempts, mismatch},
+    telemetry::{LostReply, lost_reply},
     version::{Doubt, Expected, Verdict, WriteId, revision_in, shows, verdict},
     write::{
         assembly::{Assembly, WritePosition, assemble},
@@ -57,6 +58,8 @@ struct TransactionSender<'a> {
     id: WriteId,
     origin: TokenOrigin,
     after_contention: AfterContention,
+    /// `true` if the outcome of an attempt is unknown.
+    in_doubt: bool,
 }
 
 /// A cancelled request, with a reason for each of its writes.
@@ -230,6 +233,7 @@ pub(super) async fn send(
             id,
             origin: token.origin,
             after_contention,
+            in_doubt: false,
         };
         let reasons = match content.send(&request).await? {
             WriteResult::Applied(()) => return Ok(next),
@@ -275,12 +279,27 @@ fn adapt(
     Ok(adapted)
 }
 
+/// Returns what the result shows about the attempts whose replies were lost. All attempts have the
+/// same token, so a success is the success of one of them.
+fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
+    match result {
+        Ok(WriteResult::Applied(())) => LostReply::Applied,
+        Ok(WriteResult::Conflict(_)) => LostReply::NotApplied,
+        Err(_) => LostReply::Unknown,
+    }
+}
+
 impl TransactionSender<'_> {
     /// Sends the request until its outcome is known. If an expired head of a queue made the request
     /// fail, the head is removed and the request is sent again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
-            match self.send_until_known(request).await {
+            self.in_doubt = false;
+            let result = self.send_until_known(request).await;
+            if self.in_doubt {
+                lost_reply(found_out(&result));
+            }
+            match result {
                 // DynamoDB remembers only tokens of committed transactions, so the same token can
                 // be used again.
                 Ok(WriteResult::Conflict(reasons)) if self.evict_expired_heads(&reasons).await? => {}
@@ -311,7 +330,6 @@ impl TransactionSender<'_> {
     /// applies the request at most once in ten minutes.
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
-        let mut in_doubt = false;
         // Without time for a request, the call must end before anything is sent: its error then
         // proves that nothing was written.
         self.attempts.check_time()?;
@@ -325,25 +343,28 @@ impl TransactionSender<'_> {
                     let reasons = reasons.into_vec();
                     let last = self.refused(&reasons).into_error(self.transaction, self.attempts.spent());
                     let paused = self.attempts.pause_after(last, costs).await;
-                    if paused.is_ok() && contention && !in_doubt && self.after_contention == AfterContention::ReadAgain
+                    if paused.is_ok()
+                        && contention
+                        && !self.in_doubt
+                        && self.after_contention == AfterContention::ReadAgain
                     {
                         return Ok(WriteResult::Conflict(reasons));
                     }
                     paused
                 }
-                Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons, in_doubt),
+                Err(Failure::Cancelled(reasons)) => return self.judge(request, reasons),
                 Err(failure) => {
-                    in_doubt |= failure.leaves_doubt();
+                    self.in_doubt |= failure.leaves_doubt();
                     self.attempts.pause(&self.tables(), failure).await
                 }
             };
             match paused {
                 // Without the token, another attempt could apply a patch twice.
-                Ok(()) if in_doubt && self.has_patch() && !self.attempts.tokens_are_known() => {
+                Ok(()) if self.in_doubt && self.has_patch() && !self.attempts.tokens_are_known() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
                 }
                 Ok(()) => {}
-                Err(stop) if in_doubt => {
+                Err(stop) if self.in_doubt => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(stop)));
                 }
                 Err(stop) => return Err(stop),
@@ -355,14 +376,9 @@ impl TransactionSender<'_> {
     /// reply, the reason of each write is interpreted like the refusal of a single write with a
     /// token. One write is enough for a decision about the whole transaction: either its item
     /// contains the id of this transaction, or its condition can never be true again.
-    fn judge(
-        &self,
-        request: &Transact,
-        reasons: ActionReasons,
-        in_doubt: bool,
-    ) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
+    fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
-        if !in_doubt {
+        if !self.in_doubt {
             return match key_schema {
                 Some(index) => {
                     let refusal = reasons.swap_remove(index).refusal;
@@ -430,7 +446,7 @@ impl TransactionSender<'_> {
     }
 
     fn tables(&self) -> Arc<str> {
-        tables(self.operations.iter().map(|operation| &operation.item_ref.table))
+        table_names(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
 }
 

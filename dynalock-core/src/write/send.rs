@@ -1,6 +1,6 @@
 //! The loop that sends plans until the outcome of a write is known.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use super::{
     intent::{Intent, Target},
@@ -14,6 +14,7 @@ use crate::{
     lease::policy::{CompanionWrite, Release, evict_expired_head},
     operation::{Action, ActionReasons, Failure, GetItem, Transact, Write},
     retry::Attempts,
+    telemetry::{LostReply, lost_reply},
     version::{Doubt, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
 };
 
@@ -119,6 +120,30 @@ impl Writer<'_> {
     /// Sends the first plan. If its outcome is unknown, or if another plan may succeed, sends
     /// further plans of the same intent until the outcome is known.
     pub(crate) async fn send(mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
+        let result = self.send_until_known(intent, first).await;
+        if self.in_doubt {
+            lost_reply(self.found_out(intent, &result));
+        }
+        result
+    }
+
+    /// Returns what the result shows about the attempts whose replies were lost.
+    fn found_out(&self, intent: &dyn Intent, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
+        match result {
+            // A new plan is applied only if no earlier attempt was applied.
+            Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
+                if self.delivery == Delivery::Plain && !intent.is_relative() =>
+            {
+                LostReply::NotApplied
+            }
+            Ok(WriteResult::Applied(_)) => LostReply::Applied,
+            Ok(WriteResult::Conflict(_)) => LostReply::NotApplied,
+            Err(_) => LostReply::Unknown,
+        }
+    }
+
+    /// Sends plans until the outcome is known.
+    async fn send_until_known(&mut self, intent: &dyn Intent, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         // This `Writer` has not sent a request yet. If the deadline has passed, the write was
         // therefore certainly not applied.
@@ -319,7 +344,7 @@ impl Writer<'_> {
         }
         match self.judge(intent, facts, item)? {
             WriteResult::Conflict(_) if may_pass && !is_refused => {
-                self.in_doubt = false;
+                self.settle_doubt();
                 Ok(None)
             }
             WriteResult::Conflict(_) if !may_pass => {
@@ -338,13 +363,20 @@ impl Writer<'_> {
     /// another plan. If the queue has no expired head, returns `refusal`.
     async fn evict(&mut self, intent: &dyn Intent, met: Option<Item>, refusal: Error) -> Result<(), Error> {
         // All earlier attempts were certainly not applied, so no attempt is in doubt.
-        self.in_doubt = false;
+        self.settle_doubt();
         let (policy, item_ref) = (intent.target().policy, intent.item_ref());
         match met {
             Some(met) if evict_expired_head(self.attempts, policy, &item_ref, &met).await? => {
                 self.attempts.check_time()
             }
             Some(_) | None => Err(refusal),
+        }
+    }
+
+    /// Records that no attempt so far was applied, and none will be.
+    fn settle_doubt(&mut self) {
+        if mem::take(&mut self.in_doubt) {
+            lost_reply(LostReply::NotApplied);
         }
     }
 

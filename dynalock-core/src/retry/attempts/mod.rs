@@ -13,7 +13,7 @@ use crate::{
     clock::{self, Instant},
     error::{Error, Refusal, Spent, Unavailable},
     operation::Failure,
-    random,
+    random, telemetry,
 };
 
 /// The time for which a call relies on its ClientRequestToken. DynamoDB remembers a token for ten
@@ -180,7 +180,7 @@ impl Attempts {
             ConflictStep::AtOnce => Duration::ZERO,
             ConflictStep::Sleep(pause) => pause,
         };
-        tracing::debug!(attempts = self.count, ?pause, "conflict");
+        telemetry::conflict(pause);
         pause
     }
 
@@ -292,13 +292,13 @@ impl Attempts {
             _ => Backoff::FIRST,
         };
         let pause = self.backoff.next(first, self.rng.get());
-        tracing::debug!(attempts = self.count, ?pause, error = %last, "again");
         // The order of these tests matters: a retry that has no time left must not take a token
         // from the budget.
         if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
             return Err(self.exhausted(last));
         }
         self.pauses += 1;
+        telemetry::retry(&last, pause);
         clock::sleep(pause).await;
         Ok(())
     }
@@ -367,17 +367,6 @@ impl Attempts {
 pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
     Error::TableMismatch { table: Arc::clone(table), reason }
-}
-
-/// Returns the names of all tables of a request, each name once.
-pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
-    let mut names: Vec<&str> = Vec::new();
-    for table in all {
-        if !names.contains(&&**table) {
-            names.push(table);
-        }
-    }
-    names.join(", ").into()
 }
 
 /// Returns a refusal for a false condition of a request that has no condition. DynamoDB never sends
