@@ -78,7 +78,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
             call.write(open).await;
             call.results
         };
-        Box::pin(observe_as("import_request", of, call, first_failure))
+        Box::pin(observe_as("import_request", of, call, |results| first_failure(results)))
     }
 }
 
@@ -220,7 +220,7 @@ impl<T: Versioned> ImportCall<T> {
 }
 
 /// Returns the type of the first error.
-fn first_failure<O>(results: &Vec<ItemResult<O>>) -> Option<&'static str> {
+fn first_failure<O>(results: &[ItemResult<O>]) -> Option<&'static str> {
     results.iter().find_map(|item| item.result.as_ref().err()).map(Error::kind)
 }
 

@@ -320,12 +320,12 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
         };
-        Box::pin(observe_as(K::OPERATION, table, call, first_failure))
+        Box::pin(observe_as(K::OPERATION, table, call, |results| first_failure(results)))
     }
 }
 
 /// Returns the type of the first error.
-fn first_failure<O>(results: &Vec<Result<O>>) -> Option<&'static str> {
+fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
     results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 

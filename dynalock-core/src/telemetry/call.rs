@@ -146,7 +146,7 @@ pub(crate) fn detached<F: Future>(
     error_type: fn(&F::Output) -> Option<&'static str>,
 ) -> impl Future<Output = F::Output> {
     let span = call_span!(DEBUG, operation, &*table, parent: None);
-    span.follows_from(linked());
+    span.follows_from(current_span());
     run(Call::new(operation, table, span), work, error_type)
 }
 
@@ -166,18 +166,18 @@ where
 
 /// Returns the future of a task that works for the current call. The task may end after the call.
 pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
-    let (call, span) = (current(), linked());
+    let (call, span) = (current(), current_span());
     CURRENT.scope(call, work.instrument(span))
 }
 
 /// Returns the span of the current call.
-pub(crate) fn linked() -> Span {
+pub(crate) fn current_span() -> Span {
     current().map_or_else(Span::none, |call| call.span.clone())
 }
 
 /// Records that the current call works for another call.
-pub(crate) fn link(to: &Span) {
-    linked().follows_from(to);
+pub(crate) fn follow(to: &Span) {
+    current_span().follows_from(to);
 }
 
 /// Records the tables of the current call.
@@ -193,7 +193,7 @@ pub(crate) fn set_table(table: Arc<str>) {
 /// Records the number of items of the current call. A single item is not a batch.
 pub(crate) fn set_batch(items: usize) {
     if items > 1 {
-        linked().record("db.operation.batch.size", items);
+        current_span().record("db.operation.batch.size", items);
     }
 }
 

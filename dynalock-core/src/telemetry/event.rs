@@ -7,7 +7,7 @@ use tracing::{Span, debug, info_span, warn};
 
 use super::{
     SYSTEM, TARGET,
-    call::{current, linked},
+    call::{current, current_span},
     meter::{BATCH_CALLS, HEARTBEATS_FAILED, LEASES_LOST, LOCK_WAIT, LOST_REPLIES, RETRIES, count, measure},
 };
 use crate::error::{CancellationClass, Error, Lost};
@@ -92,7 +92,7 @@ pub(crate) fn lease_span(table: &str, fence: u64) -> Span {
         db.collection.name = table,
         dynalock.fence = fence,
     );
-    span.follows_from(linked());
+    span.follows_from(current_span());
     span
 }
 

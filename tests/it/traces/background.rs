@@ -30,7 +30,9 @@ async fn heartbeats_are_children_of_the_lease() {
     let call = recorded.one("acquire");
     assert!(call.is_closed);
     let spans = recorded.spans();
-    let [lease] = spans.iter().filter(|span| span.name == "lease").collect::<Vec<_>>()[..] else { panic!("{spans:#?}") };
+    let [lease] = spans.iter().filter(|span| span.name == "lease").collect::<Vec<_>>()[..] else {
+        panic!("{spans:#?}")
+    };
     assert_eq!((lease.level, lease.parent, &lease.follows[..]), (Level::INFO, None, &[call.number][..]));
     assert_eq!(lease.get("dynalock.fence"), held.fence().to_string());
     let beats = recorded.of("heartbeat");

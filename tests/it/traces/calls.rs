@@ -50,7 +50,7 @@ async fn a_request_is_a_span_in_its_call() {
 async fn the_span_of_a_slow_call_shows_why_it_was_slow() {
     let (shop, table) = Shop::with_items([Product::new("a", 1)]).await;
     shop.rival.before_through(&table.others, "UpdateItem", 0, |others| async move {
-        others.update_with("a", |product| product.stock += 1).await.unwrap();
+        others.touch(others.get("a").await.unwrap().unwrap()).await.unwrap();
     });
     shop.faults.script_on("UpdateItem", 1, Fault::Throttle);
     shop.faults.script_on("UpdateItem", 2, Fault::NeverAnswer);
@@ -62,7 +62,8 @@ async fn the_span_of_a_slow_call_shows_why_it_was_slow() {
     assert_eq!((conflicts, retries), ("1", "2"));
     let sent = recorded.requests_of(&call);
     assert_eq!(sent.len().to_string(), requests);
-    let failed: Vec<_> = sent.iter().map(|request| request.get("error.type")).filter(|error| !error.is_empty()).collect();
+    let failed: Vec<_> =
+        sent.iter().map(|request| request.get("error.type")).filter(|error| !error.is_empty()).collect();
     assert_eq!(failed, ["ConditionalCheckFailedException", "ThrottlingException", "dropped"]);
 }
 
@@ -145,7 +146,8 @@ async fn a_call_is_a_child_of_the_span_of_its_caller() {
     assert_eq!(recorded.one("get").parent, Some(unit.number));
     // The requests of the inner call do not count.
     assert_eq!((unit.get("dynalock.requests"), unit.get("db.collection.name")), ("2", table.name()));
-    let names: Vec<_> = recorded.requests_of(&unit).iter().map(|span| span.get("db.operation.name").to_owned()).collect();
+    let names: Vec<_> =
+        recorded.requests_of(&unit).iter().map(|span| span.get("db.operation.name").to_owned()).collect();
     assert_eq!(names, ["GetItem", "UpdateItem"]);
 }
 

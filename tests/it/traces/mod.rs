@@ -1,12 +1,9 @@
-//! The spans, events and metrics of the library, and the chapter of the guide that lists them.
+//! The spans and events of the library. `guide::observability` compares the tables of the guide with
+//! the program in `program`.
 
-mod program;
+pub(crate) mod program;
 
 mod background;
 mod calls;
-//mod chapter;
-//mod dashboard;
 mod events;
-//CFG
-//mod metrics;
 mod secrets;

@@ -1,14 +1,14 @@
 //! A program that makes each call, and meets each event. Its items contain secrets.
 
-use dynalock::{Error, LockGuard, Locks, Repository, Transaction, Versioned, local::Fault, transact};
+use dynalock::{Error, LockGuard, Locks, Repository, Transaction, local::Fault, transact};
 
 use crate::support::{Archive, Order, Parcel, Product, Shop, TTL, acquire, changed, millis, secs, settle, travel};
 
 /// The content of each item.
-pub(super) const SECRET: &str = "secret-content";
+pub(crate) const SECRET: &str = "secret-content";
 
 /// A part of each key.
-pub(super) const KEY: &str = "secret-key";
+pub(crate) const KEY: &str = "secret-key";
 
 fn key(name: &str) -> String {
     format!("{KEY}-{name}")
@@ -23,7 +23,7 @@ fn parcel(name: &str) -> Parcel {
 }
 
 /// Makes each call and meets each event, on the paused clock.
-pub(super) async fn run() {
+pub(crate) async fn run() {
     single_writes().await;
     many_items().await;
     combined().await;
@@ -60,7 +60,8 @@ async fn many_items() {
     let (shop, table) = Shop::with_table::<Product>().await;
     let items = &table.items;
     let created = items.create_many([product("a"), product("b")]).await;
-    let read: Vec<_> = created.into_iter().map(|created| changed(created.unwrap(), |product| product.stock = 9)).collect();
+    let read: Vec<_> =
+        created.into_iter().map(|created| changed(created.unwrap(), |product| product.stock = 9)).collect();
     let updated = items.update_many(read).await;
     items.delete_many(updated.into_iter().map(Result::unwrap)).await;
     items.import_unchecked([product("c"), product("d")]).await;

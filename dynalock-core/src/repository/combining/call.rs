@@ -97,7 +97,7 @@ where
     let (send, receive) = oneshot::channel();
     let (limit, ticket) = (TimeLimit { started: clock::now(), deadline }, Arc::<Ticket>::default());
     let caller = CallerSide { table: Arc::clone(table), limit, ticket: Arc::clone(&ticket), answer: receive };
-    let span = telemetry::linked();
+    let span = telemetry::current_span();
     (Box::new(WorkerSide { change, refusal: None, limit, ticket, span, answer: send }), caller)
 }
 

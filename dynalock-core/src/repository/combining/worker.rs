@@ -101,7 +101,7 @@ impl<T: Versioned + Clone> Worker<T> {
         let Batch { calls, runs } = batch;
         telemetry::batch(&self.repository.table, calls.len(), runs);
         for call in &calls {
-            telemetry::link(call.span());
+            telemetry::follow(call.span());
         }
         match result {
             Ok(Committed { stored, next }) => {
