@@ -78,7 +78,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
             call.write(open).await;
             call.results
         };
-        Box::pin(observe_as("import_request", of, call, |results| first_failure(results)))
+        Box::pin(observe_as("import_request", of, call, |results: &Vec<_>| first_failure(results)))
     }
 }
 

@@ -320,7 +320,7 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
         };
-        Box::pin(observe_as(K::OPERATION, table, call, |results| first_failure(results)))
+        Box::pin(observe_as(K::OPERATION, table, call, |results: &Vec<_>| first_failure(results)))
     }
 }
 

@@ -150,7 +150,8 @@ pub(crate) fn detached<F: Future>(
     run(Call::new(operation, table, span), work, error_type)
 }
 
-/// Runs background work for a lease that is held, in the span of the lease.
+/// Runs background work for a lease that is held. The span of the work is a child of the span of the
+/// lease.
 pub(crate) fn in_lease<O, F>(
     lease: &Span,
     operation: &'static str,
@@ -160,7 +161,9 @@ pub(crate) fn in_lease<O, F>(
 where
     F: Future<Output = Result<O>>,
 {
-    let span = call_span!(DEBUG, operation, &*table, parent: lease);
+    // The lease may have been granted before the subscriber was set. An explicit parent would then
+    // be unknown to the subscriber, and the registry of `tracing-subscriber` would panic.
+    let span = lease.in_scope(|| call_span!(DEBUG, operation, &*table));
     run(Call::new(operation, table, span), work, failure)
 }
 

@@ -105,12 +105,13 @@ pub(crate) fn heartbeat_failed(table: &Arc<str>, error: &Error) {
 /// Records that a lease ended before its holder released it.
 pub(crate) fn lease_lost(lease: &Span, table: &Arc<str>, fence: u64, lost: &Lost) {
     let reason = lost.kind();
-    warn!(
-        target: TARGET,
-        parent: lease,
-        { dynalock.reason = reason, dynalock.fence = fence, db.collection.name = &**table },
-        "lease lost"
-    );
+    lease.in_scope(|| {
+        warn!(
+            target: TARGET,
+            { dynalock.reason = reason, dynalock.fence = fence, db.collection.name = &**table },
+            "lease lost"
+        );
+    });
     count!(LEASES_LOST, "table" => Arc::clone(table), "reason" => reason);
 }
 

@@ -46,6 +46,22 @@ async fn heartbeats_are_children_of_the_lease() {
     assert!(recorded.spans().iter().all(|span| span.is_closed), "{:#?}", recorded.spans());
 }
 
+/// The registry of `tracing-subscriber` panics for an unknown parent.
+#[tokio::test(start_paused = true)]
+async fn a_lock_from_before_the_subscriber_was_set_has_heartbeats_without_a_parent() {
+    let (shop, locks, _) = Shop::with_locks().await;
+    let earlier = Recorded::start();
+    let held = acquire(&locks, "report", false).await.unwrap();
+    drop(earlier);
+    let recorded = Recorded::start();
+    travel(TTL).await;
+    assert!(recorded.of("heartbeat").iter().all(|beat| beat.parent.is_none()));
+    assert!(!recorded.of("heartbeat").is_empty());
+    shop.faults.always(Fault::LoseRequest);
+    held.lost().await;
+    assert_eq!(recorded.events_of("lease lost").len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_place_that_is_given_up_follows_from_its_call() {
     let (shop, locks, others) = Shop::with_locks().await;

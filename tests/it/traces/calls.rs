@@ -3,6 +3,7 @@
 use dynalock::{Error, Transaction, local::Fault, transact};
 use tracing::Level;
 
+use super::program;
 use crate::support::{Product, Recorded, Shop, changed, millis};
 
 #[tokio::test(start_paused = true)]
@@ -65,6 +66,16 @@ async fn the_span_of_a_slow_call_shows_why_it_was_slow() {
     let failed: Vec<_> =
         sent.iter().map(|request| request.get("error.type")).filter(|error| !error.is_empty()).collect();
     assert_eq!(failed, ["ConditionalCheckFailedException", "ThrottlingException", "dropped"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_has_the_id_of_its_answer() {
+    let recorded = Recorded::start();
+    program::request_ids().await;
+    let (get, put) = (recorded.one("GetItem"), recorded.of("PutItem").pop().unwrap());
+    assert_eq!((get.get("aws.request_id"), get.get("error.type")), ("REQUEST-7", ""));
+    let refused = ("REQUEST-7", "ConditionalCheckFailedException");
+    assert_eq!((put.get("aws.request_id"), put.get("error.type")), refused);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,14 @@
 //! A program that makes each call, and meets each event. Its items contain secrets.
 
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorFuture, SharedHttpConnector};
 use dynalock::{Error, LockGuard, Locks, Repository, Transaction, local::Fault, transact};
 
-use crate::support::{Archive, Order, Parcel, Product, Shop, TTL, acquire, changed, millis, secs, settle, travel};
+use crate::support::{
+    Archive, Order, Parcel, Product, Shop, TTL, acquire, changed,
+    layer::{HttpRequest, Layer},
+    millis, secs, settle, travel,
+};
 
 /// The content of each item.
 pub(crate) const SECRET: &str = "secret-content";
@@ -25,6 +31,7 @@ fn parcel(name: &str) -> Parcel {
 /// Makes each call and meets each event, on the paused clock.
 pub(crate) async fn run() {
     single_writes().await;
+    request_ids().await;
     many_items().await;
     combined().await;
     transactions().await;
@@ -54,6 +61,32 @@ async fn single_writes() {
     let stored = items.get(key("a")).await.unwrap().unwrap();
     items.delete(stored).await.unwrap();
     items.delete_unchecked(key("a")).await.unwrap();
+}
+
+/// Adds a request id to each answer. The engine in the process sends none.
+#[derive(Debug, Clone)]
+struct RequestIds;
+
+impl Layer for RequestIds {
+    fn call(&self, request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
+        let answer = inner.call(request);
+        HttpConnectorFuture::new(async move {
+            let mut answer = answer.await?;
+            answer.headers_mut().insert("x-amzn-requestid", "REQUEST-7");
+            Ok(answer)
+        })
+    }
+}
+
+/// Makes a call whose requests are answered and refused with request ids.
+pub(crate) async fn request_ids() {
+    let (shop, table) = Shop::with_items([product("a")]).await;
+    let config = shop.plain.config();
+    let http = RequestIds.wrap(config.http_client().expect("an HTTP client"));
+    let client = Client::from_conf(config.to_builder().http_client(http).build());
+    let items = Repository::<Product>::new(&client).table(table.name());
+    items.get(key("a")).await.unwrap();
+    items.create(product("a")).await.unwrap_err();
 }
 
 async fn many_items() {
