@@ -36,6 +36,9 @@ mod testing {}
 #[doc = include_str!("../docs/src/costs.md")]
 mod costs {}
 
+#[doc = include_str!("../docs/src/observability.md")]
+mod observability {}
+
 #[doc = include_str!("../docs/src/aws.md")]
 mod aws {}
 

@@ -8,6 +8,9 @@ pub use dynalock_core::{
 
 pub use dynalock_core::{condition, lock, query, request, store, table};
 
+#[cfg(feature = "metrics")]
+pub use dynalock_core::metrics;
+
 /// The types that errors contain.
 pub mod error {
     pub use dynalock_core::error::{

@@ -13,6 +13,8 @@ mod version;
 
 pub mod error;
 
+mod telemetry;
+
 mod codec;
 mod expression;
 
@@ -77,6 +79,12 @@ pub mod request {
         Checked, CombinedCall, Combining, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import,
         InMany, ItemResult, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,
     };
+}
+
+/// The metrics of the library.
+#[cfg(feature = "metrics")]
+pub mod metrics {
+    pub use crate::telemetry::describe;
 }
 
 /// The creation of tables, the comparison of a table with its struct, and the types of keys.

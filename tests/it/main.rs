@@ -54,4 +54,5 @@ mod query;
 mod queue;
 mod settings;
 mod tables;
+mod traces;
 mod transactions;

@@ -6,6 +6,7 @@ mod cancelled;
 mod codec;
 mod conflict;
 mod invalid;
+mod kind;
 mod lock;
 mod misconfigured;
 mod parse;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use tokio::sync::watch;
+use tracing::Span;
 
 use super::{
     clause::{AfterWrite, HolderProof, LeaseEffect},
@@ -26,6 +27,7 @@ use crate::{
     codec::Item,
     error::{Error, Lost},
     retry::{Answered, Attempts, Connection, Limits, RowSource, SeenRow},
+    telemetry,
 };
 
 /// A lock that is held, with the state of its lease.
@@ -46,6 +48,8 @@ pub(crate) struct Grant {
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
     lost: watch::Sender<Option<Lost>>,
+    /// The span of the lease.
+    pub(super) span: Span,
 }
 
 /// The fields of a grant that come from a request's answer or from a token.
@@ -100,6 +104,7 @@ impl Grant {
     ) -> Arc<Self> {
         let GrantFields { kind, owner, fence, taken_over, beat, waiters, duplicate, sent } = fields;
         let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters, releases: false };
+        let span = telemetry::lease_span(&row.table, fence);
         Arc::new(Self {
             connection: Arc::clone(connection),
             row,
@@ -113,6 +118,7 @@ impl Grant {
             granted: sent,
             lease: Mutex::new(lease),
             lost: watch::Sender::new(None),
+            span,
         })
     }
 
@@ -336,6 +342,9 @@ impl Grant {
                 false
             }
             None => {
+                if cause != Lost::Released {
+                    telemetry::lease_lost(&self.span, &self.row.table, self.fence, &cause);
+                }
                 *slot = Some(cause.clone());
                 true
             }

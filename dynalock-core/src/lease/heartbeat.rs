@@ -8,6 +8,7 @@ use crate::{
     error::{Error, Spent, Unavailable},
     random,
     retry::{Answered, Attempts, Connection, Limits},
+    telemetry::{self, in_lease},
 };
 
 /// The longest pause between two heartbeats of one call.
@@ -86,7 +87,7 @@ impl Grant {
                     return Err(error);
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "a heartbeat failed");
+                    telemetry::heartbeat_failed(&self.row.table, &error);
                     self.lease().trouble = Some(error.to_string().into());
                 }
             }
@@ -139,7 +140,9 @@ impl Grant {
             if last.is_some_and(|last| clock::now() >= last) {
                 return;
             }
-            pause = match grant.renew(&over, None, Duration::MAX, grant.pause()).await {
+            let renewal = grant.renew(&over, None, Duration::MAX, grant.pause());
+            let table = Arc::clone(&grant.row.table);
+            pause = match in_lease(&grant.span, "heartbeat", table, renewal).await {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
                 // The cause may be temporary, for example expired credentials. The task therefore

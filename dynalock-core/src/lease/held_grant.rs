@@ -8,16 +8,14 @@ use std::{
     task::Poll,
 };
 
-use tokio::{
-    runtime::Handle,
-    task::{AbortHandle, JoinHandle},
-};
+use tokio::{runtime::Handle, task::AbortHandle};
 
 use super::{grant::Grant, options::Heartbeat, record::GrantKind};
 use crate::{
     error::{Error, Lost, Result, Unavailable},
     model::Item,
     retry::{Connection, Thread},
+    telemetry::{continued, detached, in_lease},
 };
 
 /// A held lock. Heartbeats renew its lease while this value exists. A drop of this value tries to
@@ -82,13 +80,14 @@ impl Background {
         }
     }
 
-    /// Starts the release in a task. The task keeps the thread alive until the release is done.
-    fn release(&self, grant: &Arc<Grant>) -> JoinHandle<Result<()>> {
+    /// Returns the release of the grant, for a task. The task keeps the thread alive until the
+    /// release is done.
+    fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
         // The end is recorded here, so that a watcher learns of the release even if the runtime has
         // ended and the task never runs.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
-        self.runtime().spawn(async move { grant.release(background.connection()).await })
+        async move { grant.release(background.connection()).await }
     }
 }
 
@@ -110,7 +109,8 @@ impl HeldGrant {
     /// Starts the release of the lock. The release continues if the caller drops the future.
     pub(crate) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
-        let released = self.background.release(&self.grant);
+        let release = continued(self.background.release(&self.grant));
+        let released = self.background.runtime().spawn(release);
         // The task ends without a result only if the runtime of the lock ends. The caller may wait
         // on another runtime.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
@@ -129,7 +129,9 @@ impl HeldGrant {
         self.grant.end_by_release();
         if self.grant.kind == GrantKind::Fair {
             let (background, grant) = (self.background.clone(), Arc::clone(&self.grant));
-            self.background.runtime().spawn(async move { grant.sweep_queue(background.connection()).await });
+            let table = Arc::clone(&grant.row.table);
+            let sweep = async move { grant.sweep_queue(background.connection()).await };
+            self.background.runtime().spawn(detached("sweep_queue", table, sweep, |()| None));
         }
     }
 
@@ -145,7 +147,9 @@ impl Drop for HeldGrant {
         self.stop();
         if self.after == OnDrop::Release {
             // If the runtime has ended, the task never runs, and the lease expires.
-            drop(self.background.release(&self.grant));
+            let (grant, release) = (&self.grant, self.background.release(&self.grant));
+            let release = in_lease(&grant.span, "release", Arc::clone(&grant.row.table), release);
+            self.background.runtime().spawn(release);
         }
     }
 }

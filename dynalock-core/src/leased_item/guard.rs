@@ -13,6 +13,7 @@ use crate::{
     },
     model::{ItemRef, Lockable},
     repository::{Repository, Session},
+    telemetry::{CallFailure, observe, observe_as},
     write::{
         guard::{Guard, sealed},
         intent::Change,
@@ -216,7 +217,11 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
-        self.guard.grant.beat().await
+        observe("extend", self.table(), self.guard.grant.beat()).await
+    }
+
+    pub(super) fn table(&self) -> Arc<str> {
+        Arc::clone(&self.repository.table)
     }
 
     /// Waits until the lease is lost, and returns the reason. The future completes before another
@@ -308,7 +313,7 @@ impl<T: Lockable> LeaseGuard<T> {
             change(value);
             Ok(())
         };
-        self.write(AfterWrite::Renew, change).await.map(drop)
+        observe("lease_update", self.table(), self.write(AfterWrite::Renew, change)).await.map(drop)
     }
 
     /// Changes the value like [`update`](Self::update), with a closure that may return an error. If
@@ -341,9 +346,12 @@ impl<T: Lockable> LeaseGuard<T> {
     /// [`update`](Self::update).
     pub async fn try_update<E: From<Error>>(
         &mut self,
-        change: impl FnMut(&mut T) -> Result<(), E> + Send,
+        mut change: impl FnMut(&mut T) -> Result<(), E> + Send,
     ) -> Result<(), E> {
-        self.write(AfterWrite::Renew, change).await.map(drop)
+        let table = self.table();
+        let write = self.write(AfterWrite::Renew, |value| change(value).map_err(CallFailure::Closure));
+        let written = observe_as("lease_try_update", table, write, CallFailure::of).await;
+        written.map(drop).map_err(CallFailure::into_error)
     }
 
     /// Sends a patch under the lease, and stores the patched item in the guard.
@@ -387,7 +395,11 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. The lease is released
     /// in the background.
-    pub async fn commit(mut self, mut change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
+    pub async fn commit(self, change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
+        observe("lease_commit", self.table(), self.write_and_release(change)).await
+    }
+
+    async fn write_and_release(mut self, mut change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
         let change = |value: &mut T| {
             change(value);
             Ok::<_, Error>(())
@@ -430,7 +442,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The future can be dropped at any time: a background task finishes the release.
     pub async fn release(self) -> Result<Stored<T>> {
-        self.guard.release().await?;
+        observe("release", self.table(), self.guard.release()).await?;
         Ok(self.stored)
     }
 

@@ -11,6 +11,7 @@ use crate::{
     error::Result,
     expression::{PatchContent, patch_methods},
     model::Lockable,
+    telemetry::observe,
     write::patch::SharedPatch,
 };
 
@@ -71,7 +72,8 @@ impl<'g, T: Lockable> IntoFuture for GuardPatch<'g, T> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'g>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.guard.send_patch(self.content))
+        let table = self.guard.table();
+        Box::pin(observe("lease_patch", table, self.guard.send_patch(self.content)))
     }
 }
 

@@ -23,6 +23,7 @@ use crate::{
     model::{IntoKey, LockModel, LockPlace, Lockable},
     repository::Repository,
     retry::{Attempts, Limits},
+    telemetry::observe,
     write::key::{checked_key, lease_row_key},
 };
 
@@ -204,6 +205,13 @@ impl<T> Repository<T> {
     /// The future can be dropped at any time. A dropped call does not release the lease, so the
     /// token can be resumed again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
+    where
+        T: Lockable,
+    {
+        observe("resume", Arc::clone(&self.table), self.resume_lease(token)).await
+    }
+
+    async fn resume_lease(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
     {
@@ -549,6 +557,10 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// The future can be dropped at any time. A task on the caller's runtime then gives up the
     /// place in the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
+        observe("enter", self.table(), self.enter_queue()).await
+    }
+
+    async fn enter_queue(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
         // The first report is sent when the call has a place in the queue. If the call ends before
@@ -562,6 +574,10 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
 }
 
 impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
+    fn table(&self) -> Arc<str> {
+        Arc::clone(&self.repository.table)
+    }
+
     fn spec(&self, key: &Key) -> Result<AcquireSpec> {
         let Self { repository, options, owner, limits, .. } = self;
         options.check()?;
@@ -604,7 +620,7 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T> {
     type IntoFuture = Pending<LeaseGuard<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.acquire())
+        Box::pin(observe("lock", self.table(), self.acquire()))
     }
 }
 
@@ -613,7 +629,7 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, AnyOne> {
     type IntoFuture = Pending<LeaseGuard<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.acquire())
+        Box::pin(observe("lock_any", self.table(), self.acquire()))
     }
 }
 
@@ -622,7 +638,9 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, Fair> {
     type IntoFuture = Pending<LeaseGuard<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.acquire_fair(watch::Sender::new(None))?.await })
+        let table = self.table();
+        let call = async move { self.acquire_fair(watch::Sender::new(None))?.await };
+        Box::pin(observe("lock", table, call))
     }
 }
 
@@ -631,7 +649,9 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>> {
     type IntoFuture = Pending<Option<LeaseGuard<T>>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { Error::none_if_locked(self.acquire().await) })
+        let table = self.table();
+        let call = async move { Error::none_if_locked(self.acquire().await) };
+        Box::pin(observe("try_lock", table, call))
     }
 }
 
@@ -640,7 +660,9 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Fair> {
     type IntoFuture = Pending<Option<LeaseGuard<T>>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { Error::none_if_locked(self.acquire_fair(watch::Sender::new(None))?.await) })
+        let table = self.table();
+        let call = async move { Error::none_if_locked(self.acquire_fair(watch::Sender::new(None))?.await) };
+        Box::pin(observe("try_lock", table, call))
     }
 }
 

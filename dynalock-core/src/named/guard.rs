@@ -14,6 +14,7 @@ use crate::{
         row::PAYLOAD,
     },
     model::{ItemExpiry, ItemRef},
+    telemetry::observe,
     write::guard::{Guard, sealed},
 };
 
@@ -217,7 +218,15 @@ impl LockGuard {
     ///
     /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
+        observe("extend", self.table(), self.beat()).await
+    }
+
+    pub(super) async fn beat(&self) -> Result<()> {
         self.held.grant.beat().await
+    }
+
+    pub(super) fn table(&self) -> Arc<str> {
+        Arc::clone(&self.held.grant.row.table)
     }
 
     /// Waits until the lock is lost, and returns the reason. The future completes before another
@@ -298,7 +307,7 @@ impl LockGuard {
     ///
     /// The future can be dropped at any time: a background task finishes the release.
     pub async fn release(self) -> Result<()> {
-        self.held.release().await
+        observe("release", self.table(), self.held.release()).await
     }
 
     pub(super) fn releasing(self) -> impl Future<Output = Result<()>> + Send + 'static {

@@ -2,6 +2,7 @@ use std::{
     fmt,
     future::{Future, poll_fn},
     pin::Pin,
+    sync::Arc,
     task::Poll,
     time::Duration,
 };
@@ -10,6 +11,7 @@ use super::guard::LockGuard;
 use crate::{
     error::{Lost, Result},
     lease::held_grant,
+    telemetry::observe,
 };
 
 /// The guard of several named locks, which [`Locks::acquire_all`](crate::Locks::acquire_all)
@@ -125,10 +127,13 @@ impl LockSetGuard {
     /// The future can be dropped at any time. A dropped call may have renewed only some of the
     /// leases.
     pub async fn extend(&self) -> Result<()> {
-        for held in &self.locks {
-            held.extend().await?;
-        }
-        Ok(())
+        let all = async {
+            for held in &self.locks {
+                held.beat().await?;
+            }
+            Ok(())
+        };
+        observe("extend", self.table(), all).await
     }
 
     /// Waits until one of the locks is lost, and returns the reason. The future completes before
@@ -212,14 +217,23 @@ impl LockSetGuard {
     ///
     /// The future can be dropped at any time: background tasks finish the releases.
     pub async fn release(self) -> Result<()> {
-        // All releases start at once, so that the release of one lock does not wait for the answer
-        // to another.
-        let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
-        let mut all = Ok(());
-        for release in releases {
-            all = all.and(release.await);
-        }
-        all
+        let table = self.table();
+        let all = async {
+            // All releases start at once, so that the release of one lock does not wait for the
+            // answer to another.
+            let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
+            let mut all = Ok(());
+            for release in releases {
+                all = all.and(release.await);
+            }
+            all
+        };
+        observe("release", table, all).await
+    }
+
+    /// Returns the table, which all locks share.
+    fn table(&self) -> Arc<str> {
+        self.locks.first().map(LockGuard::table).unwrap_or_default()
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 use futures_core::Stream;
 
 use super::{info::LockInfo, settings::Settings};
-use crate::{codec::Item, error::Result, operation::Scan, retry::Attempts};
+use crate::{codec::Item, error::Result, operation::Scan, retry::Attempts, telemetry::observe};
 
 type Page = Result<(Vec<Item>, Option<Item>)>;
 
@@ -77,8 +77,8 @@ impl Stream for LockList {
             match &mut self.next {
                 Next::Nothing => return Poll::Ready(None),
                 Next::Page(start) => {
-                    let start = start.take();
-                    self.next = Next::Coming(Box::pin(page(self.settings.clone(), start)));
+                    let (start, table) = (start.take(), Arc::clone(&self.settings.table));
+                    self.next = Next::Coming(Box::pin(observe("list", table, page(self.settings.clone(), start))));
                 }
                 Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
                     Ok((items, next)) => {

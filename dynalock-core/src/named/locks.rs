@@ -20,6 +20,7 @@ use crate::{
     },
     retry::{Connection, Limits},
     tables::{self, TableReport},
+    telemetry::observe,
 };
 
 /// Locks by name, in a table that contains only locks. A clone of this handle is cheap.
@@ -372,7 +373,7 @@ impl Locks {
     /// The future can be dropped at any time. The call changes nothing.
     pub async fn verify_table(&self) -> Result<TableReport> {
         let Settings { connection, table, limits, .. } = &self.settings;
-        tables::verify(connection, table, &MODEL, *limits).await
+        observe("verify_table", Arc::clone(table), tables::verify(connection, table, &MODEL, *limits)).await
     }
 
     /// Acquires a lock, and waits while another caller holds the lock.
@@ -499,6 +500,10 @@ impl Locks {
     /// The future can be dropped at any time. A dropped call does not release the lock, so the
     /// token can be resumed again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
+        observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token)).await
+    }
+
+    async fn resume_lock(&self, token: LockToken) -> Result<LockGuard> {
         let Settings { connection, table, options, limits, .. } = &self.settings;
         // The row of an item is in another table, so the name in this token is not a lock of this
         // table.

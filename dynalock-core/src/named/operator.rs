@@ -1,5 +1,7 @@
 //! Calls for operators: inspect, list, retire and break locks.
 
+use std::sync::Arc;
+
 use super::{
     info::{LockInfo, QueuePlace},
     list::LockList,
@@ -18,6 +20,7 @@ use crate::{
     model::LockModel,
     operation::Failure,
     retry::{Answered, Attempts},
+    telemetry::observe,
 };
 
 /// The minimum age of a fence, in milliseconds, before `retire` deletes its row. The first fence of
@@ -48,8 +51,12 @@ impl Locks {
     ///
     /// The future can be dropped at any time. A read changes nothing.
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
+        observe("inspect", Arc::clone(&self.settings.table), self.read_lock(name.as_ref())).await
+    }
+
+    async fn read_lock(&self, name: &str) -> Result<Option<LockInfo>> {
         let Settings { connection, options, limits, .. } = &self.settings;
-        let row = self.settings.row(name.as_ref())?;
+        let row = self.settings.row(name)?;
         let item = Attempts::new(connection, *limits).read(&row.get(true)).await?;
         Ok(item.and_then(|item| LockInfo::read(options, &item)))
     }
@@ -112,8 +119,12 @@ impl Locks {
     ///
     /// If the future is dropped, the row may have been deleted. The call can be repeated.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
+        observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
+    }
+
+    async fn delete_row(&self, name: &str) -> Result<bool> {
         let Settings { connection, table, options, limits, .. } = &self.settings;
-        let row = self.settings.row(name.as_ref())?;
+        let row = self.settings.row(name)?;
         let delete = row.retire(options.now().saturating_sub(MARGIN_MILLIS));
         let client = connection.client.clone();
         let mut attempts = Attempts::new(connection, *limits);
@@ -162,8 +173,12 @@ impl Locks {
     /// If the future is dropped, the lock may or may not have been taken from its holder. The call
     /// can be repeated.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
+        observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
+    }
+
+    async fn end_grant(&self, name: &str, expected_fence: u64) -> Result<bool> {
         let Settings { connection, options, limits, .. } = &self.settings;
-        let row = self.settings.row(name.as_ref())?;
+        let row = self.settings.row(name)?;
         let mut attempts = Attempts::new(connection, *limits);
         let met = match attempts.update(|| row.break_lock(expected_fence)).await? {
             Answered::Applied(_) => return Ok(true),
@@ -214,8 +229,12 @@ impl Locks {
     ///
     /// The future can be dropped at any time. A read changes nothing.
     pub async fn queue(&self, name: impl AsRef<str>) -> Result<Vec<QueuePlace>> {
+        observe("queue", Arc::clone(&self.settings.table), self.read_queue(name.as_ref())).await
+    }
+
+    async fn read_queue(&self, name: &str) -> Result<Vec<QueuePlace>> {
         let Settings { connection, limits, .. } = &self.settings;
-        let row = self.settings.row(name.as_ref())?;
+        let row = self.settings.row(name)?;
         let item = Attempts::new(connection, *limits).read(&row.get(true)).await?;
         let record = LockRecord::of(&LockModel::DEFAULT, item.as_ref());
         let places = record.queue.iter().enumerate();

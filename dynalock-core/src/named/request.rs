@@ -14,6 +14,7 @@ use crate::{
         options::Refresh,
         queue::enter::QueueLimits,
     },
+    telemetry::observe,
 };
 
 /// A request for one or several locks, before it is sent. The caller may change the settings of the
@@ -262,6 +263,10 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
+    fn table(&self) -> Arc<str> {
+        Arc::clone(&self.settings.table)
+    }
+
     fn spec_of(&self, name: &str) -> Result<AcquireSpec> {
         self.settings.spec(name, self.payload.clone())
     }
@@ -405,6 +410,10 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// The future can be dropped at any time. A task on the caller's runtime then gives up the
     /// place in the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
+        observe("enter", self.table(), self.enter_queue()).await
+    }
+
+    async fn enter_queue(self) -> Result<QueueTicket<LockGuard>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(self.settings.wait(), progress)?;
         // The first report is sent when the call has a place in the queue. If the call ends before
@@ -427,7 +436,9 @@ impl IntoFuture for Acquire<LockGuard> {
     type IntoFuture = Pending<LockGuard>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.acquire_plain(self.settings.wait())?.await })
+        let table = self.table();
+        let call = async move { self.acquire_plain(self.settings.wait())?.await };
+        Box::pin(observe("acquire", table, call))
     }
 }
 
@@ -436,7 +447,9 @@ impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
     type IntoFuture = Pending<LockGuard>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.acquire_fair(self.settings.wait(), watch::Sender::new(None))?.await })
+        let table = self.table();
+        let call = async move { self.acquire_fair(self.settings.wait(), watch::Sender::new(None))?.await };
+        Box::pin(observe("acquire", table, call))
     }
 }
 
@@ -445,10 +458,10 @@ impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
     type IntoFuture = Pending<LockSetGuard>;
 
     fn into_future(mut self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("acquire_all", self.table(), async move {
             let locks = self.specs()?;
             acquire_all(locks, AcquireMode::All(self.settings.limits_of_all)).await
-        })
+        }))
     }
 }
 
@@ -457,11 +470,11 @@ impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Fair> {
     type IntoFuture = Pending<LockSetGuard>;
 
     fn into_future(mut self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("acquire_all", self.table(), async move {
             let (locks, most) = (self.specs()?, self.order.most(self.settings.wait())?);
             let limits = QueueLimits { most, transaction: self.settings.limits_of_all };
             acquire_all(locks, AcquireMode::Queue(limits, watch::Sender::new(None))).await
-        })
+        }))
     }
 }
 
@@ -470,7 +483,9 @@ impl IntoFuture for Acquire<Option<LockGuard>> {
     type IntoFuture = Pending<Option<LockGuard>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { Error::none_if_locked(self.acquire_plain(Wait::No)?.await) })
+        let table = self.table();
+        let call = async move { Error::none_if_locked(self.acquire_plain(Wait::No)?.await) };
+        Box::pin(observe("try_acquire", table, call))
     }
 }
 
@@ -479,7 +494,9 @@ impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
     type IntoFuture = Pending<Option<LockGuard>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { Error::none_if_locked(self.acquire_fair(Wait::No, watch::Sender::new(None))?.await) })
+        let table = self.table();
+        let call = async move { Error::none_if_locked(self.acquire_fair(Wait::No, watch::Sender::new(None))?.await) };
+        Box::pin(observe("try_acquire", table, call))
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::{Client, operation::get_item::GetItemError};
 
 use super::classify::{Failure, ServiceFailure, classify};
-use crate::codec::Item;
+use crate::{codec::Item, telemetry::request};
 
 /// A GetItem request for one key.
 pub(crate) struct GetItem {
@@ -14,15 +14,9 @@ pub(crate) struct GetItem {
 
 impl GetItem {
     pub(crate) async fn send(&self, client: &Client) -> Result<Option<Item>, Failure> {
-        client
-            .get_item()
-            .table_name(&*self.table)
-            .set_key(Some(self.key.clone()))
-            .consistent_read(self.consistent)
-            .send()
-            .await
-            .map(|output| output.item)
-            .map_err(classify)
+        let get =
+            client.get_item().table_name(&*self.table).set_key(Some(self.key.clone())).consistent_read(self.consistent);
+        request("GetItem", &self.table, get.send()).await.map(|output| output.item).map_err(classify)
     }
 }
 

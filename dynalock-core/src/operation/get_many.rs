@@ -9,8 +9,9 @@ use aws_sdk_dynamodb::{
 use super::{
     ActionReasons,
     classify::{Failure, ServiceFailure, classify, refusal},
+    transact::table_names,
 };
-use crate::{codec::Item, error::Refusal};
+use crate::{codec::Item, error::Refusal, telemetry::request};
 
 /// A BatchGetItem on one table. Each read is strongly consistent, but the items may be from
 /// different moments.
@@ -28,7 +29,8 @@ impl GetMany {
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Vec<Item>), Failure> {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
-        let output = client.batch_get_item().request_items(&*self.table, keys).send().await.map_err(classify)?;
+        let get = client.batch_get_item().request_items(&*self.table, keys);
+        let output = request("BatchGetItem", &self.table, get.send()).await.map_err(classify)?;
         // DynamoDB may answer with the table's name or its ARN. The request names only one table,
         // so each answer belongs to this table.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
@@ -44,6 +46,11 @@ pub(crate) struct TransactGet {
 }
 
 impl TransactGet {
+    /// Returns the names of the tables.
+    pub(crate) fn tables(&self) -> Arc<str> {
+        table_names(self.item_refs.iter().map(|(table, _)| table))
+    }
+
     /// Returns the items in the order of the request.
     pub(crate) async fn send(&self, client: &Client) -> Result<Vec<Option<Item>>, Failure> {
         let get = |(table, key): &(Arc<str>, Item)| {
@@ -52,7 +59,8 @@ impl TransactGet {
         };
         let gets = self.item_refs.iter().map(get).collect::<Result<_, _>>();
         let gets = gets.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
-        let output = client.transact_get_items().set_transact_items(Some(gets)).send().await.map_err(classify)?;
+        let get = client.transact_get_items().set_transact_items(Some(gets));
+        let output = request("TransactGetItems", &self.tables(), get.send()).await.map_err(classify)?;
         let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
         // Each answer belongs to the key at the same position, so an answer with a wrong number of
         // items cannot be used.

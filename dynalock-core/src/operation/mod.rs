@@ -25,6 +25,6 @@ pub(crate) use table::{
     Billing, DeletionProtection, TableSettings, create_table, describe_table, describe_time_to_live,
     switch_time_to_live_on,
 };
-pub(crate) use transact::Transact;
+pub(crate) use transact::{Transact, table_names};
 pub(crate) use update::UpdateItem;
 pub(crate) use write::{Action, Write};

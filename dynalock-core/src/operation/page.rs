@@ -3,7 +3,7 @@ use std::{collections::HashMap, sync::Arc};
 use aws_sdk_dynamodb::{Client, operation::query::QueryError, types::Select};
 
 use super::classify::{Failure, ServiceFailure, classify};
-use crate::codec::Item;
+use crate::{codec::Item, telemetry::request};
 
 /// The settings of a Query or a Scan that are the same for all its pages.
 pub(crate) struct PageRequest {
@@ -67,14 +67,14 @@ pub(crate) struct ItemPage {
 /// Sets the parameters that Query and Scan share, sends the request, and reads the answer. The
 /// SDK's two builders have no common trait, so a macro is needed.
 macro_rules! page {
-    ($builder:expr, $request:ident, $start:ident) => {{
+    ($name:literal, $builder:expr, $request:ident, $start:ident) => {{
         // Without a projection, DynamoDB returns all attributes that the table or the index holds.
         let (projection, select) = match &$request.selection {
             Selection::Attributes => (None, None),
             Selection::Projection(text) => (Some(text.clone()), None),
             Selection::Count => (None, Some(Select::Count)),
         };
-        let output = $builder
+        let page = $builder
             .table_name(&*$request.table)
             .set_index_name($request.index.map(str::to_owned))
             .set_filter_expression($request.filter.clone())
@@ -84,10 +84,8 @@ macro_rules! page {
             .set_select(select)
             .consistent_read($request.consistent)
             .set_exclusive_start_key($start.after.clone())
-            .set_limit($start.limit)
-            .send()
-            .await
-            .map_err(classify)?;
+            .set_limit($start.limit);
+        let output = request($name, &$request.table, page.send()).await.map_err(classify)?;
         Ok(ItemPage {
             items: output.items.unwrap_or_default(),
             count: usize::try_from(output.count).unwrap_or_default(),
@@ -102,14 +100,14 @@ impl PageRequest {
         match &self.access {
             Access::Query { condition, forward } => {
                 let query = client.query().key_condition_expression(condition).scan_index_forward(*forward);
-                page!(query, self, start)
+                page!("Query", query, self, start)
             }
             Access::Scan => {
                 let scan = client
                     .scan()
                     .set_segment(start.segment.map(|segment| segment.number))
                     .set_total_segments(start.segment.map(|segment| segment.of));
-                page!(scan, self, start)
+                page!("Scan", scan, self, start)
             }
         }
     }

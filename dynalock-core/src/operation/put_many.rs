@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::{
 };
 
 use super::classify::{Failure, ServiceFailure, classify};
-use crate::{codec::Item, error::Unavailable};
+use crate::{codec::Item, error::Unavailable, telemetry::request};
 
 /// A `BatchWriteItem` of puts in one table. The puts have no conditions.
 pub(crate) struct PutMany {
@@ -29,7 +29,8 @@ impl PutMany {
         };
         let puts = self.items.into_iter().map(put).collect::<Result<_, _>>();
         let puts = puts.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
-        let output = client.batch_write_item().request_items(&*self.table, puts).send().await.map_err(classify)?;
+        let write = client.batch_write_item().request_items(&*self.table, puts);
+        let output = request("BatchWriteItem", &self.table, write.send()).await.map_err(classify)?;
         // DynamoDB may answer with the table's name or its ARN. The request names only one table,
         // so all items belong to this table.
         let left = output.unprocessed_items.into_iter().flatten().flat_map(|(_, left)| left);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::{Client, operation::scan::ScanError};
 
 use super::classify::{Failure, ServiceFailure, classify};
-use crate::codec::Item;
+use crate::{codec::Item, telemetry::request};
 
 /// The request for one page of an eventually consistent Scan.
 pub(crate) struct Scan {
@@ -15,8 +15,8 @@ impl Scan {
     /// Returns the items of the page and the key after which the next page begins. For the last
     /// page, the key of the next page is `None`.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Option<Item>), Failure> {
-        let request = client.scan().table_name(&*self.table).set_exclusive_start_key(self.start.clone());
-        let output = request.send().await.map_err(classify)?;
+        let scan = client.scan().table_name(&*self.table).set_exclusive_start_key(self.start.clone());
+        let output = request("Scan", &self.table, scan.send()).await.map_err(classify)?;
         Ok((output.items.unwrap_or_default(), output.last_evaluated_key.filter(|key| !key.is_empty())))
     }
 }

@@ -17,7 +17,10 @@ use aws_sdk_dynamodb::{
 };
 
 use super::classify::{Failure, ServiceFailure, classify};
-use crate::model::{self, IndexModel, IndexScope, KeyModel, Model};
+use crate::{
+    model::{self, IndexModel, IndexScope, KeyModel, Model},
+    telemetry,
+};
 
 /// The settings of a new table.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,7 +71,7 @@ pub(crate) async fn create_table(
     settings: TableSettings,
 ) -> Result<bool, Failure> {
     let request = request(client, table, model, settings).map_err(|error| Failure::not_constructed(&error))?;
-    match request.send().await {
+    match telemetry::request("CreateTable", table, request.send()).await {
         Ok(_) => Ok(true),
         Err(SdkError::ServiceError(context)) if context.err().is_resource_in_use_exception() => Ok(false),
         Err(error) => Err(classify(error)),
@@ -137,13 +140,15 @@ fn projection(projection: model::Projection) -> Projection {
 
 /// Sends a DescribeTable, and returns the description of the table.
 pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<Option<TableDescription>, Failure> {
-    client.describe_table().table_name(&**table).send().await.map(|output| output.table).map_err(classify)
+    let described = telemetry::request("DescribeTable", table, client.describe_table().table_name(&**table).send());
+    described.await.map(|output| output.table).map_err(classify)
 }
 
 /// Sends a DescribeTimeToLive. Returns the attribute that contains the time to live, or `None` if
 /// time to live is off.
 pub(crate) async fn describe_time_to_live(client: &Client, table: &Arc<str>) -> Result<Option<String>, Failure> {
-    let described = client.describe_time_to_live().table_name(&**table).send().await.map_err(classify)?;
+    let request = client.describe_time_to_live().table_name(&**table);
+    let described = telemetry::request("DescribeTimeToLive", table, request.send()).await.map_err(classify)?;
     Ok(described.time_to_live_description.and_then(switched_on))
 }
 
@@ -162,7 +167,7 @@ pub(crate) async fn switch_time_to_live_on(
     let specification = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute).build();
     let specification = specification.map_err(|error| Failure::not_constructed(&error))?;
     let request = client.update_time_to_live().table_name(&**table).time_to_live_specification(specification);
-    request.send().await.map(drop).map_err(classify)
+    telemetry::request("UpdateTimeToLive", table, request.send()).await.map(drop).map_err(classify)
 }
 
 macro_rules! failures_without_variants {

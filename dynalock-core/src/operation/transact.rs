@@ -7,7 +7,9 @@ use super::{
     body::Body,
     classify::{Failure, ServiceFailure, classify, not_constructed, refusal},
 };
-use crate::error::Refusal;
+use crate::{error::Refusal, telemetry::request};
+
+const NAME: &str = "TransactWriteItems";
 
 /// A TransactWriteItems. Each repetition of the request has the same bytes. DynamoDB Local compares
 /// the bytes of requests with the same token, and refuses a repetition whose map entries have
@@ -49,15 +51,17 @@ impl Transact {
         let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();
         let sent = match unsent {
             Some(actions) => {
-                let request = client.transact_write_items().set_transact_items(Some(actions));
-                self.body.keep(request.set_client_request_token(self.token.clone()).send()).await
+                let write = client.transact_write_items().set_transact_items(Some(actions));
+                let sent = self.body.keep(write.set_client_request_token(self.token.clone()).send());
+                request(NAME, &table_names(&self.tables), sent).await
             }
             None if self.body.is_kept() => {
                 let body = self.body.clone();
-                let request = client.transact_write_items().customize();
+                let write = client.transact_write_items().customize();
                 // The first send has moved the actions out, so the SDK builds an empty request. The
                 // stored body takes the place of the empty body before the SDK signs the request.
-                request.mutate_request(move |request| body.put_into(request)).send().await
+                let write = write.mutate_request(move |request| body.put_into(request));
+                request(NAME, &table_names(&self.tables), write.send()).await
             }
             None => return Err(Failure::Permanent(not_made())),
         };
@@ -72,6 +76,20 @@ impl Transact {
             }
             Err(failure) => Err(failure),
         }
+    }
+}
+
+/// Returns the names of all tables of a request, each name once.
+pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
+    let mut names: Vec<&Arc<str>> = Vec::new();
+    for table in all {
+        if !names.contains(&table) {
+            names.push(table);
+        }
+    }
+    match names[..] {
+        [only] => Arc::clone(only),
+        _ => names.into_iter().map(|name| &**name).collect::<Vec<_>>().join(", ").into(),
     }
 }
 

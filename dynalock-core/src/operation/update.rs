@@ -9,7 +9,7 @@ use super::{
     Action, Write,
     classify::{Failure, classify},
 };
-use crate::codec::Item;
+use crate::{codec::Item, telemetry::request};
 
 /// An UpdateItem that returns the item as it was before the update.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct UpdateItem {
 impl UpdateItem {
     /// Sends the update. Returns the item before the update, or `None` if the key had no item.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
-        let request = client
+        let update = client
             .update_item()
             .table_name(&*self.table)
             .set_key(Some(self.key))
@@ -35,7 +35,7 @@ impl UpdateItem {
             .set_expression_attribute_values(self.values)
             .return_values(AllOld)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        request.send().await.map(|output| output.attributes).map_err(classify)
+        request("UpdateItem", &self.table, update.send()).await.map(|output| output.attributes).map_err(classify)
     }
 }
 

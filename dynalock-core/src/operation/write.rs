@@ -14,7 +14,7 @@ use super::{
     classify::{Failure, ServiceFailure, classify},
     transact::Transact,
 };
-use crate::{codec::Item, expression::Placeholders};
+use crate::{codec::Item, expression::Placeholders, telemetry::request};
 
 /// One write, with all parameters of its request.
 #[derive(Clone)]
@@ -65,17 +65,17 @@ impl Write {
         let returned = matches!(self.action, Action::Patch(_)).then_some(ReturnValue::AllNew);
         let sent = match self.action {
             Action::Put(item) => {
-                let request = conditional!(client.put_item(), self).set_item(Some(item));
-                request.send().await.map(drop).map_err(classify)
+                let put = conditional!(client.put_item(), self).set_item(Some(item));
+                request("PutItem", &self.table, put.send()).await.map(drop).map_err(classify)
             }
             Action::Update(text) | Action::Patch(text) => {
-                let request = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
-                let sent = request.set_return_values(returned).send().await;
-                return sent.map(|output| output.attributes).map_err(classify);
+                let update = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
+                let sent = request("UpdateItem", &self.table, update.set_return_values(returned).send());
+                return sent.await.map(|output| output.attributes).map_err(classify);
             }
             Action::Delete => {
-                let request = conditional!(client.delete_item(), self).set_key(Some(self.key));
-                request.send().await.map(drop).map_err(classify)
+                let delete = conditional!(client.delete_item(), self).set_key(Some(self.key));
+                request("DeleteItem", &self.table, delete.send()).await.map(drop).map_err(classify)
             }
             // DynamoDB accepts a ConditionCheck only in a transaction. A repeated check changes
             // nothing, so the SDK may generate a new token for each attempt.

@@ -19,6 +19,7 @@ use crate::{
     operation::{Access, PageRequest, Selection},
     repository::Repository,
     retry::Limits,
+    telemetry::observe,
 };
 
 /// A query or a scan, before it is sent. The caller may change the settings of the read, and then
@@ -602,7 +603,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         K: Paged,
     {
         let Some(plan) = self.plan(Selection::Attributes)? else { return Ok(Page::empty()) };
-        let raw = Box::pin(page::read(&plan, token, self.limit, self.secret.as_ref())).await?;
+        let read = page::read(&plan, token, self.limit, self.secret.as_ref());
+        let raw = Box::pin(observe(plan.operation(), Arc::clone(plan.table()), read)).await?;
         let items = raw.items.into_iter().map(|item| K::row(plan.table(), item)).collect();
         Ok(Page { items, next: raw.next })
     }

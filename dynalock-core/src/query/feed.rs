@@ -14,6 +14,7 @@ use crate::{
     codec::Item,
     error::{Error, Result},
     operation::{ItemPage, PageStart, Segment},
+    telemetry::observe,
 };
 
 type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
@@ -167,15 +168,16 @@ impl SegmentFeed {
         let plan = Arc::clone(&self.plan);
         let start = PageStart { after: after.clone(), segment: self.segment, ..PageStart::default() };
         let wanted = Wanted { items: wanted, requests: self.requests };
-        let page = Box::pin(async move {
+        let (operation, table) = (plan.operation(), Arc::clone(plan.table()));
+        let page = async move {
             // The read of the items by their keys must end at the deadline of the page.
             let began = clock::now();
             let mut page = plan.read(start, wanted, plan.limits).await?;
             let limits = plan.limits_after(clock::now().duration_since(began));
             page.items = plan.fetch(page.items, limits).await?;
             Ok(page)
-        });
-        self.next = Next::Coming { after, page, asked };
+        };
+        self.next = Next::Coming { after, page: Box::pin(observe(operation, table, page)), asked };
     }
 
     fn take(&mut self) -> Option<ItemPage> {

@@ -64,6 +64,14 @@ impl Plan {
         &self.request.table
     }
 
+    /// Returns the name of the call that reads one page.
+    pub(super) fn operation(&self) -> &'static str {
+        match self.request.access {
+            Access::Query { .. } => "query",
+            Access::Scan => "scan",
+        }
+    }
+
     /// Reads the page that begins at `start`. The result leaves out lease rows and expired items.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();

@@ -11,6 +11,7 @@ use crate::{
     key::Key,
     model::{IntoKey, Versioned},
     retry::Attempts,
+    telemetry::{observe, set_batch},
     write::key::checked_key,
 };
 
@@ -116,8 +117,9 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("get_many", self.table(), async move {
             let Self { repository, limits, kind: GetMany { keys, expired }, .. } = self;
+            set_batch(keys.len());
             // DynamoDB refuses a BatchGetItem that names a key twice.
             let mut seen = HashSet::new();
             let different = keys.iter().filter(|key| seen.insert(*key));
@@ -134,6 +136,6 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             // If no key is repeated, each item is moved out of the map without a copy.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
-        })
+        }))
     }
 }

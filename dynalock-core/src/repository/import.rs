@@ -16,6 +16,7 @@ use crate::{
     model::Versioned,
     operation::{Failure, PutMany},
     retry::{Attempts, Backoff},
+    telemetry::{LostReply, lost_reply, observe_as, set_batch},
     version::{Incarnation, WriteId},
     write::{
         intent::{Change, Intent, IntentOf, WholeItem},
@@ -42,6 +43,8 @@ impl<T> Sealed for Import<T> {}
 impl<T: Versioned> InMany<T> for Import<T> {
     type Output = Stored<T>;
 
+    const OPERATION: &'static str = "import_unchecked";
+
     const MOST: usize = PutMany::MOST;
 
     fn key(&self) -> Key {
@@ -52,7 +55,9 @@ impl<T: Versioned> InMany<T> for Import<T> {
         let Request { repository, limits, .. } = settings;
         let (connection, table, limits) = (Arc::clone(&repository.connection), Arc::clone(&repository.table), *limits);
         let (at, expiry) = (repository.options.now(), repository.item_expiry());
-        Box::pin(async move {
+        let of = Arc::clone(&table);
+        let call = async move {
+            set_batch(items.len());
             let mut attempts = Attempts::new(&connection, limits);
             let open = items.into_iter().map(|Numbered { index, item }| Open {
                 index,
@@ -73,7 +78,8 @@ impl<T: Versioned> InMany<T> for Import<T> {
             let mut call = ImportCall { table, attempts, results: Vec::new() };
             call.write(open).await;
             call.results
-        })
+        };
+        Box::pin(observe_as("import_request", of, call, |results: &Vec<_>| first_failure(results)))
     }
 }
 
@@ -190,6 +196,9 @@ impl<T: Versioned> ImportCall<T> {
     /// Records the error of values that are not sent again. For a value in doubt, the error is
     /// `Indeterminate`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
+        if open.iter().any(|open| open.outcome == AttemptOutcome::Unknown) {
+            lost_reply(LostReply::Unknown);
+        }
         for Open { index, outcome, .. } in open {
             let error = outcome.end(&self.attempts, &self.table, None, error.clone());
             self.results.push(ItemResult { index, result: Err(error) });
@@ -205,6 +214,11 @@ impl<T: Versioned> ImportCall<T> {
             Err(error) => error,
         }
     }
+}
+
+/// Returns the type of the first error.
+fn first_failure<O>(results: &[ItemResult<O>]) -> Option<&'static str> {
+    results.iter().find_map(|item| item.result.as_ref().err()).map(Error::kind)
 }
 
 /// Returns the keys of the items that DynamoDB left unprocessed. If the answer contains an item

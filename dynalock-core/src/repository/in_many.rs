@@ -9,6 +9,10 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     /// The result of an item that was written.
     type Output: Send + 'static;
 
+    /// The name of a call for many items of this kind.
+    #[doc(hidden)]
+    const OPERATION: &'static str;
+
     /// The largest number of items in one request.
     #[doc(hidden)]
     const MOST: usize;

@@ -10,6 +10,7 @@ use crate::{
     error::{Error, Result},
     key::Key,
     model::Versioned,
+    telemetry::{CallFailure, observe, observe_as},
     write::{intent::Change, send::WriteResult},
 };
 
@@ -100,14 +101,14 @@ where
     type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("update_with", self.table(), async move {
             let (mut session, UpdateWith { key, mut change, .. }) = Session::<T>::new(self);
             let change = |value: &mut T| {
                 change(value);
                 Ok(())
             };
             session.modify(&key, || None, change).await
-        })
+        }))
     }
 }
 
@@ -121,9 +122,14 @@ where
     type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
+        let table = self.table();
         Box::pin(async move {
-            let (mut session, TryUpdateWith { key, change, .. }) = Session::<T>::new(self);
-            session.modify(&key, || None, change).await
+            let call = async {
+                let (mut session, TryUpdateWith { key, mut change, .. }) = Session::<T>::new(self);
+                session.modify(&key, || None, |value| change(value).map_err(CallFailure::Closure)).await
+            };
+            let called = observe_as("try_update_with", table, call, CallFailure::of).await;
+            called.map_err(CallFailure::into_error)
         })
     }
 }
@@ -139,14 +145,14 @@ where
     type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("upsert_with", self.table(), async move {
             let (mut session, UpsertWith { key, mut init, mut change, .. }) = Session::<T>::new(self);
             let change = |value: &mut T| {
                 change(value);
                 Ok(())
             };
             session.modify(&key, || Some(init()), change).await
-        })
+        }))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     key::Key,
     lease::LeasePolicy,
     model::{IntoKey, Versioned},
+    telemetry::observe,
     write::patch::{PatchIntent, SeenItem, SharedPatch},
 };
 
@@ -133,11 +134,11 @@ impl<T: Versioned> IntoFuture for Request<T, Patch<T>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("patch", self.table(), async move {
             let (mut session, Patch { key, content }) = Session::<T>::new(self);
             let item = session.patch(key, content).await?;
             let (value, basis) = decode(session.table(), item)?;
             Ok(Stored::new(value, basis))
-        })
+        }))
     }
 }

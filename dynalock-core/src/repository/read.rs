@@ -6,6 +6,7 @@ use crate::{
     error::Result,
     key::Key,
     model::Versioned,
+    telemetry::observe,
 };
 
 /// The kind of a call that reads one item: [`Repository::get`](super::Repository::get).
@@ -68,7 +69,7 @@ impl<T: Versioned> IntoFuture for Request<T, Get> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("get", self.table(), async move {
             let (mut session, Get { key, consistent, expired }) = Session::<T>::new(self);
             let mut get = session.get(&key)?;
             get.consistent = consistent;
@@ -78,6 +79,6 @@ impl<T: Versioned> IntoFuture for Request<T, Get> {
             }
             let (value, basis) = decode(session.table(), item)?;
             Ok(Some(Stored::new(value, basis)))
-        })
+        }))
     }
 }

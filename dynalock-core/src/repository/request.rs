@@ -76,6 +76,11 @@ impl<T: Versioned, K> Request<T, K> {
 }
 
 impl<T, K> Request<T, K> {
+    /// Returns the name of the table.
+    pub(super) fn table(&self) -> Arc<str> {
+        Arc::clone(&self.repository.table)
+    }
+
     /// Limits the time of the call, including all its requests and pauses.
     ///
     /// # Examples

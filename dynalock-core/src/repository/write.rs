@@ -10,6 +10,7 @@ use crate::{
     error::{Error, Result},
     key::Key,
     model::Versioned,
+    telemetry::observe,
     write::{intent::Change, send::WriteResult},
 };
 
@@ -68,6 +69,17 @@ impl Deleted {
     pub const CERTAIN: Self = Self { certain: true };
 }
 
+impl Mode {
+    /// Returns the name of the call.
+    fn operation(&self) -> &'static str {
+        match self {
+            Self::Changes => "update",
+            Self::Always => "touch",
+            Self::Whole => "replace",
+        }
+    }
+}
+
 impl<T> Create<T> {
     pub(super) fn new(value: T) -> Self {
         Self { value }
@@ -116,14 +128,14 @@ impl<T: Versioned> IntoFuture for Request<T, Create<T>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("create", self.table(), async move {
             let (mut session, Create { value }) = Session::<T>::new(self);
             let key = value.key();
             match session.create(value, None).await? {
                 WriteResult::Applied(stored) => Ok(stored),
                 WriteResult::Conflict(met) => Err(Error::AlreadyExists(session.conflict(key, None, met))),
             }
-        })
+        }))
     }
 }
 
@@ -132,7 +144,7 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe(self.kind.mode.operation(), self.table(), async move {
             let (mut session, Update { stored, mode }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
             let (key, expected) = (value.key(), session.expected(&basis));
@@ -155,7 +167,7 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
                 WriteResult::Applied(stored) => Ok(stored),
                 WriteResult::Conflict(met) => Err(session.refused(key, &expected, met)),
             }
-        })
+        }))
     }
 }
 
@@ -164,7 +176,7 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("delete", self.table(), async move {
             let (mut session, Delete { stored }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
             let (key, expected) = (value.key(), session.expected(&basis));
@@ -172,7 +184,7 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
                 WriteResult::Applied(certain) => Ok(Deleted { certain }),
                 WriteResult::Conflict(met) => Err(session.refused(key, &expected, met)),
             }
-        })
+        }))
     }
 }
 
@@ -181,9 +193,9 @@ impl<T: Versioned> IntoFuture for Request<T, DeleteUnchecked> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        Box::pin(observe("delete_unchecked", self.table(), async move {
             let (mut session, DeleteUnchecked { key }) = Session::<T>::new(self);
             session.delete_unchecked(key).await
-        })
+        }))
     }
 }

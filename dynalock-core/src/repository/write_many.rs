@@ -7,6 +7,8 @@ use std::{
     vec,
 };
 
+use futures_core::Stream;
+
 use super::{
     Repository, Request,
     import::Import,
@@ -20,6 +22,7 @@ use crate::{
     error::{Error, InvalidSetting, Result},
     key::Key,
     model::Versioned,
+    telemetry::{observe_as, set_batch},
 };
 
 /// The kind of a call that writes many items: [`Repository::create_many`],
@@ -305,17 +308,25 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
+        let table = self.table();
         let mut stream = self.stream();
-        Box::pin(async move {
+        let call = async move {
             let mut results = Vec::new();
+            set_batch(stream.size_hint().0);
             while let Some(item) = stream.next().await {
                 results.push(item);
             }
             // The stream returns the results in the order in which the calls end.
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
-        })
+        };
+        Box::pin(observe_as(K::OPERATION, table, call, |results: &Vec<_>| first_failure(results)))
     }
+}
+
+/// Returns the type of the first error.
+fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
+    results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 
 /// Groups items by their keys. Each group keeps the order of its items. The groups are in the order
@@ -342,9 +353,11 @@ fn refused<O: Send + 'static>(index: usize, setting: InvalidSetting) -> Sequence
 }
 
 macro_rules! in_many {
-    ($($kind:ident => $output:ty, $key:expr;)*) => {$(
+    ($($kind:ident, $operation:literal => $output:ty, $key:expr;)*) => {$(
         impl<T: Versioned> InMany<T> for $kind<T> {
             type Output = $output;
+
+            const OPERATION: &'static str = $operation;
 
             const MOST: usize = 1;
 
@@ -369,9 +382,9 @@ macro_rules! in_many {
 }
 
 in_many! {
-    Create => Stored<T>, |create| create.value.key();
-    Update => Stored<T>, |update| update.stored.key();
-    Delete => Deleted, |delete| delete.stored.key();
+    Create, "create_many" => Stored<T>, |create| create.value.key();
+    Update, "update_many" => Stored<T>, |update| update.stored.key();
+    Delete, "delete_many" => Deleted, |delete| delete.stored.key();
 }
 
 impl<K: Sealed> Sealed for WriteMany<K> {}

@@ -13,7 +13,7 @@ mod pace;
 mod pending;
 mod thread;
 
-pub(crate) use attempts::{AfterConflict, Answered, Attempts, mismatch, tables, unexpected_condition};
+pub(crate) use attempts::{AfterConflict, Answered, Attempts, mismatch, unexpected_condition};
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
 pub(crate) use local_waiters::{LocalWaiter, RowSource, SeenRow};

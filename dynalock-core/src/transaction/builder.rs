@@ -17,8 +17,10 @@ use crate::{
     error::{Error, InvalidTransaction, Result, TransactionId},
     expression::Condition,
     model::{IntoKey, Versioned},
+    operation::table_names,
     repository::Repository,
     retry::{Attempts, Limits},
+    telemetry::{observe, set_batch},
     write::{
         Guard,
         assembly::assemble,
@@ -490,6 +492,12 @@ impl Transaction {
     /// If the future is dropped, the transaction may have been applied as a whole, or not at all. A
     /// dropped call sends no more requests, but a request that was already sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
+        let tables = table_names(self.pending.iter().map(|operation| &operation.item_ref.table));
+        observe("transaction", tables, self.send()).await
+    }
+
+    async fn send(self) -> Result<Committed> {
+        set_batch(self.len());
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = Attempts::new(link.connection(), limits);

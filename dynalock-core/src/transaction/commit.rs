@@ -13,8 +13,9 @@ use crate::{
     error::{ActionReason, CancellationClass, Cancelled, Error, TransactionId},
     lease::policy::{CompanionWrite, evict_expired_head},
     model::ItemRef,
-    operation::{ActionReasons, Failure, Transact},
-    retry::{Attempts, mismatch, tables},
+    operation::{ActionReasons, Failure, Transact, table_names},
+    retry::{Attempts, mismatch},
+    telemetry::{LostReply, lost_reply},
     version::{Doubt, Expected, Verdict, WriteId, revision_in, verdict},
     write::{
         assembly::{Assembly, assemble},
@@ -87,7 +88,11 @@ impl Commit<'_> {
     /// fail, the head is removed and the request is sent again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
-            match self.send_until_known(request).await {
+            let result = self.send_until_known(request).await;
+            if self.outcome == AttemptOutcome::Unknown {
+                lost_reply(found_out(&result));
+            }
+            match result {
                 // DynamoDB remembers only tokens of committed transactions, so the same token can
                 // be used again.
                 Ok(WriteResult::Conflict(reasons)) if self.evict_expired_heads(&reasons).await? => {}
@@ -218,7 +223,7 @@ impl Commit<'_> {
     }
 
     fn tables(&self) -> Arc<str> {
-        tables(self.operations.iter().map(|operation| &operation.item_ref.table))
+        table_names(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
 
     /// Adapts the operations to a refusal, so that another content can be sent. If no other content
@@ -286,6 +291,16 @@ impl Commit<'_> {
         let parts = self.operations.iter().zip(&self.positions);
         let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
         Error::Cancelled(Cancelled::new(self.transaction, parts.collect(), self.attempts.spent()))
+    }
+}
+
+/// Returns what the result shows about the attempts whose replies were lost. All attempts have the
+/// same token, so a success is the success of one of them.
+fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
+    match result {
+        Ok(WriteResult::Applied(())) => LostReply::Applied,
+        Ok(WriteResult::Conflict(_)) => LostReply::NotApplied,
+        Err(_) => LostReply::Unknown,
     }
 }
 

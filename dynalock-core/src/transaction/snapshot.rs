@@ -7,9 +7,10 @@ use crate::{
     codec::{Item, Stored, decode_stored},
     error::{Error, InvalidTransaction, Result, TransactionId},
     model::{IntoKey, ItemRef, Versioned},
-    operation,
+    operation::{self, table_names},
     repository::Repository,
     retry::{Attempts, Limits},
+    telemetry::{observe, set_batch},
     write::assembly::MOST_ITEMS,
 };
 
@@ -155,6 +156,12 @@ impl TransactionGet {
     ///
     /// The future can be dropped at any time. A read changes nothing.
     pub async fn fetch(self) -> Result<Snapshot> {
+        let tables = table_names(self.item_refs.iter().map(|item_ref| &item_ref.table));
+        observe("transaction_get", tables, self.send()).await
+    }
+
+    async fn send(self) -> Result<Snapshot> {
+        set_batch(self.item_refs.len());
         let Self { id, mut link, item_refs, limits } = self;
         let mut attempts = Attempts::new(link.connection(), limits);
         // DynamoDB refuses a TransactGetItems that names an item twice, so each item is read once.

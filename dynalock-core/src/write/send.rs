@@ -1,6 +1,6 @@
 //! The loop that sends plans until the outcome of a write is known.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use super::{
     intent::{Intent, Target},
@@ -16,6 +16,7 @@ use crate::{
     operation::{Action, ActionReasons, Failure, GetItem, Transact, Write},
     random,
     retry::Attempts,
+    telemetry::{LostReply, lost_reply},
     version::{Doubt, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
 };
 
@@ -112,6 +113,30 @@ impl Writer<'_> {
     /// Sends the first plan. If its outcome is unknown, or if another plan may succeed, sends
     /// further plans of the same intent until the outcome is known.
     pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
+        let result = self.send_until_known(first).await;
+        if self.outcome == AttemptOutcome::Unknown {
+            lost_reply(self.found_out(&result));
+        }
+        result
+    }
+
+    /// Returns what the result shows about the attempts whose replies were lost.
+    fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
+        match result {
+            // A new plan is applied only if no earlier attempt was applied.
+            Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
+                if self.delivery == Delivery::Plain && !self.intent.is_relative() =>
+            {
+                LostReply::NotApplied
+            }
+            Ok(WriteResult::Applied(_)) => LostReply::Applied,
+            Ok(WriteResult::Conflict(_)) => LostReply::NotApplied,
+            Err(_) => LostReply::Unknown,
+        }
+    }
+
+    /// Sends plans until the outcome is known.
+    async fn send_until_known(&mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         // This `Writer` has not sent a request yet. If the deadline has passed, the write was
         // therefore certainly not applied.
@@ -308,7 +333,7 @@ impl Writer<'_> {
         }
         match self.judge(facts, item)? {
             WriteResult::Conflict(_) if may_pass && !is_refused => {
-                self.outcome = AttemptOutcome::Known;
+                self.settle_doubt();
                 Ok(None)
             }
             WriteResult::Conflict(_) if !may_pass => {
@@ -327,13 +352,20 @@ impl Writer<'_> {
     /// another plan. If the queue has no expired head, returns `refusal`.
     async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
         // All earlier attempts were certainly not applied, so no attempt is in doubt.
-        self.outcome = AttemptOutcome::Known;
+        self.settle_doubt();
         let (policy, item_ref) = (self.intent.target().policy, self.intent.item_ref());
         match met {
             Some(met) if evict_expired_head(self.attempts, policy, &item_ref, &met).await? => {
                 self.attempts.check_time()
             }
             Some(_) | None => Err(refusal),
+        }
+    }
+
+    /// Records that no attempt so far was applied, and none will be.
+    fn settle_doubt(&mut self) {
+        if mem::replace(&mut self.outcome, AttemptOutcome::Known) == AttemptOutcome::Unknown {
+            lost_reply(LostReply::NotApplied);
         }
     }
 

@@ -1,9 +1,12 @@
-//! The guide in `docs`: its links, and its tables of costs and IAM actions. The documentation tests
+//! The guide in `docs`: its links, its tables of costs, IAM actions,
+//! spans, events and metrics, and the dashboard. The documentation tests
 //! of the crate compile and run the code of the chapters.
 
 mod book;
 mod meter;
 
 mod costs;
+mod dashboard;
 mod links;
+mod observability;
 mod policies;

@@ -25,6 +25,7 @@ use crate::{
     },
     random,
     retry::{Answered, Attempts, Backoff, Limits, RowSource, SeenRow},
+    telemetry::{self, detached, failure},
 };
 
 /// The time for the last requests of a call after its wait has ended: the last read, and the
@@ -296,7 +297,7 @@ impl<'a> Acquisition<'a> {
             Ok(Some(item)) => Ok(item),
             Ok(None) => {
                 if let Err(error) = grant.release(&self.spec.connection).await {
-                    tracing::debug!(%error, "the lease of a missing item ends by itself");
+                    telemetry::background_failed("release", &error);
                 }
                 let spent = attempts.spent();
                 Err(self.spec.not_found(Spent { attempts: spent.attempts + 1, ..spent }))
@@ -457,6 +458,8 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
 pub(crate) fn release_later(grant: &Arc<Grant>) {
     let grant = Arc::clone(grant);
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(async move { grant.release(&grant.connection).await });
+        let table = Arc::clone(&grant.row.table);
+        let release = async move { grant.release(&grant.connection).await };
+        runtime.spawn(detached("release", table, release, failure));
     }
 }

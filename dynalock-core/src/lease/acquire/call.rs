@@ -1,5 +1,7 @@
 //! Runs each call that acquires locks in a separate task.
 
+use std::sync::Arc;
+
 use tokio::sync::{oneshot, watch};
 
 use super::{
@@ -9,6 +11,7 @@ use super::{
     spec::AcquireSpec,
 };
 use crate::{
+    clock,
     error::{Error, Result, Unavailable},
     lease::{
         held_grant::KeptGrant,
@@ -18,6 +21,7 @@ use crate::{
         },
     },
     retry::Limits,
+    telemetry::{continued, lock_waited},
 };
 
 /// A call that acquires locks.
@@ -49,15 +53,23 @@ impl AcquireCall {
         // The acquire runs in its own task: if it stopped with the caller's future, a granted lock
         // would be held for a whole ttl.
         let (mut caller, answer) = oneshot::channel();
-        tokio::spawn(async move {
-            let granted = match self.run(&mut caller).await {
+        tokio::spawn(continued(async move {
+            let (table, started) = (Arc::clone(&self.locks[0].row.table), clock::now());
+            let acquired = self.run(&mut caller).await;
+            let outcome = match &acquired {
+                Ok(_) => "granted",
+                Err(Stop::Failed(error)) => error.kind(),
+                Err(Stop::CallerGone) => "dropped",
+            };
+            lock_waited(table, clock::now().duration_since(started), outcome);
+            let granted = match acquired {
                 Ok(granted) => make(granted),
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::CallerGone) => return,
             };
             // If no caller receives the result, the drop of the guard in it releases the lock.
             drop(caller.send(granted));
-        });
+        }));
         // The task always sends a result, unless its runtime ends.
         async { answer.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }

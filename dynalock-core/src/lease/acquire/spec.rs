@@ -13,6 +13,7 @@ use crate::{
     },
     random,
     retry::{Attempts, Connection, Limits},
+    telemetry::{detached, failure},
 };
 
 /// The parameters of one acquisition: the row, the owner and the limits.
@@ -54,10 +55,12 @@ impl AcquireSpec {
     pub(crate) fn give_back(&self, owner: &Arc<str>) {
         let (spec, owner) = (self.clone(), Arc::clone(owner));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
+            let table = Arc::clone(&spec.row.table);
+            let release = async move {
                 let limits = Limits { deadline: spec.options.ttl, ..Limits::default() };
                 Attempts::new(&spec.connection, limits).update(|| spec.row.release(&owner)).await
-            });
+            };
+            runtime.spawn(detached("release", table, release, failure));
         }
     }
 

@@ -28,6 +28,7 @@ use crate::{
     },
     random,
     retry::{Answered, Attempts, Backoff, Limits, PendingGuard},
+    telemetry::{self, detached},
 };
 
 /// A queue entry whose caller has stopped waiting.
@@ -82,7 +83,8 @@ fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<J
     // therefore see this removal before the task runs.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
-    Some(runtime.spawn(async move { abandonment.run(pending).await }))
+    let leave = async move { abandonment.run(pending).await };
+    Some(runtime.spawn(detached("leave_queue", Arc::clone(&spec.row.table), leave, |()| None)))
 }
 
 impl Abandonment {
@@ -99,7 +101,7 @@ impl Abandonment {
         // These retries do not use the retry budget of the calls, because they must continue during
         // an outage.
         while let Err(error) = self.attempt().await {
-            tracing::debug!(%error, "a place in a queue could not be given up");
+            telemetry::background_failed("leave_queue", &error);
             if matches!(error, Error::TableNotFound { .. }) {
                 return;
             }

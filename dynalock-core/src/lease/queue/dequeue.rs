@@ -12,6 +12,7 @@ use crate::{
         row::Row,
     },
     retry::{Answered, Attempts, Connection, Limits, RowSource, SeenRow},
+    telemetry,
 };
 
 /// The result of a dequeue.
@@ -124,6 +125,6 @@ pub(crate) async fn evict(
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request());
     if let Err(error) = attempts.update(|| row.sweep(fence, duplicate)).await {
-        tracing::debug!(%error, "an empty queue stays in its row");
+        telemetry::background_failed("sweep_queue", &error);
     }
 }

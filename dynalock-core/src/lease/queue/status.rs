@@ -13,6 +13,7 @@ use crate::{
     clock::{self, Instant},
     error::Result,
     lease::{owner::Owner, record::LockRecord},
+    telemetry::queue_position,
 };
 
 /// The progress of a [`QueueTicket`] that waits in a fair queue.
@@ -89,7 +90,8 @@ impl QueueStatus {
 
     /// Sends the status to `to` if it has changed. A change of the estimate alone is not sent.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
-        to.send_if_modified(|last| {
+        let (position, waiting) = (self.position, self.waiting);
+        let is_reported = to.send_if_modified(|last| {
             let place = |waiting: &Self| (waiting.position, waiting.waiting, waiting.holder.clone());
             let is_news = last.as_ref().map(place) != Some(place(&self));
             if is_news {
@@ -97,6 +99,9 @@ impl QueueStatus {
             }
             is_news
         });
+        if is_reported {
+            queue_position(position, waiting);
+        }
     }
 }
 

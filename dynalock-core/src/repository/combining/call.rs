@@ -8,6 +8,7 @@ use std::{
 };
 
 use tokio::sync::oneshot;
+use tracing::Span;
 
 use super::{
     change::CombinedChange,
@@ -19,6 +20,7 @@ use crate::{
     codec::Stored,
     error::{Error, Spent, Unavailable},
     model::Versioned,
+    telemetry::{self, CallFailure},
 };
 
 /// A call in a queue or in a batch, independent of its closure.
@@ -43,6 +45,9 @@ pub(super) trait QueuedCall<T>: Send {
     /// Returns whether the closure returned an error in its last run.
     fn is_refused(&self) -> bool;
 
+    /// Returns the span of the call.
+    fn span(&self) -> &Span;
+
     /// Sends the result of the batch to the caller. If the closure returned an error in its last
     /// run, the caller gets this error.
     fn answer(self: Box<Self>, result: Result<&Stored<T>, &Error>);
@@ -51,7 +56,7 @@ pub(super) trait QueuedCall<T>: Send {
 pub(super) type BoxedQueuedCall<T> = Box<dyn QueuedCall<T>>;
 
 /// The result of a call, or the panic of its closure.
-type Answer<T, E> = thread::Result<Result<Stored<T>, E>>;
+type Answer<T, E> = thread::Result<Result<Stored<T>, CallFailure<E>>>;
 
 /// The side of a call that its worker has.
 struct WorkerSide<T, C: CombinedChange<T>> {
@@ -60,6 +65,7 @@ struct WorkerSide<T, C: CombinedChange<T>> {
     refusal: Option<C::Error>,
     limit: TimeLimit,
     ticket: Arc<Ticket>,
+    span: Span,
     answer: oneshot::Sender<Answer<T, C::Error>>,
 }
 
@@ -91,7 +97,8 @@ where
     let (send, receive) = oneshot::channel();
     let (limit, ticket) = (TimeLimit { started: clock::now(), deadline }, Arc::<Ticket>::default());
     let caller = CallerSide { table: Arc::clone(table), limit, ticket: Arc::clone(&ticket), answer: receive };
-    (Box::new(WorkerSide { change, refusal: None, limit, ticket, answer: send }), caller)
+    let span = telemetry::current_span();
+    (Box::new(WorkerSide { change, refusal: None, limit, ticket, span, answer: send }), caller)
 }
 
 impl<T, C> QueuedCall<T> for WorkerSide<T, C>
@@ -142,20 +149,24 @@ where
         self.refusal.is_some()
     }
 
+    fn span(&self) -> &Span {
+        &self.span
+    }
+
     fn answer(self: Box<Self>, result: Result<&Stored<T>, &Error>) {
         let result = match (self.refusal, result) {
-            (Some(refusal), _) => Err(refusal),
+            (Some(refusal), _) => Err(CallFailure::Closure(refusal)),
             (None, Ok(stored)) => Ok(stored.clone()),
-            (None, Err(error)) => Err(error.clone().into()),
+            (None, Err(error)) => Err(CallFailure::Library(error.clone())),
         };
         // The caller may have left.
         drop(self.answer.send(Ok(result)));
     }
 }
 
-impl<T, E: From<Error>> CallerSide<T, E> {
+impl<T, E> CallerSide<T, E> {
     /// Waits for the result of the call, until its deadline.
-    pub(super) async fn result(mut self) -> Result<Stored<T>, E> {
+    pub(super) async fn result(mut self) -> Result<Stored<T>, CallFailure<E>> {
         let answer = match clock::within(self.limit.deadline, &mut self.answer).await {
             Some(Ok(answer)) => answer,
             Some(Err(_)) => return Err(self.worker_ended().into()),

@@ -32,6 +32,9 @@ pub struct CombinedUpsert<I, F> {
 
 /// The change of one call of a [`Combining`](super::Combining).
 pub trait CombinedChange<T>: Send + 'static {
+    /// The name of the call.
+    const OPERATION: &'static str;
+
     /// The error of the call.
     type Error: From<Error> + Send + 'static;
 
@@ -62,6 +65,8 @@ where
     F: FnMut(&mut T) -> O + Send + 'static,
     O: NoValue,
 {
+    const OPERATION: &'static str = "combined_update_with";
+
     type Error = Error;
 
     fn key(&self) -> &Key {
@@ -81,6 +86,8 @@ where
     F: FnMut(&mut T) -> Result<(), E> + Send + 'static,
     E: From<Error> + Send + 'static,
 {
+    const OPERATION: &'static str = "combined_try_update_with";
+
     type Error = E;
 
     fn key(&self) -> &Key {
@@ -101,6 +108,8 @@ where
     F: FnMut(&mut T) -> O + Send + 'static,
     O: NoValue,
 {
+    const OPERATION: &'static str = "combined_upsert_with";
+
     type Error = Error;
 
     fn key(&self) -> &Key {
@@ -115,6 +124,8 @@ where
 }
 
 impl<T: Versioned + Clone> CombinedChange<T> for Patch<T> {
+    const OPERATION: &'static str = "combined_patch";
+
     type Error = Error;
 
     fn key(&self) -> &Key {

@@ -1,5 +1,7 @@
 use std::{fmt, future::IntoFuture, sync::Arc, time::Duration};
 
+use futures_util::TryFutureExt;
+
 use super::{
     call::call,
     change::CombinedChange,
@@ -12,6 +14,7 @@ use crate::{
     expression::{PatchContent, patch_methods},
     model::Versioned,
     repository::{Patch, Repository, request::BoxedCall},
+    telemetry::{CallFailure, observe_as},
 };
 
 /// A call of a [`Combining`](super::Combining) that has not been sent. The type `C` is the kind of
@@ -69,7 +72,8 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { repository, queues, deadline, change } = self;
-        Box::pin(async move {
+        let table = Arc::clone(&repository.table);
+        let call = async move {
             change.check(&repository.table)?;
             let key = change.key().clone();
             let (queued, caller) = call(&repository.table, deadline, change);
@@ -78,7 +82,8 @@ where
                 Entered::Behind => {}
             }
             caller.result().await
-        })
+        };
+        Box::pin(observe_as(C::OPERATION, table, call, CallFailure::of).map_err(CallFailure::into_error))
     }
 }
 

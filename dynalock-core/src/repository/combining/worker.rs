@@ -15,6 +15,7 @@ use crate::{
     lease::LeasePolicy,
     model::Versioned,
     repository::{Repository, Session},
+    telemetry,
     write::{intent::Change, send::WriteResult},
 };
 
@@ -87,7 +88,8 @@ impl<T: Versioned + Clone> Worker<T> {
     pub(super) async fn run(mut self) {
         let mut last = None;
         while let Some(calls) = self.queues.next_batch(&self.key) {
-            last = self.work(Batch { calls, runs: 0 }, last).await;
+            let work = self.work(Batch { calls, runs: 0 }, last);
+            last = telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
         }
         self.state = WorkerState::Done;
     }
@@ -97,10 +99,12 @@ impl<T: Versioned + Clone> Worker<T> {
         let mut session = Session::under(&self.repository, LeasePolicy::outside(T::MODEL, self.repository.options));
         let result = self.write(&mut session, &mut batch, last).await;
         let Batch { calls, runs } = batch;
-        let (count, attempts) = (calls.len(), session.spent().attempts);
+        telemetry::batch(&self.repository.table, calls.len(), runs);
+        for call in &calls {
+            telemetry::follow(call.span());
+        }
         match result {
             Ok(Committed { stored, next }) => {
-                tracing::debug!(calls = count, runs, attempts, "batch");
                 self.queues.double(&self.key);
                 for call in calls {
                     call.answer(stored.as_ref());
@@ -108,7 +112,7 @@ impl<T: Versioned + Clone> Worker<T> {
                 next
             }
             Err(error) => {
-                tracing::debug!(calls = count, runs, attempts, %error, "batch failed");
+                telemetry::background_failed("batch", &error);
                 self.fail(calls, &error);
                 None
             }

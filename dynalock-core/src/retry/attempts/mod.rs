@@ -13,7 +13,7 @@ use crate::{
     clock::{self, Instant},
     error::{Error, Refusal, Spent, Unavailable},
     operation::Failure,
-    random,
+    random, telemetry,
 };
 
 /// The time for which a call relies on its ClientRequestToken. DynamoDB remembers a token for ten
@@ -154,8 +154,7 @@ impl Attempts {
         let longest = self.time_left().saturating_sub(2 * turn);
         let times = Times { age: self.elapsed(), round_trip: turn, longest };
         let step = self.pacer.conflict(size, times, &self.connection.contenders, self.rng.get());
-        let pause = step.pause();
-        tracing::debug!(attempts = self.count, ?pause, "conflict");
+        telemetry::conflict(step.pause());
         match step {
             ConflictStep::AtOnce if self.may_go_on(turn) => AfterConflict::AtOnce,
             ConflictStep::Sleep(pause) if pause <= longest && self.may_go_on(pause) => {
@@ -288,13 +287,13 @@ impl Attempts {
             _ => Backoff::FIRST,
         };
         let pause = self.backoff.next(first, self.rng.get());
-        tracing::debug!(attempts = self.count, ?pause, error = %last, "again");
         // The order of these tests matters: a retry that has no time left must not take a token
         // from the budget.
         if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
             return Err(self.exhausted(last));
         }
         self.pauses += 1;
+        telemetry::retry(&last, pause);
         clock::sleep(pause).await;
         Ok(())
     }
@@ -363,17 +362,6 @@ impl Attempts {
 pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
     Error::TableMismatch { table: Arc::clone(table), reason }
-}
-
-/// Returns the names of all tables of a request, each name once.
-pub(crate) fn tables<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
-    let mut names: Vec<&str> = Vec::new();
-    for table in all {
-        if !names.contains(&&**table) {
-            names.push(table);
-        }
-    }
-    names.join(", ").into()
 }
 
 /// Returns a refusal for a false condition of a request that has no condition. DynamoDB never sends

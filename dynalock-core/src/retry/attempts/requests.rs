@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Attempts, tables};
+use super::Attempts;
 use crate::{
     codec::Item,
     error::{Error, Refusal},
@@ -55,7 +55,7 @@ impl Attempts {
     /// Reads several items in one transaction, so that all items are from the same moment.
     pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
-        let tables = tables(snapshot.item_refs.iter().map(|(table, _)| table));
+        let tables = snapshot.tables();
         let items = self.repeat_of(snapshot.item_refs.len(), &tables, || Box::pin(snapshot.send(&client))).await?;
         self.count -= 1;
         Ok(items)

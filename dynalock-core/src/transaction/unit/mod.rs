@@ -11,15 +11,18 @@ use std::{
     future::{Future, IntoFuture},
     marker::PhantomData,
     pin::Pin,
+    sync::Arc,
     time::Duration,
 };
 
 use aws_sdk_dynamodb::Client;
+use futures_util::TryFutureExt;
 
 use self::settle::{Next, Unit};
 use crate::{
     error::Error,
     retry::{Limits, Pace},
+    telemetry::{CallFailure, observe_as},
 };
 
 /// Runs a closure whose reads and writes become one transaction. The transaction is serializable
@@ -252,7 +255,7 @@ where
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'f>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
+        let call = async move {
             let Self { client, limits, snapshot, mut work, .. } = self;
             let mut unit = Unit::new(client, limits, snapshot);
             loop {
@@ -266,11 +269,14 @@ where
                     Err(_) => unit.abort(run).await?,
                 };
                 match next {
-                    Next::Done => return result,
+                    Next::Done => return result.map_err(CallFailure::Closure),
                     Next::Again => {}
                 }
             }
-        })
+        };
+        // The tables are known at the commit.
+        let tables = Arc::default();
+        Box::pin(observe_as("transact", tables, call, CallFailure::of).map_err(CallFailure::into_error))
     }
 }
 

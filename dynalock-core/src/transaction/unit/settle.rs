@@ -13,7 +13,9 @@ use crate::{
     error::{ActionReason, CancellationClass, Cancelled, Error, OperationReason, TransactionId},
     lease::policy::CompanionWrite,
     model::ItemRef,
+    operation::table_names,
     retry::{AfterConflict, Attempts, Limits},
+    telemetry::{set_batch, set_table},
     transaction::{
         commit::{self, AfterContention, Token, send},
         link::Link,
@@ -167,6 +169,8 @@ impl Unit {
             }
         }
         add_checks(&mut operations, known)?;
+        set_table(table_names(operations.iter().map(|operation| &operation.item_ref.table)));
+        set_batch(operations.len());
 
         let (mut stamps, drawn) = Token::or_drawn(None, attempts);
         let token = self.token.get_or_insert(drawn);

@@ -1,0 +1,79 @@
+//! The metrics. Without the feature `metrics`, the macros do nothing.
+
+/// The number of calls, by their outcome.
+pub(super) const CALLS: &str = "dynalock_calls_total";
+/// The time that calls took.
+pub(super) const CALL_DURATION: &str = "dynalock_call_duration_seconds";
+/// The number of requests, by their outcome.
+pub(super) const REQUESTS: &str = "dynalock_requests_total";
+/// The number of writes that lost the race against another writer.
+pub(super) const CONFLICTS: &str = "dynalock_conflicts_total";
+/// The number of requests that were sent again, by the reason.
+pub(super) const RETRIES: &str = "dynalock_retries_total";
+/// The number of writes with a lost reply, by what the library found out.
+pub(super) const LOST_REPLIES: &str = "dynalock_lost_replies_total";
+/// The time until a lock was granted, or the wait ended.
+pub(super) const LOCK_WAIT: &str = "dynalock_lock_wait_seconds";
+/// The number of leases that ended before their holder released them.
+pub(super) const LEASES_LOST: &str = "dynalock_leases_lost_total";
+/// The number of heartbeats that failed.
+pub(super) const HEARTBEATS_FAILED: &str = "dynalock_heartbeats_failed_total";
+/// The number of calls in a batch of combined calls.
+pub(super) const BATCH_CALLS: &str = "dynalock_batch_calls";
+
+/// Adds one to a counter.
+#[cfg(feature = "metrics")]
+macro_rules! count {
+    ($name:expr, $($label:literal => $value:expr),+) => {
+        ::metrics::counter!($name, $($label => $value),+).increment(1)
+    };
+}
+
+#[cfg(not(feature = "metrics"))]
+macro_rules! count {
+    ($name:expr, $($label:literal => $value:expr),+) => {{
+        let _ = ($name, $(&$value),+);
+    }};
+}
+
+/// Adds a value to a histogram.
+#[cfg(feature = "metrics")]
+macro_rules! measure {
+    ($name:expr, $measured:expr, $($label:literal => $value:expr),+) => {
+        ::metrics::histogram!($name, $($label => $value),+).record($measured)
+    };
+}
+
+#[cfg(not(feature = "metrics"))]
+macro_rules! measure {
+    ($name:expr, $measured:expr, $($label:literal => $value:expr),+) => {{
+        let _ = ($name, $measured, $(&$value),+);
+    }};
+}
+
+pub(super) use {count, measure};
+
+/// Describes all metrics of the library to the installed recorder, with their units. Call this
+/// function once, after the recorder is installed.
+///
+/// # Examples
+///
+/// ```
+/// // A program first installs a recorder, for example that of `metrics-exporter-prometheus`.
+/// dynalock_core::metrics::describe();
+/// ```
+#[cfg(feature = "metrics")]
+pub fn describe() {
+    use ::metrics::{Unit, describe_counter, describe_histogram};
+
+    describe_counter!(CALLS, "Calls of the library, by operation, table and outcome");
+    describe_histogram!(CALL_DURATION, Unit::Seconds, "Time of a call, with its retries and pauses");
+    describe_counter!(REQUESTS, "Requests to DynamoDB, by request, table and outcome");
+    describe_counter!(CONFLICTS, "Writes that lost the race against another writer");
+    describe_counter!(RETRIES, "Requests that were sent again, by reason");
+    describe_counter!(LOST_REPLIES, "Writes with a lost reply, by what the library found out");
+    describe_histogram!(LOCK_WAIT, Unit::Seconds, "Time until locks were granted or their wait ended");
+    describe_counter!(LEASES_LOST, "Leases that ended before their holder released them, by reason");
+    describe_counter!(HEARTBEATS_FAILED, "Heartbeats that failed, by error");
+    describe_histogram!(BATCH_CALLS, Unit::Count, "Calls in a batch of combined calls");
+}

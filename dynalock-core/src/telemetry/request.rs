@@ -1,0 +1,86 @@
+//! The span and the counter of one request.
+
+use std::{borrow::Cow, future::Future, sync::Arc};
+
+use aws_sdk_dynamodb::{
+    error::{ProvideErrorMetadata, SdkError},
+    operation::RequestId,
+};
+use futures_util::FutureExt;
+use tracing::{Instrument, Span, field::Empty};
+
+use super::{
+    DROPPED, OK, SYSTEM, TARGET,
+    call::current,
+    meter::{REQUESTS, count},
+};
+
+/// A request that was sent, until its answer.
+struct SentRequest {
+    name: &'static str,
+    table: Arc<str>,
+    span: Span,
+    /// The type of the error, or `ok`. A request that exceeds its timeout is dropped.
+    outcome: Cow<'static, str>,
+}
+
+/// Sends a request in a span of its own.
+pub(crate) fn request<O, E, F>(
+    name: &'static str,
+    table: &Arc<str>,
+    sent: F,
+) -> impl Future<Output = Result<O, SdkError<E>>> + use<O, E, F>
+where
+    O: RequestId,
+    E: ProvideErrorMetadata + RequestId,
+    F: Future<Output = Result<O, SdkError<E>>>,
+{
+    let number = current().map(|call| call.count_request());
+    let span = tracing::debug_span!(
+        target: TARGET,
+        "request",
+        otel.name = %format_args!("{name} {table}"),
+        otel.kind = "client",
+        db.system.name = SYSTEM,
+        db.operation.name = name,
+        db.collection.name = &**table,
+        "error.type" = Empty,
+        aws.request_id = Empty,
+        dynalock.request = number,
+    );
+    let request = SentRequest { name, table: Arc::clone(table), span: span.clone(), outcome: DROPPED.into() };
+    sent.inspect(move |answer| request.end(answer)).instrument(span)
+}
+
+impl SentRequest {
+    fn end<O: RequestId, E: ProvideErrorMetadata + RequestId>(mut self, answer: &Result<O, SdkError<E>>) {
+        let (id, outcome) = match answer {
+            Ok(output) => (output.request_id(), OK.into()),
+            Err(error) => (error.request_id(), error_type(error)),
+        };
+        if let Some(id) = id {
+            self.span.record("aws.request_id", id);
+        }
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for SentRequest {
+    fn drop(&mut self) {
+        if self.outcome != OK {
+            self.span.record("error.type", &*self.outcome);
+        }
+        count!(REQUESTS, "request" => self.name, "table" => Arc::clone(&self.table), "outcome" => self.outcome.clone());
+    }
+}
+
+/// Returns the code of an answer of DynamoDB, or the reason why there is no such answer.
+fn error_type<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Cow<'static, str> {
+    match error {
+        SdkError::ConstructionFailure(_) => "not_sent".into(),
+        SdkError::TimeoutError(_) => "timeout".into(),
+        SdkError::DispatchFailure(_) => "connection".into(),
+        SdkError::ServiceError(_) => error.code().map_or("without_code".into(), |code| code.to_owned().into()),
+        _ => "unreadable".into(),
+    }
+}
