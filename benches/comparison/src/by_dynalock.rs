@@ -1,4 +1,4 @@
-//! The counter with dynalock: once by `update_with`, and once by a patch.
+//! The counter with dynalock: by `update_with`, by a patch, and by a patch that is applied exactly once.
 
 use std::error::Error;
 
@@ -59,6 +59,25 @@ impl Counter for Patching {
 
     async fn add(&self) -> Result<(), Failed> {
         self.0.patch("home").add(Views::ATTR.count, 1).await.map(drop).map_err(|_| Failed)
+    }
+
+    async fn count(&self) -> Result<usize, Box<dyn Error>> {
+        count(&self.0).await
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct PatchingOnce(Repository<Views>);
+
+impl Counter for PatchingOnce {
+    const NAME: &str = "dynalock, `patch` with `exactly_once`";
+
+    async fn open(client: Client) -> Result<Self, Box<dyn Error>> {
+        Ok(Self(open(&client).await?))
+    }
+
+    async fn add(&self) -> Result<(), Failed> {
+        self.0.patch("home").add(Views::ATTR.count, 1).exactly_once().await.map(drop).map_err(|_| Failed)
     }
 
     async fn count(&self) -> Result<usize, Box<dyn Error>> {

@@ -4,9 +4,7 @@ use std::{collections::HashMap, error::Error};
 
 use aws_sdk_dynamodb::{
     Client,
-    types::{
-        AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
-    },
+    types::{AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType},
 };
 
 use crate::program::{Attempt, Counter, Failed, repeat};

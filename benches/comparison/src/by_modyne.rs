@@ -4,9 +4,7 @@ use std::error::Error;
 
 use aws_sdk_dynamodb::{
     Client,
-    types::{
-        AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
-    },
+    types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType},
 };
 use modyne::{Entity, EntityDef, EntityExt, ProjectionExt, Table, expr, keys};
 use serde::{Deserialize, Serialize};

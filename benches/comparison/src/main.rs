@@ -19,7 +19,7 @@ mod program;
 
 use dynalock::local::{Database, Fault, Faults};
 
-use by_dynalock::{Dynalock, Patching};
+use by_dynalock::{Dynalock, Patching, PatchingOnce};
 use by_hand::ByHand;
 use by_modyne::Modyne;
 use by_toasty::Toasty;
@@ -52,6 +52,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             row::<Toasty>(load, lost).await?;
             row::<Dynalock>(load, lost).await?;
             row::<Patching>(load, lost).await?;
+            row::<PatchingOnce>(load, lost).await?;
         }
     }
     Ok(())
@@ -59,7 +60,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Prints the row of one library.
 async fn row<C: Counter>(load: Load, lost: f64) -> Result<(), Box<dyn std::error::Error>> {
-    let faults = Faults::seeded(7).only(["GetItem", "PutItem", "UpdateItem", "Query", "BatchGetItem"]);
+    let faults = Faults::seeded(7).only(["GetItem", "PutItem", "UpdateItem", "Query", "TransactWriteItems"]);
     let faults = faults.rate(Fault::LoseReply, lost);
     let client = network::client(&Database::in_memory()?, &faults);
     let counter = C::open(client).await?;
