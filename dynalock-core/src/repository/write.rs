@@ -25,12 +25,12 @@ pub struct Create<T> {
 #[derive(Debug)]
 pub struct Update<T> {
     pub(super) stored: Stored<T>,
-    mode: Mode,
+    pub(super) mode: Mode,
 }
 
 /// The attributes that an update writes.
 #[derive(Debug)]
-enum Mode {
+pub(super) enum Mode {
     /// The update writes the changed attributes. If the program has changed no attribute, the
     /// update writes nothing.
     Changes,
@@ -51,7 +51,7 @@ pub struct Delete<T> {
 /// [`Repository::delete_unchecked`](super::Repository::delete_unchecked).
 #[derive(Debug)]
 pub struct DeleteUnchecked {
-    key: Key,
+    pub(super) key: Key,
 }
 
 /// The result of a successful [`Repository::delete`](super::Repository::delete).
