@@ -32,7 +32,7 @@ pub struct ExplainedAction {
     update: Option<ExplainedExpression>,
     filter: Option<ExplainedExpression>,
     projection: Option<ExplainedExpression>,
-    /// The consistency, order and limits of a read.
+    /// The consistency, order and limits of a read, and the kind of a row without an item.
     settings: Vec<String>,
     cost: Cost,
 }
@@ -99,11 +99,11 @@ impl ExplainedAction {
             Action::Delete => "Delete",
             Action::Check => "ConditionCheck",
         };
-        let cost = match row {
-            Row::Item => Cost::Write(Cost::IN_TRANSACTION),
-            Row::Lease => Cost::LeaseRow(Cost::IN_TRANSACTION),
+        let (cost, settings) = match row {
+            Row::Item => (Cost::Write(Cost::IN_TRANSACTION), Vec::new()),
+            Row::Lease => (Cost::LeaseRow(Cost::IN_TRANSACTION), vec!["lease row".to_owned()]),
         };
-        Self::write(operation, write, cost)
+        Self { settings, ..Self::write(operation, write, cost) }
     }
 
     fn write(operation: &'static str, write: Write, cost: Cost) -> Self {
