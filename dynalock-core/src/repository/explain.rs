@@ -2,7 +2,7 @@
 
 use super::{
     Create, Delete, DeleteUnchecked, Get, GetMany, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith,
-    modify::NoValue, session::Session, write::Mode,
+    WriteMany, modify::NoValue, session::Session, write::Mode,
 };
 use crate::{
     codec::{Basis, Etag, Stored},
@@ -160,6 +160,37 @@ impl<T: Versioned + Clone> Request<T, Delete<T>> {
         stored_write(&mut Session::of_unsent(self), self.kind.stored.clone(), Change::Delete)
     }
 }
+
+macro_rules! explain_each {
+    ($($kind:ident),*) => {$(
+        impl<T: Versioned + Clone> Request<T, WriteMany<$kind<T>>> {
+            /// Returns the requests of each write, in the order of the items. Nothing is sent.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+            /// # use shop::Product;
+            /// # fn example(products: &dynalock::Repository<Product>, new: Vec<Product>) -> dynalock::Result<()> {
+            /// for request in products.create_many(new).explain() {
+            ///     println!("{}", request?);
+            /// }
+            /// # Ok(())
+            /// # }
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// Each result may be an error of the method `explain` of the call for a single item.
+            pub fn explain(&self) -> Vec<Result<Explained>> {
+                self.kind.items.iter().map(|item| self.like(item.clone()).explain()).collect()
+            }
+        }
+    )*};
+}
+
+explain_each!(Create, Update, Delete);
 
 impl<T: Versioned> Request<T, DeleteUnchecked> {
     /// Returns the request of this delete. Nothing is sent.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The kind of a call that creates an item: [`Repository::create`](super::Repository::create).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Create<T> {
     pub(super) value: T,
 }
@@ -22,14 +22,14 @@ pub struct Create<T> {
 /// The kind of a call that writes a value that was read before:
 /// [`Repository::update`](super::Repository::update), [`replace`](super::Repository::replace) and
 /// [`touch`](super::Repository::touch).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Update<T> {
     pub(super) stored: Stored<T>,
     pub(super) mode: Mode,
 }
 
 /// The attributes that an update writes.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Mode {
     /// The update writes the changed attributes. If the program has changed no attribute, the
     /// update writes nothing.
@@ -42,7 +42,7 @@ pub(super) enum Mode {
 
 /// The kind of a call that deletes an item that was read before:
 /// [`Repository::delete`](super::Repository::delete).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Delete<T> {
     pub(super) stored: Stored<T>,
 }

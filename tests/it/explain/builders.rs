@@ -1,8 +1,10 @@
 //! Each builder sends what it has explained.
 
-use dynalock::{Error, Stored};
+use std::future::IntoFuture;
 
-use super::wire::{SECRET, sends, sends_explained};
+use dynalock::{Error, Stored, request::Explained};
+
+use super::wire::{SECRET, is_sent, sends, sends_explained};
 use crate::support::{Basket, Order, Product, Shop, Table, changed};
 
 /// Makes a product whose key and note are secret.
@@ -49,6 +51,30 @@ async fn writes_of_a_value_send_what_they_explain() {
     sends(&shop, items.delete(stored).when(in_stock.clone()), |call| call.explain()).await;
     sends(&shop, items.delete_unchecked("s3cret-2").when(in_stock), |call| call.explain()).await;
     sends(&shop, items.delete_unchecked("s3cret-2"), |call| call.explain()).await;
+}
+
+#[tokio::test]
+async fn writes_of_many_values_send_what_they_explain() {
+    let (shop, Table { items, .. }, stored) = products().await;
+    let together = |each: Vec<dynalock::Result<Explained>>| each.into_iter().map(Result::unwrap).collect::<Vec<_>>();
+    let new = ["s3cret-2", "s3cret-3"].map(|sku| Product::new(sku, 1));
+    let create = items.create_many(new).exactly_once().concurrency(1);
+    sends_each(&shop, &together(create.explain()), create).await;
+    let update = items.update_many([changed(stored, |product| product.stock += 1)]);
+    sends_each(&shop, &together(update.explain()), update).await;
+    let delete = items.delete_many(items.scan().collect().await.unwrap()).concurrency(1);
+    sends_each(&shop, &together(delete.explain()), delete).await;
+}
+
+/// Asserts that a call for many items sends the explained requests of each item.
+async fn sends_each<O>(shop: &Shop, each: &[Explained], call: impl IntoFuture<Output = Vec<dynalock::Result<O>>>) {
+    let before = shop.requests();
+    assert!(call.await.iter().all(Result::is_ok));
+    let sent = shop.faults.requests().split_off(before);
+    assert_eq!(sent.len(), each.len());
+    for (explained, request) in each.iter().zip(&sent) {
+        is_sent(explained, std::slice::from_ref(request));
+    }
 }
 
 #[tokio::test]

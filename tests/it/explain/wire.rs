@@ -34,13 +34,17 @@ pub(super) async fn sends_explained<O, E: Debug>(
     explained: &Explained,
     call: impl IntoFuture<Output = Result<O, E>>,
 ) {
-    shows_no_secret(explained);
     let before = shop.requests();
     call.await.unwrap();
-    let mut sent = shop.faults.requests().split_off(before);
+    is_sent(explained, &shop.faults.requests()[before..]);
+}
+
+/// Asserts that these requests, which were sent, are the explained requests.
+pub(super) fn is_sent(explained: &Explained, sent: &[Request]) {
+    shows_no_secret(explained);
     let count = explained.requests().len();
     assert_eq!(explained.is_complete(), sent.len() == count, "{explained}");
-    sent.truncate(count);
+    let sent = &sent[..count];
     let of_sent = |content| sent.iter().map(|request| text(request, content)).collect::<Vec<_>>();
     let explained = explained.requests().iter();
     let types: Vec<_> = explained.clone().map(|request| comparable(&request.to_string())).collect();
