@@ -39,7 +39,7 @@ async fn writes_under_the_lease_show_its_condition<T: Kept>() {
     assert_eq!(held.count(), 5, "the value in the guard stays as it is");
     for explained in [&update, &patch] {
         shows_no_secret(explained);
-        let row = if T::IS_SEPARATE { 1 } else { 0 };
+        let row = usize::from(T::IS_SEPARATE);
         let condition = explained.requests()[0].actions()[row].condition().unwrap();
         let fence = format!("_fence = {}", held.fence());
         assert!(format!("{condition:#}").contains(&fence), "{explained:#}");

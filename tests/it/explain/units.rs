@@ -32,7 +32,7 @@ impl<T: Versioned> Metered<T> {
     }
 
     /// Asserts that the requests since the last call cost what was explained.
-    async fn cost(&self, explained: &Explained, bytes: usize) {
+    fn cost(&self, explained: &Explained, bytes: usize) {
         let units = Units { reads: explained.read_units(bytes), writes: explained.write_units(bytes) };
         assert_eq!(self.meter.take(), units, "{bytes} bytes: {explained}");
     }
@@ -64,7 +64,7 @@ async fn a_write_costs_what_it_explains_around_each_kilobyte() {
         let explained = create.explain().unwrap();
         create.await.unwrap();
         assert_eq!(it.size().await, size);
-        it.cost(&explained, size).await;
+        it.cost(&explained, size);
 
         let stored = it.table.others.get("a").await.unwrap().unwrap();
         let update = it.items.update(changed(stored, |product| product.stock = 6));
@@ -72,20 +72,20 @@ async fn a_write_costs_what_it_explains_around_each_kilobyte() {
         update.await.unwrap();
         // The update has added a write id, so the item after the update is larger.
         let after = it.size().await;
-        it.cost(&explained, after).await;
+        it.cost(&explained, after);
 
         let stored = it.table.others.get("a").await.unwrap().unwrap();
         let update = it.items.update(changed(stored, |product| product.stock = 7)).exactly_once();
         let explained = update.explain().unwrap();
         update.await.unwrap();
         let after = it.size().await;
-        it.cost(&explained, after).await;
+        it.cost(&explained, after);
 
         let stored = it.table.others.get("a").await.unwrap().unwrap();
         let delete = it.items.delete(stored);
         let explained = delete.explain().unwrap();
         delete.await.unwrap();
-        it.cost(&explained, after).await;
+        it.cost(&explained, after);
     }
 }
 
@@ -101,7 +101,7 @@ async fn a_patch_in_a_transaction_costs_its_write_and_its_read() {
             let explained = patch.explain().unwrap();
             patch.await.unwrap();
             let after = it.size().await;
-            it.cost(&explained, after).await;
+            it.cost(&explained, after);
         }
     }
 }
@@ -115,24 +115,24 @@ async fn a_read_costs_what_it_explains_around_each_block_of_four_kilobytes() {
         for read in [it.items.get("a"), it.items.get("a").eventually_consistent()] {
             let explained = read.explain().unwrap();
             read.await.unwrap();
-            it.cost(&explained, size).await;
+            it.cost(&explained, size);
         }
         let many = it.items.get_many(["a"]);
         let explained = many.explain().unwrap();
         many.await.unwrap();
-        it.cost(&explained, size).await;
+        it.cost(&explained, size);
         let mut get = Transaction::get(&it.client);
         let _a = get.item(&it.items, "a");
         let explained = get.explain().unwrap();
         get.fetch().await.unwrap();
-        it.cost(&explained, size).await;
+        it.cost(&explained, size);
         for query in [it.items.query("a"), it.items.query("a").eventually_consistent()] {
             let explained = query.explain().unwrap();
             query.clone().collect().await.unwrap();
-            it.cost(&explained, size).await;
+            it.cost(&explained, size);
             let explained = query.explain_count().unwrap();
             query.count().await.unwrap();
-            it.cost(&explained, size).await;
+            it.cost(&explained, size);
         }
     }
 }
@@ -143,10 +143,10 @@ async fn a_missing_item_costs_one_unit() {
     let (get, delete) = (it.items.get("a"), it.items.delete_unchecked("a"));
     let explained = get.explain().unwrap();
     get.await.unwrap();
-    it.cost(&explained, 0).await;
+    it.cost(&explained, 0);
     let explained = delete.explain().unwrap();
     delete.await.unwrap();
-    it.cost(&explained, 0).await;
+    it.cost(&explained, 0);
 }
 
 #[tokio::test]
@@ -157,12 +157,12 @@ async fn a_transaction_costs_twice_and_the_row_of_a_lease_counts() {
         tx.create(&it.items, product(size));
         let explained = tx.explain().unwrap();
         tx.commit().await.unwrap();
-        it.cost(&explained, size).await;
+        it.cost(&explained, size);
         let mut tx = Transaction::new(&it.client);
         tx.check_exists(&it.items, "a");
         let explained = tx.explain().unwrap();
         tx.commit().await.unwrap();
-        it.cost(&explained, size).await;
+        it.cost(&explained, size);
     }
     let it = Metered::<Archive>::new().await;
     for label in ["short".to_owned(), "n".repeat(3 * KB)] {
@@ -174,6 +174,6 @@ async fn a_transaction_costs_twice_and_the_row_of_a_lease_counts() {
         let explained = update.explain().unwrap();
         update.await.unwrap();
         let after = it.size().await;
-        it.cost(&explained, after).await;
+        it.cost(&explained, after);
     }
 }

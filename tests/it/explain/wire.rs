@@ -116,14 +116,10 @@ fn actions(json: &Value, content: Content) -> String {
 }
 
 fn action(operation: &str, json: &Value, content: Content) -> String {
-    let mut text = format!("{operation}{}", json["TableName"].as_str().unwrap());
-    if let Some(index) = json["IndexName"].as_str() {
-        text += &format!(",index{index}");
-    }
-    let settings = settings(json);
-    if !settings.is_empty() {
-        text += &format!("({})", settings.join(","));
-    }
+    let index = json["IndexName"].as_str().map(|index| format!(",index{index}")).unwrap_or_default();
+    let settings = settings(json).join(",");
+    let settings = if settings.is_empty() { settings } else { format!("({settings})") };
+    let first = format!("{operation}{}{index}{settings}", json["TableName"].as_str().unwrap());
     let expression = |name: &str| json[name].as_str().map(|text| resolved(text, json, content));
     let item = |name: &str| json[name].as_object().map(|_| item(&json[name], content));
     let parts = [
@@ -138,7 +134,7 @@ fn action(operation: &str, json: &Value, content: Content) -> String {
     parts
         .into_iter()
         .filter_map(|(label, part)| Some(format!("{label}{}", part?)))
-        .fold(text, |text, part| text + &part)
+        .fold(first, |text, part| text + &part)
 }
 
 fn settings(json: &Value) -> Vec<String> {
