@@ -19,6 +19,9 @@ mod codec;
 mod expression;
 
 mod operation;
+
+mod explain;
+
 mod retry;
 mod tables;
 
@@ -75,6 +78,7 @@ pub mod lock {
 /// The builders of the calls of a [`Repository`]. A caller changes the settings of a builder, and
 /// sends the call by `.await`.
 pub mod request {
+    pub use crate::explain::{Explained, ExplainedAction, ExplainedExpression, ExplainedRequest};
     pub use crate::repository::{
         Checked, CombinedCall, Combining, Conditional, Create, Delete, DeleteUnchecked, Deleted, Get, GetMany, Import,
         InMany, ItemResult, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith, WriteMany, WriteStream,

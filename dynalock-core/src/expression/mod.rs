@@ -40,6 +40,7 @@ use crate::codec::Item;
 #[derive(Default)]
 pub(crate) struct Placeholders {
     names: Vec<String>,
+    map_keys: Vec<String>,
     values: Vec<AttributeValue>,
     /// Whether keys of maps, which are content, are replaced by `[..]`.
     hides_keys: bool,
@@ -47,9 +48,13 @@ pub(crate) struct Placeholders {
     before: (usize, usize),
 }
 
-/// The placeholder of an attribute name.
+/// The placeholder of a name. The key of a map is content, so it has a placeholder of another form
+/// than the name of an attribute.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name(usize);
+pub(crate) enum Name {
+    Attribute(usize),
+    MapKey(usize),
+}
 
 /// The placeholder of a value.
 #[derive(Clone, Copy)]
@@ -62,12 +67,7 @@ impl Placeholders {
     }
 
     pub(crate) fn name(&mut self, name: &str) -> Name {
-        // Equal names share a placeholder, which keeps the expression short.
-        let index = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.names.push(name.to_owned());
-            self.names.len() - 1
-        });
-        Name(self.before.0 + index)
+        Name::Attribute(self.before.0 + position(name, &mut self.names))
     }
 
     /// Makes placeholders for a text that must not show content: the keys of maps are replaced by
@@ -78,7 +78,8 @@ impl Placeholders {
 
     /// Returns the placeholder of a key in a map.
     pub(crate) fn key(&mut self, key: &str) -> Name {
-        self.name(if self.hides_keys { "[..]" } else { key })
+        let key = if self.hides_keys { "[..]" } else { key };
+        Name::MapKey(self.before.0 + position(key, &mut self.map_keys))
     }
 
     pub(crate) fn value(&mut self, value: AttributeValue) -> Value {
@@ -87,8 +88,11 @@ impl Placeholders {
     }
 
     /// Returns the attribute name that a placeholder stands for.
-    pub(crate) fn name_of(&self, Name(index): Name) -> &str {
-        &self.names[index - self.before.0]
+    pub(crate) fn name_of(&self, name: Name) -> &str {
+        match name {
+            Name::Attribute(index) => &self.names[index - self.before.0],
+            Name::MapKey(index) => &self.map_keys[index - self.before.0],
+        }
     }
 
     /// Returns the value that a placeholder stands for.
@@ -99,21 +103,44 @@ impl Placeholders {
     /// Returns the names and the values for a request. An empty map becomes `None`, because
     /// DynamoDB refuses empty maps.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
-        let Self { names, values, before, .. } = self;
-        let names = (!names.is_empty())
-            .then(|| (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name)).collect());
+        let Self { names, map_keys, values, before, .. } = self;
+        let names = (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name));
+        let map_keys = (before.0..).zip(map_keys).map(|(index, key)| (placeholder(MAP_KEY_SIGN, index), key));
+        let mut all: HashMap<_, _> = names.collect();
+        all.extend(map_keys);
+        let names = (!all.is_empty()).then_some(all);
         let values = (!values.is_empty())
             .then(|| (before.1..).zip(values).map(|(index, value)| (placeholder(Value::SIGN, index), value)).collect());
         (names, values)
     }
 }
 
+/// The beginning of the placeholder of a map's key. The names of attributes have no underscore in
+/// their placeholders.
+pub(crate) const MAP_KEY_SIGN: &str = "#_";
+
 impl Name {
     const SIGN: &str = "#";
+
+    fn parts(self) -> (&'static str, usize) {
+        match self {
+            Self::Attribute(index) => (Self::SIGN, index),
+            Self::MapKey(index) => (MAP_KEY_SIGN, index),
+        }
+    }
 }
 
 impl Value {
     const SIGN: &str = ":";
+}
+
+/// Returns the index of a name in the list, and adds the name if the list does not have it. Equal
+/// names share a placeholder, which keeps the expression short.
+fn position(name: &str, names: &mut Vec<String>) -> usize {
+    names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
 }
 
 /// Returns the text of a placeholder.
@@ -141,8 +168,9 @@ fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::SIGN)?;
-        write_digits(self.0, f)
+        let (sign, index) = self.parts();
+        f.write_str(sign)?;
+        write_digits(index, f)
     }
 }
 
@@ -186,9 +214,10 @@ impl Joined {
     }
 
     /// Adds the term `name=value`. Most terms have this form, so the text is built without `fmt`.
-    pub(crate) fn assign(&mut self, Name(name): Name, Value(value): Value) {
+    pub(crate) fn assign(&mut self, name: Name, Value(value): Value) {
         self.separate();
-        push_placeholder(Name::SIGN, name, &mut self.text);
+        let (sign, name) = name.parts();
+        push_placeholder(sign, name, &mut self.text);
         self.text.push('=');
         push_placeholder(Value::SIGN, value, &mut self.text);
     }

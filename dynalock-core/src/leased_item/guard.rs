@@ -4,6 +4,7 @@ use crate::{
     clock,
     codec::{Item, Stored, decode, decode_stored},
     error::{Error, Lost, Result},
+    explain::Explained,
     lease::{
         clause::{AfterWrite, HolderProof},
         held_grant::{self, HeldGrant},
@@ -12,7 +13,7 @@ use crate::{
         token::LockToken,
     },
     model::{ItemRef, Lockable},
-    repository::{Repository, Session},
+    repository::{Repository, Session, explain},
     telemetry::{CallFailure, observe, observe_as},
     write::{
         guard::{Guard, sealed},
@@ -352,6 +353,50 @@ impl<T: Lockable> LeaseGuard<T> {
         let write = self.write(AfterWrite::Renew, |value| change(value).map_err(CallFailure::Closure));
         let written = observe_as("lease_try_update", table, write, CallFailure::of).await;
         written.map(drop).map_err(CallFailure::into_error)
+    }
+
+    /// Returns the requests that [`update`](Self::update) would send, with the condition that this
+    /// guard holds the lease. The closure runs on a copy of the value. Nothing is sent, and the
+    /// value in the guard stays as it is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # trait Payout: dynalock::Lockable { fn pay(&mut self) -> bool; }
+    /// # async fn example<T: Payout>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).await?;
+    /// println!("{}", payout.explain_update(|payout| drop(payout.pay()))?);
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Lost`]: the lease is lost.
+    /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`] or
+    ///   [`Error::Encode`]: `update` fails with the same error.
+    pub fn explain_update(&self, change: impl FnOnce(&mut T)) -> Result<Explained> {
+        let mut session = self.unsent()?;
+        let (mut value, mut basis) = decode::<T>(&self.repository.table, self.item.clone())?;
+        basis.remember(&value);
+        change(&mut value);
+        explain::write(&mut session, value, Change::Update(basis))
+    }
+
+    /// Explains a patch under the lease.
+    pub(super) fn explain_patch(&self, content: SharedPatch<T>) -> Result<Explained> {
+        explain::patch(&mut self.unsent()?, self.stored.key(), content)
+    }
+
+    /// Returns the session of a write under the lease that stays unsent.
+    fn unsent(&self) -> Result<Session<T>> {
+        let grant = Arc::clone(&self.guard.grant);
+        match grant.lost_now() {
+            Some(lost) => Err(Error::Lost(lost)),
+            None => Ok(Session::under(&self.repository, LeasePolicy::Holder { grant, ends: AfterWrite::Renew })),
+        }
     }
 
     /// Sends a patch under the lease, and stores the patched item in the guard.

@@ -9,6 +9,7 @@ use std::{
 use super::guard::LeaseGuard;
 use crate::{
     error::Result,
+    explain::Explained,
     expression::{PatchContent, patch_methods},
     model::Lockable,
     telemetry::observe,
@@ -61,6 +62,32 @@ impl<T: Lockable> LeaseGuard<T> {
 
 impl<T: Lockable> GuardPatch<'_, T> {
     patch_methods!();
+
+    /// Returns the requests of this patch, with the condition that this guard holds the lease.
+    /// Nothing is sent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # use dynalock::condition::Attribute;
+    /// # async fn example<T: dynalock::Lockable>(
+    /// #     payouts: &dynalock::Repository<T>, key: T::Key, attempts: Attribute<T, u32>,
+    /// # ) -> dynalock::Result<()> {
+    /// let mut payout = payouts.lock(key).await?;
+    /// println!("{}", payout.patch().add(attempts, 1).explain()?);
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Lost`](crate::Error::Lost): the lease has ended.
+    /// - The errors of [`Request::<T, Patch>::explain`](crate::request::Request::explain).
+    pub fn explain(&self) -> Result<Explained> {
+        self.guard.explain_patch(self.content.clone())
+    }
 
     fn change(&self, change: impl FnOnce(&mut PatchContent<T>)) {
         self.content.change(change);

@@ -25,6 +25,12 @@ impl GetMany {
     /// The maximum number of keys in one request.
     pub(crate) const MOST: usize = 100;
 
+    /// Returns the request for the next keys of `unread`, and removes these keys.
+    pub(crate) fn taking_from(table: &Arc<str>, unread: &mut Vec<Item>) -> Self {
+        let keys = unread.split_off(unread.len().saturating_sub(Self::MOST));
+        Self { table: Arc::clone(table), keys }
+    }
+
     /// Returns the items that were read, in any order, and the keys that DynamoDB did not process.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Vec<Item>), Failure> {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);

@@ -1,7 +1,7 @@
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use super::{
-    feed::Feed,
+    feed::{self, Feed},
     kind::{Consistent, InSegments, InTable, Ordered, Paged, Partitioned, Ranged, Reads, WholeTable},
     page::{self, Page},
     plan::Plan,
@@ -13,6 +13,7 @@ use super::{
 use crate::{
     codec::ExpiredItems,
     error::{Error, InvalidSetting, Result},
+    explain::Explained,
     expression::{Condition, Placeholders},
     key::KeyValue,
     model::{IndexModel, IndexScope, KeyModel, Projection, Versioned},
@@ -607,6 +608,63 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let raw = Box::pin(observe(plan.operation(), Arc::clone(plan.table()), read)).await?;
         let items = raw.items.into_iter().map(|item| K::row(plan.table(), item)).collect();
         Ok(Page { items, next: raw.next })
+    }
+
+    /// Returns the request of the first page that [`collect`](Self::collect),
+    /// [`stream`](Self::stream) and [`page`](Self::page) send: one request for each segment.
+    /// Nothing is sent. If the range or the limit allows no item, there is no request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let newest = orders.query("alice").sort(100..).descending().limit(20);
+    /// assert_eq!(
+    ///     newest.explain()?.to_string(),
+    ///     "Query orders (strongly consistent, descending, limit 20)\n  key        customer = <S> AND number >= <N>"
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::InvalidKey`]: the partition key is empty.
+    /// - [`Error::InvalidSetting`]: the number of segments is out of its range.
+    /// - [`Error::Encode`]: an operand of the filter cannot be stored.
+    pub fn explain(&self) -> Result<Explained> {
+        self.explain_pages(Selection::Attributes)
+    }
+
+    /// Returns the request of the first page that [`count`](Self::count) sends, like
+    /// [`explain`](Self::explain).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// println!("{}", orders.query("alice").explain_count()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors are the same as for [`explain`](Self::explain).
+    pub fn explain_count(&self) -> Result<Explained> {
+        self.explain_pages(Selection::Count)
+    }
+
+    fn explain_pages(&self, selection: Selection) -> Result<Explained> {
+        let Some(plan) = self.plan(selection)? else { return Ok(Explained::of(Vec::new())) };
+        let requests = feed::segments(self.segments).map(|segment| plan.explain(segment, self.limit));
+        Ok(Explained::of(requests.collect()))
     }
 
     fn feed(self, selection: Selection) -> Feed {

@@ -67,18 +67,8 @@ impl Feed {
     /// segments.
     pub(super) fn new(plan: Plan, segments: u32) -> Self {
         let plan = Arc::new(plan);
-        // DynamoDB's number of segments is an `i32`. The plan has already limited the number to
-        // 1,000,000.
-        let of = i32::try_from(segments).unwrap_or(i32::MAX);
-        let segment = |number| SegmentFeed {
-            plan: Arc::clone(&plan),
-            // For a read in one segment, the request names no segment, because a Query has no such
-            // parameter.
-            segment: (of > 1).then_some(Segment { number, of }),
-            requests: 0,
-            next: Next::After(None),
-        };
-        Self { failed: None, segments: (0..of).map(segment).collect() }
+        let segment = |segment| SegmentFeed { plan: Arc::clone(&plan), segment, requests: 0, next: Next::After(None) };
+        Self { failed: None, segments: self::segments(segments).map(segment).collect() }
     }
 
     /// Returns a feed that has no pages and ends with this error.
@@ -132,6 +122,16 @@ impl Feed {
         }
         if open { Poll::Pending } else { Poll::Ready(None) }
     }
+}
+
+/// Returns the segments of a read that is divided into this number of segments.
+pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
+    // DynamoDB's number of segments is an `i32`. The plan has already limited the number to
+    // 1,000,000.
+    let of = i32::try_from(count).unwrap_or(i32::MAX);
+    // For a read in one segment, the request names no segment, because a Query has no such
+    // parameter.
+    (0..of).map(move |number| (of > 1).then_some(Segment { number, of }))
 }
 
 impl SegmentFeed {

@@ -12,9 +12,10 @@ use siphasher::sip::SipHasher13;
 use crate::{
     codec::{Item, digest_item, key_item, key_of},
     error::{Error, Result},
+    explain::ExplainedRequest,
     key::Key,
     model::{ItemExpiry, KeyModel, Model},
-    operation::{Access, ItemPage, PageRequest, PageStart},
+    operation::{Access, ItemPage, PageRequest, PageStart, Segment},
     retry::{Attempts, Connection, Limits},
 };
 
@@ -70,6 +71,12 @@ impl Plan {
             Access::Query { .. } => "query",
             Access::Scan => "scan",
         }
+    }
+
+    /// Explains the request of the first page of a segment.
+    pub(super) fn explain(&self, segment: Option<Segment>, limit: Option<usize>) -> ExplainedRequest {
+        let limit = Wanted { items: limit, requests: 0 }.limit();
+        ExplainedRequest::of_page(&self.request, &PageStart { after: None, limit, segment })
     }
 
     /// Reads the page that begins at `start`. The result leaves out lease rows and expired items.

@@ -112,19 +112,24 @@ impl<T> Request<T, GetMany> {
     }
 }
 
+impl<T: Versioned> Request<T, GetMany> {
+    /// Returns each key once, because DynamoDB refuses a BatchGetItem that names a key twice.
+    pub(super) fn different_keys(&self) -> Result<Vec<Item>> {
+        let mut seen = HashSet::new();
+        let different = self.kind.keys.iter().filter(|key| seen.insert(*key));
+        different.map(|key| checked_key(T::MODEL, &self.repository.table, key)).collect()
+    }
+}
+
 impl<T: Versioned> IntoFuture for Request<T, GetMany> {
     type Output = Result<Vec<Option<Stored<T>>>>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(observe("get_many", self.table(), async move {
+            let different = self.different_keys()?;
             let Self { repository, limits, kind: GetMany { keys, expired }, .. } = self;
             set_batch(keys.len());
-            // DynamoDB refuses a BatchGetItem that names a key twice.
-            let mut seen = HashSet::new();
-            let different = keys.iter().filter(|key| seen.insert(*key));
-            let different = different.map(|key| checked_key(T::MODEL, &repository.table, key));
-            let different: Vec<Item> = different.collect::<Result<_>>()?;
             let repeats = different.len() < keys.len();
             let table = Arc::clone(&repository.table);
             let items = Attempts::new(&repository.connection, limits).read_many(&table, different).await?;

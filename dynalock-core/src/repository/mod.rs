@@ -1,6 +1,7 @@
 //! The repository: reads and writes of the items of one type in one table.
 
 mod combining;
+pub(crate) mod explain;
 mod get_many;
 mod import;
 mod in_many;

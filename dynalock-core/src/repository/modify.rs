@@ -17,25 +17,25 @@ use crate::{
 /// The kind of a read-modify-write call:
 /// [`Repository::update_with`](super::Repository::update_with).
 pub struct UpdateWith<'f, F> {
-    key: Key,
-    change: F,
+    pub(super) key: Key,
+    pub(super) change: F,
     borrows: PhantomData<&'f ()>,
 }
 
 /// The kind of a read-modify-write call whose closure may return an error:
 /// [`Repository::try_update_with`](super::Repository::try_update_with).
 pub struct TryUpdateWith<'f, F> {
-    key: Key,
-    change: F,
+    pub(super) key: Key,
+    pub(super) change: F,
     borrows: PhantomData<&'f ()>,
 }
 
 /// The kind of a read-modify-write call that creates a missing item:
 /// [`Repository::upsert_with`](super::Repository::upsert_with).
 pub struct UpsertWith<'f, I, F> {
-    key: Key,
-    init: I,
-    change: F,
+    pub(super) key: Key,
+    pub(super) init: I,
+    pub(super) change: F,
     borrows: PhantomData<&'f ()>,
 }
 

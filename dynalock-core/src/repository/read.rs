@@ -7,6 +7,7 @@ use crate::{
     key::Key,
     model::Versioned,
     telemetry::observe,
+    operation::GetItem,
 };
 
 /// The kind of a call that reads one item: [`Repository::get`](super::Repository::get).
@@ -64,15 +65,23 @@ impl<T> Request<T, Get> {
     }
 }
 
+impl<T: Versioned> Request<T, Get> {
+    /// Returns the request of the read.
+    pub(super) fn read(&self) -> Result<GetItem> {
+        let Get { key, consistent, .. } = &self.kind;
+        let get = self.repository.item_ref(key.clone(), None).read()?;
+        Ok(GetItem { consistent: *consistent, ..get })
+    }
+}
+
 impl<T: Versioned> IntoFuture for Request<T, Get> {
     type Output = Result<Option<Stored<T>>>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(observe("get", self.table(), async move {
-            let (mut session, Get { key, consistent, expired }) = Session::<T>::new(self);
-            let mut get = session.get(&key)?;
-            get.consistent = consistent;
+            let get = self.read()?;
+            let (mut session, Get { expired, .. }) = Session::<T>::new(self);
             let Some(item) = session.read(&get).await? else { return Ok(None) };
             if expired == ExpiredItems::Absent && session.is_expired(&item) {
                 return Ok(None);

@@ -6,6 +6,7 @@ use super::{Repository, Request};
 use crate::{
     codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
     error::{Conflict, Error, Spent},
+    explain::ExplainedRequest,
     expression::Condition,
     key::Key,
     lease::{LeasePolicy, policy::CompanionWrite},
@@ -14,10 +15,11 @@ use crate::{
     retry::{AfterConflict, Attempts, unexpected_condition},
     version::{WriteId, ring_of, version_in},
     write::{
+        explain::explain,
         intent::{Adapted, Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
         outcome::AttemptOutcome,
-        patch::SharedPatch,
+        patch::{PatchIntent, SharedPatch},
         plan::Plan,
         send::{Applied, Delivery, Proof, WriteResult, Writer},
         stamp::WriteStamps,
@@ -50,6 +52,14 @@ impl<T: Versioned> Session<T> {
         let Request { repository, limits, delivery, policy, condition, kind } = request;
         let attempts = Attempts::new(&repository.connection, limits);
         (Self { condition, ..Self::of(repository, attempts, delivery, policy) }, kind)
+    }
+
+    /// Makes the session of a request that stays unsent.
+    pub(super) fn of_unsent<K>(request: &Request<T, K>) -> Self {
+        let Request { repository, limits, delivery, policy, condition, .. } = request;
+        let attempts = Attempts::new(&repository.connection, *limits);
+        let session = Self::of(repository.clone(), attempts, *delivery, policy.clone());
+        Self { condition: condition.clone(), ..session }
     }
 
     /// Starts a call with this lease policy.
@@ -361,7 +371,7 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    fn intent(&self, value: T, change: Change) -> IntentOf<T> {
+    pub(super) fn intent(&self, value: T, change: Change) -> IntentOf<T> {
         let (table, policy) = (Arc::clone(self.table()), self.policy.clone());
         let (at, expiry) = (self.repository.options.now(), self.repository.item_expiry());
         IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
@@ -373,9 +383,13 @@ impl<T: Versioned> Session<T> {
         intent.plan_changes(changes, self.stamps().next(), &clause)
     }
 
+    pub(super) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
+        self.repository.patch_under(key, content, self.policy.clone())
+    }
+
     /// Sends a patch, and returns the item after the patch.
     pub(crate) async fn patch(&mut self, key: Key, content: SharedPatch<T>) -> Result<Item, Error> {
-        let mut intent = self.repository.patch_under(key, content, self.policy.clone());
+        let mut intent = self.patch_intent(key, content);
         loop {
             let met = match self.write(&intent).await? {
                 WriteResult::Applied(Applied { item: Some(item), .. }) => return Ok(item),
@@ -409,6 +423,12 @@ impl<T: Versioned> Session<T> {
             Err(error) => error,
         };
         Err(self.attempts.indeterminate(self.table(), None, None, Some(last)))
+    }
+
+    /// Explains the request of a write, without sending it.
+    pub(super) fn explain(&mut self, intent: &dyn Intent) -> Result<ExplainedRequest, Error> {
+        let delivery = self.delivery;
+        Ok(explain(self.writer(intent).plan()?, delivery))
     }
 
     async fn write(&mut self, intent: &dyn Intent) -> Result<WriteResult<Applied>, Error> {

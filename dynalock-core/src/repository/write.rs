@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The kind of a call that creates an item: [`Repository::create`](super::Repository::create).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Create<T> {
     pub(super) value: T,
 }
@@ -23,15 +23,15 @@ pub struct Create<T> {
 /// The kind of a call that writes a value that was read before:
 /// [`Repository::update`](super::Repository::update), [`replace`](super::Repository::replace) and
 /// [`touch`](super::Repository::touch).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Update<T> {
     pub(super) stored: Stored<T>,
-    mode: Mode,
+    pub(super) mode: Mode,
 }
 
 /// The attributes that an update writes.
-#[derive(Debug)]
-enum Mode {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mode {
     /// The update writes the changed attributes. If the program has changed no attribute, the
     /// update writes nothing.
     Changes,
@@ -43,7 +43,7 @@ enum Mode {
 
 /// The kind of a call that deletes an item that was read before:
 /// [`Repository::delete`](super::Repository::delete).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Delete<T> {
     pub(super) stored: Stored<T>,
 }
@@ -52,7 +52,7 @@ pub struct Delete<T> {
 /// [`Repository::delete_unchecked`](super::Repository::delete_unchecked).
 #[derive(Debug)]
 pub struct DeleteUnchecked {
-    key: Key,
+    pub(super) key: Key,
 }
 
 /// The result of a successful [`Repository::delete`](super::Repository::delete).

@@ -43,7 +43,7 @@ use crate::{
 /// - If there are no items, the call sends nothing.
 #[derive(Debug)]
 pub struct WriteMany<K> {
-    items: Vec<K>,
+    pub(super) items: Vec<K>,
     concurrency: usize,
 }
 

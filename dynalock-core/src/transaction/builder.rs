@@ -9,12 +9,14 @@ use aws_sdk_dynamodb::Client;
 use super::{
     Op, TransactionGet,
     commit::{self, AfterContention, Token},
+    explain::{self, Resolved},
     link::Link,
     pending::PendingOperation,
 };
 use crate::{
     codec::{Basis, Stored},
     error::{Error, InvalidTransaction, Result, TransactionId},
+    explain::{Explained, ExplainedRequest, RequestToken},
     expression::Condition,
     model::{IntoKey, Versioned},
     operation::table_names,
@@ -439,6 +441,52 @@ impl Transaction {
     /// ```
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    /// Returns the request of this transaction. Nothing is sent, and the transaction can still be
+    /// changed and committed.
+    ///
+    /// The commit reads an item first for each value from [`Stored::assume`], and for each replace
+    /// of an item that contains its lease. If there is such an operation, the result contains these
+    /// reads, and is not [complete](Explained::is_complete).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let mut tx = dynalock::Transaction::new(client);
+    /// tx.patch(products, "85123A").add(Product::ATTR.stock, -3);
+    /// tx.check_exists(products, "22423");
+    /// println!("{}", tx.explain()?);
+    /// tx.commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::InvalidTransaction`]: the transaction breaks a rule.
+    /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::InvalidPatch`], [`Error::Encode`],
+    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid.
+    /// - [`Error::AlreadyCommitted`]: an item that the program has read shows that an earlier call
+    ///   committed a transaction with the caller's token.
+    pub fn explain(&mut self) -> Result<Explained> {
+        check_token(self.token.as_deref())?;
+        let operations = match explain::resolve(&mut self.pending)? {
+            Resolved::Operations(operations) => operations,
+            Resolved::Reads(reads) => return Ok(Explained::before_write(reads)),
+        };
+        let mut attempts = Attempts::new(self.link.connection(), self.limits);
+        let (mut stamps, token) = Token::or_drawn(self.token.clone(), &mut attempts);
+        let assembly = commit::refuse_committed(&attempts, &operations, token.known(&stamps))
+            .and_then(|()| assemble(&operations, &mut stamps));
+        let actions = assembly.map(|assembly| explain::actions(&operations, assembly));
+        self.pending = explain::pending(operations);
+        let token = self.token.clone().map_or(RequestToken::Drawn, RequestToken::Given);
+        Ok(Explained::of(vec![ExplainedRequest::transaction(actions?, token)]))
     }
 
     /// Sends the transaction. If DynamoDB refuses the transaction because of other transactions or

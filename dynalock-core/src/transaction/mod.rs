@@ -10,6 +10,7 @@ mod pending;
 mod reason;
 
 mod commit;
+mod explain;
 mod resolve;
 mod token;
 

@@ -6,6 +6,7 @@ use super::{Op, commit::which_is_missing, link::Link};
 use crate::{
     codec::{Item, Stored, decode_stored},
     error::{Error, InvalidTransaction, Result, TransactionId},
+    explain::Explained,
     model::{IntoKey, ItemRef, Versioned},
     operation::{self, table_names},
     repository::Repository,
@@ -130,6 +131,31 @@ impl TransactionGet {
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
+    /// Returns the request of this read. Nothing is sent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(mut get: dynalock::transaction::TransactionGet, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// get.item(products, "tea");
+    /// get.item(products, "cup");
+    /// assert_eq!(get.explain()?.read_units(100), 4.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::InvalidTransaction`]: the read has no item, or more than 100 different items.
+    /// - [`Error::InvalidKey`]: a key is empty.
+    pub fn explain(&self) -> Result<Explained> {
+        let (different, _) = different(&self.item_refs);
+        Ok(Explained::of(vec![request(&different)?.into()]))
+    }
+
     /// Reads all items. If DynamoDB refuses the read because of other transactions, the call sends
     /// the request again.
     ///
@@ -164,17 +190,7 @@ impl TransactionGet {
         set_batch(self.item_refs.len());
         let Self { id, mut link, item_refs, limits } = self;
         let mut attempts = Attempts::new(link.connection(), limits);
-        // DynamoDB refuses a TransactGetItems that names an item twice, so each item is read once.
-        // Two handles of the same item share the answer.
-        let mut different: Vec<&ItemRef> = Vec::new();
-        let mut positions = Vec::with_capacity(item_refs.len());
-        for item_ref in &item_refs {
-            let known = different.iter().position(|known| known.is(&item_ref.table, &item_ref.key));
-            positions.push(known.unwrap_or(different.len()));
-            if known.is_none() {
-                different.push(item_ref);
-            }
-        }
+        let (different, positions) = different(&item_refs);
         let read = fetch(&mut attempts, &different).await?;
         let items = item_refs.iter().zip(positions).map(|(item_ref, position)| {
             let item = item_ref.expiry.alive(item_ref.model, read[position].clone());
@@ -184,15 +200,35 @@ impl TransactionGet {
     }
 }
 
-/// Reads different items, all from the same moment.
-pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Result<Vec<Option<Item>>> {
+/// Returns each item once, and the position of the item of each handle. DynamoDB refuses a
+/// TransactGetItems that names an item twice, so two handles of the same item share the answer.
+fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
+    let mut different: Vec<&ItemRef> = Vec::new();
+    let mut positions = Vec::with_capacity(item_refs.len());
+    for item_ref in item_refs {
+        let known = different.iter().position(|known| known.is(&item_ref.table, &item_ref.key));
+        positions.push(known.unwrap_or(different.len()));
+        if known.is_none() {
+            different.push(item_ref);
+        }
+    }
+    (different, positions)
+}
+
+/// Returns the request that reads different items.
+fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     match item_refs.len() {
         0 => return Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
         1..=MOST_ITEMS => {}
         items => return Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
     }
     let keys = item_refs.iter().map(|item_ref| Ok((Arc::clone(&item_ref.table), item_ref.key_item()?)));
-    let snapshot = operation::TransactGet { item_refs: keys.collect::<Result<_>>()? };
+    Ok(operation::TransactGet { item_refs: keys.collect::<Result<_>>()? })
+}
+
+/// Reads different items, all from the same moment.
+pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Result<Vec<Option<Item>>> {
+    let snapshot = request(item_refs)?;
     match attempts.snapshot(&snapshot).await {
         Err(missing @ Error::TableNotFound { .. }) => Err(which_is_missing(attempts, item_refs, missing).await),
         read => read,

@@ -11,24 +11,24 @@ use crate::support::layer::{HttpRequest, Layer};
 
 /// The read units and write units of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Units {
-    pub(super) reads: f64,
-    pub(super) writes: f64,
+pub(crate) struct Units {
+    pub(crate) reads: f64,
+    pub(crate) writes: f64,
 }
 
 /// Asks for the consumed capacity of each request, and adds up the answers.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Meter(Arc<Mutex<Units>>);
+pub(crate) struct Meter(Arc<Mutex<Units>>);
 
 impl Meter {
     /// Returns the client with this meter in front of it.
-    pub(super) fn on(&self, client: &Client) -> Client {
+    pub(crate) fn on(&self, client: &Client) -> Client {
         let http = self.wrap(client.config().http_client().expect("a client of the engine in the process"));
         Client::from_conf(client.config().to_builder().http_client(http).build())
     }
 
     /// Returns the units since the last call.
-    pub(super) fn take(&self) -> Units {
+    pub(crate) fn take(&self) -> Units {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 

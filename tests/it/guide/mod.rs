@@ -3,7 +3,7 @@
 //! of the crate compile and run the code of the chapters.
 
 mod book;
-mod meter;
+pub(crate) mod meter;
 
 mod costs;
 mod dashboard;

@@ -36,8 +36,7 @@ impl Attempts {
         let mut backoff = Backoff::default();
         let mut unread = keys;
         while !unread.is_empty() {
-            let keys = unread.split_off(unread.len().saturating_sub(GetMany::MOST));
-            let get = GetMany { table: Arc::clone(table), keys };
+            let get = GetMany::taking_from(table, &mut unread);
             let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
             self.count -= 1;
             items.extend(found);

@@ -1,0 +1,439 @@
+use std::{fmt, sync::Arc};
+
+use super::{expression::ExplainedExpression, units, value::ItemText};
+use crate::{
+    codec::Item,
+    operation::{Access, Action, GetItem, PageRequest, PageStart, Selection, Write},
+};
+
+/// What a request does with one item, or with the items of one page:
+/// [`ExplainedRequest::actions`](super::ExplainedRequest::actions).
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+/// # use shop::Product;
+/// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+/// let explained = products.patch("85123A").add(Product::ATTR.stock, -3).explain()?;
+/// let update = &explained.requests()[0].actions()[0];
+/// println!("{} in {}: {}", update.operation(), update.table(), update.update().expect("an update"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct ExplainedAction {
+    operation: &'static str,
+    table: Arc<str>,
+    index: Option<&'static str>,
+    key: Option<Item>,
+    item: Option<Item>,
+    key_condition: Option<ExplainedExpression>,
+    condition: Option<ExplainedExpression>,
+    update: Option<ExplainedExpression>,
+    filter: Option<ExplainedExpression>,
+    projection: Option<ExplainedExpression>,
+    /// The consistency, order and limits of a read, and the kind of a row without an item.
+    settings: Vec<String>,
+    cost: Cost,
+}
+
+/// The units of an action. The field is the number of units for each started block of bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cost {
+    Read(f64),
+    Write(f64),
+    /// A write or check of a separate lease row.
+    LeaseRow(f64),
+}
+
+/// The kind of row that a write or check of a transaction names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Row {
+    Item,
+    /// The row contains only a lease, and is smaller than a kilobyte.
+    Lease,
+}
+
+impl Cost {
+    const IN_TRANSACTION: f64 = 2.0;
+
+    fn of_read(consistent: bool) -> Self {
+        Self::Read(if consistent { 1.0 } else { 0.5 })
+    }
+}
+
+impl ExplainedAction {
+    fn new(operation: &'static str, table: Arc<str>, cost: Cost) -> Self {
+        Self {
+            operation,
+            table,
+            index: None,
+            key: None,
+            item: None,
+            key_condition: None,
+            condition: None,
+            update: None,
+            filter: None,
+            projection: None,
+            settings: Vec::new(),
+            cost,
+        }
+    }
+
+    /// Explains a write that is a request of its own.
+    pub(super) fn of_write(write: Write) -> Self {
+        let operation = match write.action {
+            Action::Put(_) => "PutItem",
+            Action::Update(_) | Action::Patch(_) => "UpdateItem",
+            Action::Delete => "DeleteItem",
+            Action::Check => "ConditionCheck",
+        };
+        Self::write(operation, write, Cost::Write(1.0))
+    }
+
+    /// Explains a write or check in a transaction.
+    pub(crate) fn in_transaction(write: Write, row: Row) -> Self {
+        let operation = match write.action {
+            Action::Put(_) => "Put",
+            Action::Update(_) | Action::Patch(_) => "Update",
+            Action::Delete => "Delete",
+            Action::Check => "ConditionCheck",
+        };
+        let (cost, settings) = match row {
+            Row::Item => (Cost::Write(Cost::IN_TRANSACTION), Vec::new()),
+            Row::Lease => (Cost::LeaseRow(Cost::IN_TRANSACTION), vec!["lease row".to_owned()]),
+        };
+        Self { settings, ..Self::write(operation, write, cost) }
+    }
+
+    fn write(operation: &'static str, write: Write, cost: Cost) -> Self {
+        let Write { table, key, action, condition, names, values } = write;
+        let resolve = |text: String| ExplainedExpression::new(&text, names.as_ref(), values.as_ref());
+        let (item, update) = match action {
+            Action::Put(item) => (Some(item), None),
+            Action::Update(text) | Action::Patch(text) => (None, Some(resolve(text))),
+            Action::Delete | Action::Check => (None, None),
+        };
+        Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, cost) }
+    }
+
+    /// Explains a read of one item.
+    pub(super) fn get(operation: &'static str, GetItem { table, key, consistent }: GetItem) -> Self {
+        let settings = vec![consistency(consistent).to_owned()];
+        Self { key: Some(key), settings, ..Self::new(operation, table, Cost::of_read(consistent)) }
+    }
+
+    pub(super) fn get_in_transaction(table: Arc<str>, key: Item) -> Self {
+        Self { key: Some(key), ..Self::new("Get", table, Cost::Read(Cost::IN_TRANSACTION)) }
+    }
+
+    pub(super) fn of_page(request: &PageRequest, start: &PageStart) -> Self {
+        let PageRequest { table, index, access, filter, names, values, selection, consistent } = request;
+        let resolve = |text: &String| ExplainedExpression::new(text, names.as_ref(), values.as_ref());
+        let mut settings = vec![consistency(*consistent).to_owned()];
+        let (operation, key_condition) = match access {
+            Access::Query { condition, forward } => {
+                settings.extend((!forward).then(|| "descending".to_owned()));
+                ("Query", Some(resolve(condition)))
+            }
+            Access::Scan => ("Scan", None),
+        };
+        let projection = match selection {
+            Selection::Attributes => None,
+            Selection::Projection(text) => Some(resolve(text)),
+            Selection::Count => {
+                settings.push("count only".to_owned());
+                None
+            }
+        };
+        settings.extend(start.limit.map(|limit| format!("limit {limit}")));
+        settings.extend(start.segment.map(|segment| format!("segment {} of {}", segment.number, segment.of)));
+        Self {
+            index: *index,
+            key_condition,
+            filter: filter.as_ref().map(resolve),
+            projection,
+            settings,
+            ..Self::new(operation, Arc::clone(table), Cost::of_read(*consistent))
+        }
+    }
+
+    /// Returns DynamoDB's name of the operation. In a transaction, this is the name of the action,
+    /// for example `Update` or `ConditionCheck`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let patch = products.patch("85123A").add(Product::ATTR.stock, -3);
+    /// assert_eq!(patch.explain()?.requests()[0].actions()[0].operation(), "UpdateItem");
+    /// assert_eq!(patch.exactly_once().explain()?.requests()[0].actions()[0].operation(), "Update");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// Returns the name of the table.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// assert_eq!(products.get("85123A").explain()?.requests()[0].actions()[0].table(), "products");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Returns the name of the index that a query reads, or `None` if the action names no index.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let open = orders.query_index(Order::INDEX.by_status, "open").explain()?;
+    /// assert_eq!(open.requests()[0].actions()[0].index(), Some("by_status"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn index(&self) -> Option<&str> {
+        self.index
+    }
+
+    /// Returns the key of the item, or `None` for a query or scan.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let explained = products.get("85123A").explain()?;
+    /// let key = explained.requests()[0].actions()[0].key().expect("a key");
+    /// assert_eq!(key["sku"].as_s(), Ok(&"85123A".to_owned()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn key(&self) -> Option<&Item> {
+        self.key.as_ref()
+    }
+
+    /// Returns the item that a put writes, or `None` for each other action.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let explained = products.create(Product { sku: "85123A".into(), stock: 10 }).explain()?;
+    /// let item = explained.requests()[0].actions()[0].item().expect("an item");
+    /// assert_eq!(item["stock"].as_n(), Ok(&"10".to_owned()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn item(&self) -> Option<&Item> {
+        self.item.as_ref()
+    }
+
+    /// Returns the condition on the keys of a query: the partition, and the range of sort keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let newest = orders.query("alice").sort(100..).explain()?;
+    /// let range = newest.requests()[0].actions()[0].key_condition().expect("a range");
+    /// assert_eq!(range.to_string(), "customer = <S> AND number >= <N>");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn key_condition(&self) -> Option<&ExplainedExpression> {
+        self.key_condition.as_ref()
+    }
+
+    /// Returns the condition of a write or check, with the conditions of the library.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let explained = products.create(Product { sku: "85123A".into(), stock: 10 }).explain()?;
+    /// let condition = explained.requests()[0].actions()[0].condition().expect("a condition");
+    /// assert_eq!(condition.to_string(), "attribute_not_exists(sku)");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn condition(&self) -> Option<&ExplainedExpression> {
+        self.condition.as_ref()
+    }
+
+    /// Returns the update expression of an update or a patch.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let explained = products.patch("85123A").add(Product::ATTR.stock, -3).explain()?;
+    /// let update = explained.requests()[0].actions()[0].update().expect("an update");
+    /// assert!(update.to_string().ends_with("stock = stock + <N>"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn update(&self) -> Option<&ExplainedExpression> {
+        self.update.as_ref()
+    }
+
+    /// Returns the filter of a query or scan.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let large = orders.query("alice").filter(Order::ATTR.total_cents.ge(10_000)).explain()?;
+    /// let filter = large.requests()[0].actions()[0].filter().expect("a filter");
+    /// assert_eq!(filter.to_string(), "total_cents >= <N>");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn filter(&self) -> Option<&ExplainedExpression> {
+        self.filter.as_ref()
+    }
+
+    /// Returns the projection of a query or scan. Only a count has a projection, and only if the
+    /// library must leave out lease rows or expired items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let count = orders.query("alice").explain_count()?;
+    /// assert_eq!(count.requests()[0].actions()[0].projection(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn projection(&self) -> Option<&ExplainedExpression> {
+        self.projection.as_ref()
+    }
+
+    /// Returns the write units of this action for an item with this size in bytes:
+    /// [`Explained::write_units`](super::Explained::write_units). By this method, a program can add
+    /// up a transaction whose items have different sizes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let explained = products.delete_unchecked("85123A").explain()?;
+    /// assert_eq!(explained.requests()[0].actions()[0].write_units(1025), 2.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn write_units(&self, item_bytes: usize) -> f64 {
+        match self.cost {
+            Cost::Read(_) => 0.0,
+            Cost::Write(times) => times * units::write_units(item_bytes),
+            Cost::LeaseRow(times) => times,
+        }
+    }
+
+    /// Returns the read units of this action for an item with this size in bytes:
+    /// [`Explained::read_units`](super::Explained::read_units).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let explained = products.get("85123A").explain()?;
+    /// assert_eq!(explained.requests()[0].actions()[0].read_units(4097), 2.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_units(&self, item_bytes: usize) -> f64 {
+        match self.cost {
+            Cost::Read(times) => times * units::read_units(item_bytes),
+            Cost::Write(_) | Cost::LeaseRow(_) => 0.0,
+        }
+    }
+
+    /// Writes a line with the operation, and a line for each part. Each line begins with `indent`.
+    pub(super) fn write_lines(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{indent}{} {}", self.operation, self.table)?;
+        if let Some(index) = self.index {
+            write!(f, ", index {index}")?;
+        }
+        if !self.settings.is_empty() {
+            write!(f, " ({})", self.settings.join(", "))?;
+        }
+        let (key, item) = (self.key.as_ref().map(ItemText), self.item.as_ref().map(ItemText));
+        // The item contains the key.
+        let key = key.filter(|_| item.is_none());
+        let parts: [(&str, Option<&dyn fmt::Display>); 7] = [
+            ("key", key.as_ref().map(|key| key as _)),
+            ("item", item.as_ref().map(|item| item as _)),
+            ("key", self.key_condition.as_ref().map(|condition| condition as _)),
+            ("condition", self.condition.as_ref().map(|condition| condition as _)),
+            ("update", self.update.as_ref().map(|update| update as _)),
+            ("filter", self.filter.as_ref().map(|filter| filter as _)),
+            ("projection", self.projection.as_ref().map(|projection| projection as _)),
+        ];
+        for (label, part) in parts {
+            let Some(part) = part else { continue };
+            write!(f, "\n{indent}  {label:<10} ")?;
+            part.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn consistency(consistent: bool) -> &'static str {
+    if consistent { "strongly consistent" } else { "eventually consistent" }
+}
+
+/// The output contains no key and no values, because these are content.
+impl fmt::Debug for ExplainedAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExplainedAction")
+            .field("operation", &self.operation)
+            .field("table", &self.table)
+            .field("condition", &self.condition)
+            .field("update", &self.update)
+            .finish_non_exhaustive()
+    }
+}

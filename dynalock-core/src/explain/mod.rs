@@ -1,0 +1,202 @@
+//! The requests of a call as values that a program can print before they are sent.
+
+mod action;
+mod expression;
+mod request;
+mod units;
+mod value;
+
+pub use action::ExplainedAction;
+pub(crate) use action::Row;
+pub use expression::ExplainedExpression;
+pub use request::ExplainedRequest;
+pub(crate) use request::RequestToken;
+
+use std::fmt;
+
+/// The requests that a call would send, which the method `explain` of the builders returns. The
+/// method sends nothing.
+///
+/// The requests are made by the code that the call itself runs. `{}` shows the names of tables,
+/// indexes and attributes, and the type of each value in place of the value: `<S>`, `<N>`, `<B>`
+/// and so on. A log line with `{}` therefore contains no content of an item. `{:#}` also shows the
+/// values, the keys of maps and the token of a transaction.
+///
+/// ```
+/// # use dynalock_core as dynalock;
+/// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+/// # use shop::Product;
+/// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+/// let request = products.get("85123A").explain()?;
+/// assert_eq!(
+///     request.to_string(),
+///     "GetItem products (strongly consistent)\n  key        sku = <S>"
+/// );
+/// assert!(format!("{request:#}").ends_with("sku = \"85123A\""));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What is left out
+///
+/// - Requests that the call sends only in certain cases: after a lost reply, a throttled request or
+///   a conflict, over an expired item or an expired lease, and for the rest of a batch that
+///   DynamoDB left unprocessed.
+/// - The pages of a query or scan after the first page, and the items that a query reads by the
+///   keys of an index.
+/// - A write that depends on an item that the call reads first. [`is_complete`](Self::is_complete)
+///   then returns `false`.
+///
+/// Each attempt of a write contains new random bytes, and some writes contain the time. The values
+/// of the sent request therefore differ in these bytes.
+#[derive(Clone, PartialEq)]
+pub struct Explained {
+    requests: Vec<ExplainedRequest>,
+    rest: Rest,
+}
+
+/// The requests of the call that are not explained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Rest {
+    Nothing,
+    /// A write that depends on the items that the explained requests read.
+    DependentWrite,
+}
+
+impl Explained {
+    /// Explains a call that sends these requests.
+    pub(crate) fn of(requests: Vec<ExplainedRequest>) -> Self {
+        Self { requests, rest: Rest::Nothing }
+    }
+
+    /// Explains a call that sends these reads, and then a write that depends on the items.
+    pub(crate) fn before_write(reads: Vec<ExplainedRequest>) -> Self {
+        Self { requests: reads, rest: Rest::DependentWrite }
+    }
+
+    /// Adds a request that the call sends before the requests of this value.
+    pub(crate) fn after(mut self, first: ExplainedRequest) -> Self {
+        self.requests.insert(0, first);
+        self
+    }
+
+    /// Returns the requests in the order in which the call would send them. The list is empty if
+    /// the call sends nothing, for example an update without changes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let explained = products.get("85123A").explain()?;
+    /// assert_eq!(explained.requests()[0].operation(), "GetItem");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn requests(&self) -> &[ExplainedRequest] {
+        &self.requests
+    }
+
+    /// Returns whether [`requests`](Self::requests) contains all requests of a call that succeeds
+    /// at once. Returns `false` if the call reads an item first, and then sends a write that
+    /// depends on this item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(
+    /// #     products: &dynalock::Repository<Product>, product: Product, etag: dynalock::Etag,
+    /// # ) -> dynalock::Result<()> {
+    /// // DynamoDB cannot compare an item with an etag, so the item is read first.
+    /// let assumed = dynalock::Stored::assume(product, etag);
+    /// assert!(!products.update(assumed).explain()?.is_complete());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn is_complete(&self) -> bool {
+        self.rest == Rest::Nothing
+    }
+
+    /// Returns the write units that these requests consume if each item has this size in bytes. The
+    /// size of an item contains the names of its attributes and the attributes of the library. If
+    /// a write changes the size, the larger size counts. A separate lease row, or a row that only
+    /// holds a lock, counts as one kilobyte.
+    ///
+    /// DynamoDB bills one unit for each started kilobyte, and two units in a transaction. The
+    /// writes of indexes are not counted: each index whose entry changes costs at least one more
+    /// unit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let sale = products.patch("85123A").add(Product::ATTR.stock, -3);
+    /// assert_eq!(sale.explain()?.write_units(1500), 2.0);
+    /// assert_eq!(sale.exactly_once().explain()?.write_units(1500), 4.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn write_units(&self, item_bytes: usize) -> f64 {
+        self.actions().map(|action| action.write_units(item_bytes)).sum()
+    }
+
+    /// Returns the read units that these requests consume if each item has this size in bytes. For
+    /// a query or scan, `item_bytes` is the size of all items that its first page reads, even if
+    /// the filter leaves them out.
+    ///
+    /// DynamoDB bills one unit for each started 4 KB of a strongly consistent read, half a unit
+    /// if the read is eventually consistent, and two units in a transaction.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// assert_eq!(products.get("85123A").explain()?.read_units(5000), 2.0);
+    /// assert_eq!(products.get("85123A").eventually_consistent().explain()?.read_units(5000), 1.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_units(&self, item_bytes: usize) -> f64 {
+        self.actions().map(|action| action.read_units(item_bytes)).sum()
+    }
+
+    fn actions(&self) -> impl Iterator<Item = &ExplainedAction> {
+        self.requests.iter().flat_map(ExplainedRequest::actions)
+    }
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.requests.is_empty() {
+            return f.write_str("no request");
+        }
+        for (index, request) in self.requests.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            fmt::Display::fmt(request, f)?;
+        }
+        match self.rest {
+            Rest::Nothing => Ok(()),
+            Rest::DependentWrite => f.write_str("\nthen a write that depends on what was read"),
+        }
+    }
+}
+
+/// The output contains no values, because these are content.
+impl fmt::Debug for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Explained").field("requests", &self.requests).field("rest", &self.rest).finish()
+    }
+}

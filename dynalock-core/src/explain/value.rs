@@ -1,0 +1,99 @@
+//! The texts of values and items.
+
+use std::fmt::{self, Write as _};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use crate::codec::Item;
+
+/// A value. `{}` shows its type, and `{:#}` its content.
+pub(super) struct ValueText<'v>(pub(super) &'v AttributeValue);
+
+/// The attributes of an item or a key, in the order of their names. `{}` shows the types of the
+/// values, and `{:#}` their content.
+pub(super) struct ItemText<'i>(pub(super) &'i Item);
+
+impl fmt::Display for ValueText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return write!(f, "<{}>", type_of(self.0));
+        }
+        match self.0 {
+            AttributeValue::S(text) => write!(f, "{text:?}"),
+            AttributeValue::N(number) => f.write_str(number),
+            AttributeValue::B(bytes) => hex(bytes.as_ref(), f),
+            AttributeValue::Bool(value) => write!(f, "{value}"),
+            AttributeValue::Null(_) => f.write_str("null"),
+            AttributeValue::Ss(texts) => list(['{', '}'], texts, f, |text, f| write!(f, "{text:?}")),
+            AttributeValue::Ns(numbers) => list(['{', '}'], numbers, f, |number, f| f.write_str(number)),
+            AttributeValue::Bs(blobs) => list(['{', '}'], blobs, f, |bytes, f| hex(bytes.as_ref(), f)),
+            AttributeValue::L(values) => list(['[', ']'], values, f, |value, f| write!(f, "{:#}", ValueText(value))),
+            AttributeValue::M(map) => {
+                let entry = |(key, value): (&String, &AttributeValue), f: &mut fmt::Formatter<'_>| {
+                    write!(f, "{key:?}: {:#}", ValueText(value))
+                };
+                list(['{', '}'], sorted(map), f, entry)
+            }
+            unknown => write!(f, "<{}>", type_of(unknown)),
+        }
+    }
+}
+
+impl fmt::Display for ItemText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in sorted(self.0).into_iter().enumerate() {
+            if index > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{name} = ")?;
+            fmt::Display::fmt(&ValueText(value), f)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the entries in the order of their names, because the order of a `HashMap` differs in
+/// each process.
+fn sorted(item: &Item) -> Vec<(&String, &AttributeValue)> {
+    let mut entries: Vec<_> = item.iter().collect();
+    entries.sort_unstable_by_key(|(name, _)| *name);
+    entries
+}
+
+/// Returns DynamoDB's name of a type.
+fn type_of(value: &AttributeValue) -> &'static str {
+    match value {
+        AttributeValue::S(_) => "S",
+        AttributeValue::N(_) => "N",
+        AttributeValue::B(_) => "B",
+        AttributeValue::Bool(_) => "BOOL",
+        AttributeValue::Null(_) => "NULL",
+        AttributeValue::Ss(_) => "SS",
+        AttributeValue::Ns(_) => "NS",
+        AttributeValue::Bs(_) => "BS",
+        AttributeValue::L(_) => "L",
+        AttributeValue::M(_) => "M",
+        _ => "?",
+    }
+}
+
+fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str("0x")?;
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+}
+
+fn list<V>(
+    [open, close]: [char; 2],
+    values: impl IntoIterator<Item = V>,
+    f: &mut fmt::Formatter<'_>,
+    mut show: impl FnMut(V, &mut fmt::Formatter<'_>) -> fmt::Result,
+) -> fmt::Result {
+    f.write_char(open)?;
+    for (index, value) in values.into_iter().enumerate() {
+        if index > 0 {
+            f.write_str(", ")?;
+        }
+        show(value, f)?;
+    }
+    f.write_char(close)
+}

@@ -1,0 +1,66 @@
+use std::mem;
+
+use super::pending::{PendingOperation, PendingState, Purpose};
+use crate::{
+    error::{Error, Result},
+    explain::{ExplainedAction, ExplainedRequest, Row},
+    write::{
+        assembly::Assembly,
+        operation::{Operation, OperationKind},
+    },
+};
+
+/// The operations of a transaction, or the reads that come before them.
+pub(super) enum Resolved {
+    /// All operations are known without a read.
+    Operations(Vec<Operation>),
+    /// The values with an etag, whose items are read first.
+    Reads(Vec<ExplainedRequest>),
+}
+
+/// Takes the operations out of `pending`, unless the transaction reads items first.
+pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
+    let mut reads = Vec::new();
+    for PendingOperation { item_ref, state, .. } in pending.iter() {
+        match state {
+            PendingState::Ready(_) => {}
+            PendingState::Invalid(error) => return Err(error.clone()),
+            PendingState::Assumed(etag, _) if !etag.is_of(&item_ref.key) => {
+                return Err(Error::KeyChanged { table: item_ref.table.clone() });
+            }
+            PendingState::Assumed(..) => reads.push(item_ref.read()?.into()),
+        }
+    }
+    if !reads.is_empty() {
+        return Ok(Resolved::Reads(reads));
+    }
+    let operations = mem::take(pending).into_iter().filter_map(|operation| match operation.state {
+        PendingState::Ready(kind) => Some(Operation::new(operation.item_ref, kind)),
+        PendingState::Invalid(_) | PendingState::Assumed(..) => None,
+    });
+    Ok(Resolved::Operations(operations.collect()))
+}
+
+/// Returns the operations to their transaction.
+pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
+    let pending = operations.into_iter().map(|Operation { item_ref, kind, .. }| PendingOperation {
+        item_ref,
+        purpose: match kind {
+            OperationKind::Write(_) => Purpose::Write,
+            OperationKind::Check(_) => Purpose::Check,
+        },
+        state: PendingState::Ready(kind),
+    });
+    pending.collect()
+}
+
+/// Explains the writes of a transaction.
+pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<ExplainedAction> {
+    let Assembly { writes, positions, .. } = assembly;
+    let row = |index| {
+        let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
+        // No operation on the item itself is part of a write of the lease row.
+        if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
+    };
+    writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()
+}
