@@ -18,7 +18,7 @@ use crate::{
     expression::Condition,
     model::{IntoKey, Versioned},
     repository::Repository,
-    retry::{Attempts, Limits},
+    retry::Limits,
     write::{
         Guard,
         assembly::assemble,
@@ -166,6 +166,27 @@ impl Transaction {
     /// ```
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = Some(attempts);
+        self
+    }
+
+    /// Limits the capacity units that the transaction may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// The budgets of the repositories do not apply to a transaction.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let tx = dynalock::Transaction::new(client).budget(100);
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        self.limits.budget = Some(units);
         self
     }
 
@@ -492,7 +513,7 @@ impl Transaction {
     pub async fn commit(self) -> Result<Committed> {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
-        let mut attempts = Attempts::new(link.connection(), limits);
+        let mut attempts = link.attempts(limits);
         let (mut stamps, mut token) = Token::or_drawn(token, &mut attempts);
         let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
         // If an item that the program has read contains the write id, an earlier call committed a
@@ -510,7 +531,7 @@ impl Transaction {
         repository: &Repository<T>,
         operation: PendingOperation,
     ) -> Op<T, Out> {
-        self.link.meet(&repository.connection);
+        self.link.meet(repository);
         self.pending.push(operation);
         Op::new(self.id, self.pending.len() - 1)
     }

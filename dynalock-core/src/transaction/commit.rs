@@ -463,7 +463,7 @@ impl Refused<'_> {
         let Self { operations, positions, reasons } = self;
         let by_lease = |index| {
             let met = self.by_lease(index)?.item.as_ref();
-            operations[index].refusal(met, positions[index].judged_at, spent)
+            operations[index].refusal(met, positions[index].judged_at, spent.clone())
         };
         if let Some(refusal) = (0..operations.len()).find_map(by_lease) {
             return refusal;

@@ -72,6 +72,25 @@ impl TransactionGet {
         self
     }
 
+    /// Limits the capacity units that the read may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let get = dynalock::Transaction::get(client).budget(100);
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        self.limits.budget = Some(units);
+        self
+    }
+
     /// Limits the time of the read, including all requests and pauses. The default deadline is 10
     /// seconds.
     ///
@@ -124,7 +143,7 @@ impl TransactionGet {
     /// # }
     /// ```
     pub fn item<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, Option<Stored<T>>> {
-        self.link.meet(&repository.connection);
+        self.link.meet(repository);
         self.item_refs.push(repository.item_ref(key.into_key(), None));
         Op::new(self.id, self.item_refs.len() - 1)
     }
@@ -156,7 +175,7 @@ impl TransactionGet {
     /// The future can be dropped at any time. A read changes nothing.
     pub async fn fetch(self) -> Result<Snapshot> {
         let Self { id, mut link, item_refs, limits } = self;
-        let mut attempts = Attempts::new(link.connection(), limits);
+        let mut attempts = link.attempts(limits);
         // DynamoDB refuses a TransactGetItems that names an item twice, so each item is read once.
         // Two handles of the same item share the answer.
         let mut different: Vec<&ItemRef> = Vec::new();
