@@ -388,3 +388,17 @@ fn item_in(output: &Output) -> Option<&Item> {
     let get = output.downcast_ref::<GetItemOutput>().and_then(|get| get.item.as_ref());
     get.or_else(|| output.downcast_ref::<UpdateItemOutput>().and_then(|update| update.attributes.as_ref()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_transaction_that_dynamodb_remembers_costs_read_units() {
+        let consumed = ConsumedCapacity::builder().capacity_units(4.0);
+        assert_eq!(capacity(&consumed.clone().build(), false), Capacity::write(Units::whole(4)));
+        assert_eq!(capacity(&consumed.clone().build(), true), Capacity::read(Units::whole(4)));
+        let repeated = consumed.read_capacity_units(4.0).build();
+        assert_eq!(capacity(&repeated, false), Capacity::read(Units::whole(4)));
+    }
+}
