@@ -8,7 +8,7 @@ use std::{
 use crate::{
     codec::size,
     cost::{Capacity, Cause, Charge, Cost, Meter, Units},
-    error::CancellationClass,
+    error::{ActionReason, CancellationClass},
     operation::{Allowance, Consumed, Failure, KeyText, MeteredRequest, RequestFacts, SeenItem},
 };
 
@@ -183,7 +183,7 @@ impl Flight {
                 let sizes: Vec<_> = reasons.iter().map(|reason| reason.item.as_ref().map(size)).collect();
                 self.request.refuse(&sizes);
                 let is_decided = |class| matches!(class, CancellationClass::Conflict | CancellationClass::Contention);
-                let is_refused = reasons.iter().filter_map(|reason| reason.class()).any(is_decided);
+                let is_refused = reasons.iter().filter_map(ActionReason::class).any(is_decided);
                 if is_refused { Landing::Refused } else { Landing::Free }
             }
             Err(Failure::Ambiguous(_)) => Landing::Lost,

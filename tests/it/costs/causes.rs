@@ -1,5 +1,7 @@
 //! The cause of each request.
 
+use std::future::IntoFuture;
+
 use dynalock::{
     Error, Repository, Stored, Transaction,
     cost::{Capacity, Units},
@@ -26,15 +28,19 @@ async fn sell(products: &Repository<Product>) -> Result<Stored<Product>, Error> 
 async fn cost_of_case(case: &str) -> String {
     let to = Metered::new();
     let (products, Table { others, .. }) = to.items([Product::new("a", 10)]).await;
+    conflict(&to, &products, &others, case).await;
+    shown(cost_of(&products))
+}
+
+async fn conflict(to: &Metered, products: &Repository<Product>, others: &Repository<Product>, case: &str) {
     let stored = others.get("a").await.unwrap().unwrap();
-    let script = |operation, fault| to.shop.faults.script_on(operation, 0, fault);
     match case {
         "a conflict, an immediate attempt" => {
-            touch_before(&to, &others, "UpdateItem", 0).await;
-            sell(&products).await.unwrap();
+            touch_before(to, others, "UpdateItem", 0).await;
+            sell(products).await.unwrap();
         }
         "a conflict, a sleep and a read" => {
-            touch_before(&to, &others, "UpdateItem", 0).await;
+            touch_before(to, others, "UpdateItem", 0).await;
             let call = products.update_with("a", |product| product.stock -= 1);
             call.pace(dynalock::Pace::Economy).await.unwrap();
         }
@@ -42,54 +48,66 @@ async fn cost_of_case(case: &str) -> String {
             others.touch(stored.clone()).await.unwrap();
             let error = products.update(changed(stored, |product| product.stock = 1)).await.unwrap_err();
             assert!(matches!(error, Error::Conflict(_)), "{error:?}");
-            assert_eq!(shown(error.cost().unwrap()), shown(cost_of(&products)));
+            assert_eq!(shown(error.cost().unwrap()), shown(cost_of(products)));
         }
         "a create over an item" => drop(products.create(Product::new("a", 1)).await.unwrap_err()),
+        other => loss(to, products, others, other).await,
+    }
+}
+
+async fn loss(to: &Metered, products: &Repository<Product>, others: &Repository<Product>, case: &str) {
+    let script = |operation, fault| to.shop.faults.script_on(operation, 0, fault);
+    match case {
         "a lost reply to a write" => {
             script("UpdateItem", Fault::LoseReply);
-            sell(&products).await.unwrap();
+            sell(products).await.unwrap();
         }
         "a lost reply to a read" => {
             script("GetItem", Fault::LoseReply);
-            sell(&products).await.unwrap();
+            sell(products).await.unwrap();
         }
         "a lost reply, then a throttled request" => {
             script("UpdateItem", Fault::LoseReply);
             to.shop.faults.script_on("UpdateItem", 1, Fault::Throttle);
-            sell(&products).await.unwrap();
+            sell(products).await.unwrap();
         }
         "a throttled request" => {
             script("UpdateItem", Fault::Throttle);
-            sell(&products).await.unwrap();
+            sell(products).await.unwrap();
         }
         "a refused connection" => {
             script("UpdateItem", Fault::Refused);
-            sell(&products).await.unwrap();
+            sell(products).await.unwrap();
         }
         "a lost reply to a patch" => {
             script("UpdateItem", Fault::LoseReply);
             products.patch("a").add(Product::ATTR.stock, -1).await.unwrap();
         }
+        other => transaction(to, products, others, other).await,
+    }
+}
+
+async fn transaction(to: &Metered, products: &Repository<Product>, others: &Repository<Product>, case: &str) {
+    match case {
         "a lost reply to a transaction" => {
-            script("TransactWriteItems", Fault::LoseReply);
+            to.shop.faults.script_on("TransactWriteItems", 0, Fault::LoseReply);
             let mut tx = Transaction::new(&to.shop.client);
-            tx.create(&products, Product::new("b", 1));
-            tx.create(&products, Product::new("c", 1));
+            tx.create(products, Product::new("b", 1));
+            tx.create(products, Product::new("c", 1));
             tx.commit().await.unwrap();
         }
         "a cancelled transaction" => {
             let mut tx = Transaction::new(&to.shop.client);
-            tx.create(&products, Product::new("a", 1));
-            tx.create(&products, Product::new("b", 1));
+            tx.create(products, Product::new("a", 1));
+            tx.create(products, Product::new("b", 1));
             let error = tx.commit().await.unwrap_err();
             assert!(matches!(error, Error::Cancelled(_)), "{error:?}");
-            assert_eq!(shown(error.cost().unwrap()), shown(cost_of(&products)));
+            assert_eq!(shown(error.cost().unwrap()), shown(cost_of(products)));
         }
         "a unit of work that runs twice" => {
             let (accounts, _) = to.items([Account::new("a", 1)]).await;
-            touch_before(&to, &others, "TransactWriteItems", 0).await;
-            let (accounts, products) = (&accounts, &products);
-            to.bill.take();
+            touch_before(to, others, "TransactWriteItems", 0).await;
+            let accounts = &accounts;
             let unit = transact(&to.shop.client, |tx| async move {
                 let product = tx.get(products, "a").await?.expect("a product");
                 let account = tx.get(accounts, "a").await?.expect("an account");
@@ -101,7 +119,6 @@ async fn cost_of_case(case: &str) -> String {
         }
         other => panic!("an unknown case: {other}"),
     }
-    shown(cost_of(&products))
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,10 +200,12 @@ async fn a_request_whose_future_is_dropped_is_counted() {
     to.bill.take();
     to.shop.rival.before("UpdateItem", 0, || travel(secs(3_600)));
 
-    let sale = sell(&products);
-    let timed = tokio::time::timeout(millis(500), sale).await;
+    let sale = products.update_with("a", |product| product.stock -= 1);
+    let sale = tokio::spawn(sale.into_future());
+    travel(millis(500)).await;
+    sale.abort();
 
-    assert!(timed.is_err());
+    assert!(sale.await.unwrap_err().is_cancelled());
     assert_eq!(shown(cost_of(&products)), "useful 1r 1w");
     assert_eq!(products.meter().unwrap().report().calls, 1);
 }

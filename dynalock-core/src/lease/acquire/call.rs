@@ -47,7 +47,9 @@ impl AcquireCall {
         make: impl FnOnce(Vec<KeptGrant>) -> Result<G> + Send + 'static,
     ) -> impl Future<Output = Result<G>> + Send + 'static {
         if let Some((first, others)) = self.locks.split_first_mut() {
-            others.iter_mut().for_each(|other| other.account = first.account.clone());
+            for other in others {
+                other.account.clone_from(&first.account);
+            }
         }
         // The acquire runs in its own task: if it stopped with the caller's future, a granted lock
         // would be held for a whole ttl.
