@@ -33,6 +33,17 @@
 //! | a lost request, or a request whose future the caller dropped | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request. DynamoDB may not have received the request at all |
 //! | a throttled request, a request with an invalid content, a request that was never sent | none |
 //!
+//! A [budget](crate::Repository::budget) needs an estimate before each request:
+//!
+//! | request | estimate before it is sent |
+//! |---|---|
+//! | of one item | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request |
+//! | a batch or a transaction | the sum over its items, by the size of the items in the request |
+//! | a page of a query or a scan | the units of the page before it; the smallest cost of a page for the first one |
+//!
+//! A request may consume more than its estimate. A call can therefore pass its budget by one
+//! request, for example by the first page of a scan, which may cost 256 units.
+//!
 //! The estimates do not include indexes. DynamoDB charges a write for each index entry that it
 //! changes, and a refused write changes none.
 

@@ -61,6 +61,7 @@ use crate::{
 /// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
 /// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
+/// | [`Error::BudgetExceeded`] | The next request would pass the [`budget`](Self::budget) of the call. |
 #[derive(Clone)]
 pub struct Locks {
     pub(crate) settings: Settings,

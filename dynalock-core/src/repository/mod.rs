@@ -96,6 +96,7 @@ use crate::{
 /// | [`Error::TableMismatch`] | The key of the table differs from the key of `T`. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
 /// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
+/// | [`Error::BudgetExceeded`] | The next request would pass the [`budget`](Self::budget) of the call. |
 pub struct Repository<T> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) table: Arc<str>,
@@ -194,6 +195,9 @@ impl<T> Repository<T> {
     /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
     /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
     /// always metered.
+    ///
+    /// A call to [`combining`](Self::combining) consumes the units of its batch, and the budget applies
+    /// to each batch. Transactions and units of work have budgets of their own.
     ///
     /// # Examples
     ///
