@@ -6,7 +6,7 @@ pub use dynalock_core::{
     Pace, Repository, Result, Stored, Transaction, Tx, Versioned, Wait, transact,
 };
 
-pub use dynalock_core::{condition, lock, query, request, store, table};
+pub use dynalock_core::{condition, cost, lock, query, request, store, table};
 
 #[cfg(feature = "metrics")]
 pub use dynalock_core::metrics;

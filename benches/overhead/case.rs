@@ -9,6 +9,7 @@ pub(crate) enum Case {
     Get,
     Create,
     UpdateWith,
+    MeteredUpdateWith,
     Update,
     Conflict,
     TransactionOf2,
@@ -36,10 +37,11 @@ pub(crate) enum Ring {
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Get,
         Self::Create,
         Self::UpdateWith,
+        Self::MeteredUpdateWith,
         Self::Update,
         Self::Conflict,
         Self::TransactionOf2,
@@ -57,6 +59,7 @@ impl Case {
             Self::Get => "get",
             Self::Create => "create",
             Self::UpdateWith => "update_with, 3 of 9 attributes",
+            Self::MeteredUpdateWith => "update_with of a metered repository",
             Self::Update => "update(stored)",
             Self::Conflict => "one conflict, against a loop that reads again",
             Self::TransactionOf2 => "transaction of 2 updates",
@@ -96,6 +99,7 @@ impl Case {
                 Self::Get => single::get(side, ring, runs).await,
                 Self::Create => single::create(side, runs).await,
                 Self::UpdateWith => single::update_with(side, ring, runs).await,
+                Self::MeteredUpdateWith => single::metered_update_with(side, ring, runs).await,
                 Self::Update => single::update(side, ring, runs).await,
                 Self::Conflict => single::conflict(side, ring, runs).await,
                 Self::TransactionOf2 => transactions::updates(2, side, ring, runs).await,

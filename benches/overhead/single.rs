@@ -39,7 +39,13 @@ pub(crate) async fn create(side: Side, runs: u64) {
 
 pub(crate) async fn update_with(side: Side, ring: Ring, runs: u64) {
     let client = order::client(ring);
-    read_modify_write(&client, side, runs).await;
+    read_modify_write(&client, &Order::repository(&client), side, runs).await;
+}
+
+/// The hand-written code does not ask for the consumed capacity.
+pub(crate) async fn metered_update_with(side: Side, ring: Ring, runs: u64) {
+    let client = order::client(ring);
+    read_modify_write(&client, &Order::repository(&client).metered(), side, runs).await;
 }
 
 /// Each write finds an order that another caller has written before.
@@ -52,11 +58,11 @@ pub(crate) async fn conflict(side: Side, ring: Ring, runs: u64) {
         .answering("GetItem", [answer(0, ring)])
         .answering("UpdateItem", [refusal, Answer::EMPTY])
         .client();
-    read_modify_write(&client, side, runs).await;
+    read_modify_write(&client, &Order::repository(&client), side, runs).await;
 }
 
-async fn read_modify_write(client: &Client, side: Side, runs: u64) {
-    let (orders, id) = (Order::repository(client), id(0));
+async fn read_modify_write(client: &Client, orders: &Repository<Order>, side: Side, runs: u64) {
+    let id = id(0);
     for _ in 0..runs {
         match side {
             Side::Hand => update_by_hand(client, &id).await,

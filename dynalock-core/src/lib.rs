@@ -7,6 +7,8 @@ mod clock;
 mod number;
 mod random;
 
+pub mod cost;
+
 mod key;
 mod model;
 mod version;

@@ -42,6 +42,7 @@ mod conformance;
 mod batches;
 mod combining;
 mod contention;
+mod costs;
 mod explain;
 mod faults;
 mod files;

@@ -100,7 +100,7 @@ impl Cancelled {
 
     /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
-        self.0.spent
+        self.0.spent.clone()
     }
 }
 

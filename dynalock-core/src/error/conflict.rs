@@ -74,7 +74,7 @@ impl Conflict {
 
     /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
-        self.0.spent
+        self.0.spent.clone()
     }
 }
 

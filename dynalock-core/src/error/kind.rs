@@ -44,6 +44,7 @@ impl Error {
             Self::ExpressionTooLong { .. } => "expression_too_long",
             Self::Indeterminate { .. } => "indeterminate",
             Self::Exhausted { .. } => "exhausted",
+            Self::BudgetExceeded { .. } => "budget_exceeded",
             Self::Contention(_) => "contention",
             Self::Throttled(_) => "throttled",
             Self::Unavailable(_) => "unavailable",

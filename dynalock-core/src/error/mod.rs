@@ -32,6 +32,8 @@ pub use spent::Spent;
 
 use std::{sync::Arc, time::Duration};
 
+use crate::cost::{Cost, Units};
+
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -308,6 +310,23 @@ pub enum Error {
         last: Box<Error>,
     },
 
+    /// The next request of the call would pass its [budget](crate::Repository::budget), so the call
+    /// ended without this request. Nothing was written.
+    ///
+    /// The call has consumed the units in `spent`. Allow more units, or continue later. If the
+    /// outcome of an earlier write of the call is unknown, the error is
+    /// [`Error::Indeterminate`], and `BudgetExceeded` is its cause.
+    #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
+    #[non_exhaustive]
+    BudgetExceeded {
+        /// The budget of the call: read units and write units together.
+        budget: Units,
+        /// The estimated units of the request that was not sent.
+        needed: Units,
+        /// The number of requests that the call sent, the time that the call took, and its cost.
+        spent: Spent,
+    },
+
     /// DynamoDB refused the request because a transaction is running on the same item. `Contention`
     /// appears only as the cause inside [`Error::Exhausted`].
     #[error("another transaction was running on the item ({0})")]
@@ -453,6 +472,22 @@ impl Error {
         }
     }
 
+    /// Returns the capacity that the call has consumed, or `None` if the call was not
+    /// [metered](crate::Repository::metered) or the error does not contain its cost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn example(error: &dynalock_core::Error) {
+    /// if let Some(cost) = error.cost() {
+    ///     println!("the failed call has cost {cost}");
+    /// }
+    /// # }
+    /// ```
+    pub fn cost(&self) -> Option<Cost> {
+        self.spent().and_then(|spent| spent.cost.as_deref().copied())
+    }
+
     fn spent(&self) -> Option<Spent> {
         // All variants are listed, so that a new variant with a `Spent` is not forgotten here.
         match self {
@@ -460,7 +495,7 @@ impl Error {
                 Some(conflict.spent())
             }
             Self::Cancelled(cancelled) => Some(cancelled.spent()),
-            Self::Locked(locked) => Some(locked.spent),
+            Self::Locked(locked) => Some(locked.spent.clone()),
             Self::Contention(refusal)
             | Self::Throttled(refusal)
             | Self::Rejected(refusal)
@@ -476,7 +511,8 @@ impl Error {
             | Self::Exhausted { spent, .. }
             | Self::TableNotFound { spent, .. }
             | Self::IndexNotFound { spent, .. }
-            | Self::ItemTooLarge { spent, .. } => Some(*spent),
+            | Self::ItemTooLarge { spent, .. }
+            | Self::BudgetExceeded { spent, .. } => Some(spent.clone()),
             Self::InvalidTransaction(_)
             | Self::InvalidPatch { .. }
             | Self::ForeignHandle
@@ -512,6 +548,7 @@ impl Error {
     /// | [`Conflict`](Self::Conflict), [`AlreadyExists`](Self::AlreadyExists), [`NotFound`](Self::NotFound) | `false` | the caller decides anew from the current item |
     /// | [`AlreadyCommitted`](Self::AlreadyCommitted), [`TokenReused`](Self::TokenReused) | `false` | the token is used |
     /// | [`Lost`](Self::Lost) | `false` | the lock has to be acquired anew |
+    /// | [`BudgetExceeded`](Self::BudgetExceeded) | `false` | the same call would consume its whole budget again |
     /// | all others | `false` | the call, its data, the table or the client has to be changed |
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -549,6 +586,7 @@ impl Error {
             | Self::PageToken { .. }
             | Self::InvalidSetting(_)
             | Self::ItemTooLarge { .. }
+            | Self::BudgetExceeded { .. }
             | Self::Rejected(_)
             | Self::Decode(_)
             | Self::Encode(_) => false,

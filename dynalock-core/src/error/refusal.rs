@@ -93,7 +93,7 @@ impl Refusal {
 
     /// Returns the number of requests that the call sent, and the time that the call took.
     pub fn spent(&self) -> Spent {
-        self.0.spent
+        self.0.spent.clone()
     }
 }
 
@@ -110,12 +110,14 @@ impl Unavailable {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RefusalParts { code, message, request_id, spent: Spent { attempts, elapsed } } = &*self.0;
+        let RefusalParts { code, message, request_id, spent } = &*self.0;
+        let Spent { attempts, elapsed, cost } = spent;
         write!(f, "{code}: {message}; ")?;
         if let Some(id) = request_id {
             write!(f, "request {id}, ")?;
         }
-        write!(f, "{attempts} sent in {elapsed:.1?}")
+        write!(f, "{attempts} sent in {elapsed:.1?}")?;
+        cost.as_ref().map_or(Ok(()), |cost| write!(f, ", {cost}"))
     }
 }
 

@@ -1,7 +1,10 @@
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-/// The number of requests that a failed call sent, and the time from its start to the error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+use crate::cost::Cost;
+
+/// The number of requests that a failed call sent, the time from its start to the error, and its
+/// cost if the call was metered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spent {
     /// The number of requests that the call sent. A read of an item counts only if it got no
@@ -9,18 +12,31 @@ pub struct Spent {
     pub attempts: u32,
     /// The time since the start of the call.
     pub elapsed: Duration,
+    /// The capacity that the call has consumed, or `None` if the call was not
+    /// [metered](crate::Repository::metered). A combined call that ends at its own deadline has no
+    /// cost, because its batch belongs to several calls.
+    pub cost: Option<Arc<Cost>>,
 }
 
 impl Spent {
     pub(crate) fn new(attempts: u32, elapsed: Duration) -> Self {
-        Self { attempts, elapsed }
+        Self { attempts, elapsed, cost: None }
+    }
+
+    /// Adds the cost of a metered call.
+    pub(crate) fn with_cost(self, cost: Option<Cost>) -> Self {
+        Self { cost: cost.map(Arc::new), ..self }
     }
 }
 
 impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attempts, elapsed } = self;
+        let Self { attempts, elapsed, cost } = self;
         let requests = if *attempts == 1 { "request" } else { "requests" };
-        write!(f, "{attempts} {requests} in {elapsed:.1?}")
+        write!(f, "{attempts} {requests} in {elapsed:.1?}")?;
+        match cost {
+            Some(cost) => write!(f, ", {cost}"),
+            None => Ok(()),
+        }
     }
 }

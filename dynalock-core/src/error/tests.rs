@@ -2,6 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{TransactionId, *};
 use crate::{
+    cost::{Capacity, Cause, Cost, Units},
     key::{Key, KeyType, KeyValue},
     model::{ItemExpiry, ItemRef, KeyModel, Model, TimesModel},
 };
@@ -22,7 +23,7 @@ const MODEL: &Model = &Model {
     indexes: &[],
 };
 
-const SPENT: Spent = Spent { attempts: 3, elapsed: Duration::from_millis(1500) };
+const SPENT: Spent = Spent { attempts: 3, elapsed: Duration::from_millis(1500), cost: None };
 
 const TIMEOUT: Error = Error::Unavailable(Unavailable::Timeout);
 
@@ -80,6 +81,7 @@ fn with_spent() -> Vec<(Error, bool)> {
         (Error::TableNotFound { table: table(), spent: SPENT }, false),
         (Error::IndexNotFound { table: table(), index: "by_stock", spent: SPENT }, false),
         (Error::ItemTooLarge { table: table(), bytes: 409_601, spent: SPENT }, false),
+        (Error::BudgetExceeded { budget: Units::whole(2), needed: Units::HALF, spent: SPENT }, false),
         (Error::Rejected(refusal()), false),
     ]
 }
@@ -145,6 +147,18 @@ fn an_error_says_what_the_call_had_used_if_it_knows() {
     for (error, _) in without_spent() {
         assert_eq!((error.attempts(), error.elapsed()), (None, None), "{error:?}");
     }
+}
+
+#[test]
+fn an_error_of_a_metered_call_shows_its_cost() {
+    let mut cost = Cost::default();
+    cost.charge(Cause::Conflicts, Capacity::write(Units::whole(2)));
+    let spent = SPENT.with_cost(Some(cost));
+    let text = "3 sent in 1.5s, 0 read and 2 write units, of which 2 for conflicts";
+    let error = Error::Rejected(Refusal::new("Code", "message", None).after(spent.clone()));
+    assert_eq!((error.to_string(), error.cost()), (format!("refused (Code: message; {text})"), Some(cost)));
+    assert_eq!(spent.to_string(), text.replace("sent", "requests"));
+    assert_eq!(conflict().spent().cost, None);
 }
 
 #[test]

@@ -26,7 +26,7 @@ use crate::{
     clock::{self, Instant},
     codec::Item,
     error::{Error, Lost},
-    retry::{Answered, Attempts, Connection, Limits, RowSource, SeenRow},
+    retry::{Answered, Attempts, Connection, Limits, Purpose, RowSource, SeenRow},
     telemetry,
 };
 
@@ -319,7 +319,7 @@ impl Grant {
         let once = Limits::of_one_request();
         // A slow read must not use up the lease, because the dequeue that follows needs it.
         let limits = Limits { attempt_timeout: once.attempt_timeout.min(self.options.ttl / 4), ..once };
-        let mut attempts = Attempts::new(over, limits);
+        let mut attempts = Attempts::new(over, limits).with_purpose(Purpose::Poll);
         let row = attempts.read(&self.row.get(consistent)).await.ok()?;
         Some(LockRecord::of(&self.row.layout, row.as_ref()))
     }

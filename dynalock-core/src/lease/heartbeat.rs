@@ -7,7 +7,7 @@ use crate::{
     clock,
     error::{Error, Spent, Unavailable},
     random,
-    retry::{Answered, Attempts, Connection, Limits},
+    retry::{Account, Answered, Attempts, Connection, Limits, Purpose},
     telemetry::{self, in_lease},
 };
 
@@ -57,6 +57,7 @@ impl Grant {
         let started = clock::now();
         let left = || deadline.saturating_sub(clock::now().duration_since(started));
         let mut requests = 0;
+        let account = Account::open(connection.meter.as_ref(), None);
         loop {
             if let Some(lost) = self.lost_now() {
                 return Err(Error::Lost(lost));
@@ -65,11 +66,12 @@ impl Grant {
                 Duration::ZERO => None,
                 left => {
                     requests += 1;
-                    clock::within(left, self.beat_once(connection, payload)).await
+                    clock::within(left, self.beat_once(account.clone(), connection, payload)).await
                 }
             };
             let Some(result) = result else {
-                let spent = Spent::new(requests, clock::now().duration_since(started));
+                let cost = account.map(|account| account.cost());
+                let spent = Spent::new(requests, clock::now().duration_since(started)).with_cost(cost);
                 return Err(Error::Exhausted { spent, last: Box::new(Error::Unavailable(Unavailable::Timeout)) });
             };
             match result {
@@ -98,7 +100,12 @@ impl Grant {
     }
 
     /// Sends a heartbeat in one request.
-    async fn beat_once(&self, connection: &Arc<Connection>, payload: Option<&[u8]>) -> Result<BeatResult, Error> {
+    async fn beat_once(
+        &self,
+        account: Option<Arc<Account>>,
+        connection: &Arc<Connection>,
+        payload: Option<&[u8]>,
+    ) -> Result<BeatResult, Error> {
         let beat = self.next_beat();
         // This timeout leaves time for a retry after a lost request, and gives a slow request a
         // chance to succeed.
@@ -107,7 +114,7 @@ impl Grant {
         // The lease counts from the time before the request. The other callers count from the same
         // time or a later one.
         let sent = clock::now();
-        let mut attempts = Attempts::new(connection, limits);
+        let mut attempts = Attempts::on(account, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.update(|| {
             let beat = HeartbeatFields { fence: self.fence, number: beat, until: self.options.until(), payload };
             self.row.beat(self.kind, &self.owner, &beat)

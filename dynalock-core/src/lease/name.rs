@@ -21,6 +21,15 @@ pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, 
     })
 }
 
+/// Returns the name of a lock as errors show it, or `None` for an empty name.
+pub(crate) fn shown(row_name: &str) -> Option<Arc<str>> {
+    match parts(row_name) {
+        ("", _) => None,
+        (name, None) => Some(name.into()),
+        (name, Some(namespace)) => Some(format!("{name} of namespace {namespace}").into()),
+    }
+}
+
 /// Parses the name of a row, and returns the name of the lock and its namespace.
 pub(crate) fn parts(row_name: &str) -> (&str, Option<&str>) {
     match row_name.split_once(SEPARATOR) {

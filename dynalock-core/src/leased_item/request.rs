@@ -22,7 +22,7 @@ use crate::{
     },
     model::{IntoKey, LockModel, LockPlace, Lockable},
     repository::Repository,
-    retry::{Attempts, Limits},
+    retry::{Account, Attempts, Limits},
     telemetry::observe,
     write::key::{checked_key, lease_row_key},
 };
@@ -417,6 +417,30 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
+    /// Limits the capacity units that the call may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// The polls of the wait count. The heartbeats and the release do not, because a lock that is
+    /// held must be kept and released.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+    /// let payout = payouts.lock(key).budget(100).await?;
+    /// # payout.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        self.limits.budget = Some(units);
+        self
+    }
+
     /// Sets the time after which the first attempt of a request counts as lost:
     /// [`Repository::attempt_timeout`].
     ///
@@ -593,6 +617,7 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
             owner_label: Arc::clone(owner),
             payload: None,
             limits: *limits,
+            account: Account::open(repository.connection.meter.as_ref(), limits.budget),
         })
     }
 

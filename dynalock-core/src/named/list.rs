@@ -10,7 +10,13 @@ use std::{
 use futures_core::Stream;
 
 use super::{info::LockInfo, settings::Settings};
-use crate::{codec::Item, error::Result, operation::Scan, retry::Attempts, telemetry::observe};
+use crate::{
+    codec::Item,
+    error::Result,
+    operation::Scan,
+    retry::{Account, Attempts},
+    telemetry::observe,
+};
 
 type Page = Result<(Vec<Item>, Option<Item>)>;
 
@@ -19,6 +25,8 @@ type Page = Result<(Vec<Item>, Option<Item>)>;
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     settings: Settings,
+    /// The account of the whole read, or `None` if the read is not metered.
+    account: Option<Arc<Account>>,
     read: VecDeque<LockInfo>,
     next: Next,
 }
@@ -33,7 +41,8 @@ enum Next {
 
 impl LockList {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, read: VecDeque::new(), next: Next::Page(None) }
+        let account = Account::open(settings.connection.meter.as_ref(), settings.limits.budget);
+        Self { settings, account, read: VecDeque::new(), next: Next::Page(None) }
     }
 
     /// Returns the state of the next lock, or `None` after the last lock. A program can call this
@@ -78,7 +87,8 @@ impl Stream for LockList {
                 Next::Nothing => return Poll::Ready(None),
                 Next::Page(start) => {
                     let (start, table) = (start.take(), Arc::clone(&self.settings.table));
-                    self.next = Next::Coming(Box::pin(observe("list", table, page(self.settings.clone(), start))));
+                    let page = page(self.account.clone(), self.settings.clone(), start);
+                    self.next = Next::Coming(Box::pin(observe("list", table, page)));
                 }
                 Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
                     Ok((items, next)) => {
@@ -98,10 +108,11 @@ impl Stream for LockList {
     }
 }
 
-async fn page(settings: Settings, start: Option<Item>) -> Page {
+async fn page(account: Option<Arc<Account>>, settings: Settings, start: Option<Item>) -> Page {
     let scan = Scan { table: Arc::clone(&settings.table), start };
     let client = settings.connection.client.clone();
-    Attempts::new(&settings.connection, settings.limits).repeat(&scan.table, || Box::pin(scan.send(&client))).await
+    let mut attempts = Attempts::on(account, &settings.connection, settings.limits);
+    attempts.repeat(&scan.table, || Box::pin(scan.send(&client))).await
 }
 
 impl fmt::Debug for LockList {

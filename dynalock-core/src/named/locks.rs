@@ -6,11 +6,12 @@ use super::{
     guard::LockGuard,
     guard_set::LockSetGuard,
     request::Acquire,
-    settings::{MODEL, Settings},
+    settings::{MODEL, Settings, lock_name},
     table::CreateLockTable,
 };
 use crate::{
     clock::ClockAhead,
+    cost::Meter,
     error::{Error, Result},
     lease::{
         Expiry, Heartbeat, LeaseOptions, LockToken, Wait,
@@ -18,7 +19,7 @@ use crate::{
         held_grant::{Background, HeldGrant, KeptGrant},
         options::Refresh,
     },
-    retry::{Connection, Limits},
+    retry::{Connection, ConnectionMeter, Limits},
     tables::{self, TableReport},
     telemetry::observe,
 };
@@ -61,6 +62,7 @@ use crate::{
 /// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
 /// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
+/// | [`Error::BudgetExceeded`] | The next request would pass the [`budget`](Self::budget) of the call. |
 #[derive(Clone)]
 pub struct Locks {
     pub(crate) settings: Settings,
@@ -299,6 +301,69 @@ impl Locks {
         self.settings.limits.attempts = Some(attempts);
         self.settings.limits_of_all.attempts = Some(attempts);
         self
+    }
+
+    /// Limits the capacity units that each call may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// The polls of the wait count. The heartbeats and the release do not, because a lock that is
+    /// held must be kept and released.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(locks: dynalock::Locks) {
+    /// let locks = locks.budget(100);
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        (self.settings.limits.budget, self.settings.limits_of_all.budget) = (Some(units), Some(units));
+        self
+    }
+
+    /// Asks each request for the consumed capacity. The [`meter`](Self::meter) then has the costs of
+    /// all calls, heartbeats and releases, and an error has the cost of its call:
+    /// [`Error::cost`]. The costs are divided by their [causes](crate::cost#causes).
+    ///
+    /// Call `metered` where the program makes the `Locks`. Its clones share the meter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client) -> dynalock::Result<()> {
+    /// let locks = dynalock::Locks::new(client, "locks").metered();
+    /// locks.acquire("nightly-report").await?.release().await?;
+    /// if let Some(meter) = locks.meter() {
+    ///     println!("{}", meter.total());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn metered(mut self) -> Self {
+        let meter = ConnectionMeter { meter: Meter::default(), key_text: lock_name };
+        self.settings.connection = Arc::new(self.settings.connection.with_meter(meter));
+        self
+    }
+
+    /// Returns the meter of all calls, or `None` if the `Locks` is not [`metered`](Self::metered).
+    /// The keys of its report are the names of the locks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn example(locks: &dynalock_core::Locks) {
+    /// for hot in locks.meter().iter().flat_map(|meter| meter.report().keys).take(10) {
+    ///     println!("{}: {}", hot.key, hot.cost);
+    /// }
+    /// # }
+    /// ```
+    pub fn meter(&self) -> Option<Meter> {
+        self.settings.connection.meter.as_ref().map(|by| by.meter.clone())
     }
 
     /// Sets the time after which the first attempt of a request counts as lost. The default timeout

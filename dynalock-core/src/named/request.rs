@@ -225,6 +225,29 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
+    /// Limits the capacity units that the call may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// The polls of the wait count. The heartbeats and the release do not, because a lock that is
+    /// held must be kept and released.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+    /// let lock = locks.acquire("nightly-report").budget(100).await?;
+    /// # lock.release().await
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        (self.settings.limits.budget, self.settings.limits_of_all.budget) = (Some(units), Some(units));
+        self
+    }
+
     /// Sets the time after which the first attempt of a request counts as lost:
     /// [`Locks::attempt_timeout`](crate::Locks::attempt_timeout).
     ///

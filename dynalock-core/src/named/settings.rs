@@ -9,11 +9,11 @@ use crate::{
         LeaseOptions, Wait,
         acquire::spec::AcquireSpec,
         held_grant::Background,
-        name::row_name,
+        name::{row_name, shown},
         row::{LeaseSubject, Row},
     },
-    model::{KeyModel, LockModel, Model, TimesModel},
-    retry::{Connection, Limits},
+    model::{Item, KeyModel, LockModel, Model, TimesModel},
+    retry::{Account, Connection, Limits},
 };
 
 /// The model of the rows of named locks.
@@ -34,6 +34,11 @@ pub(super) static MODEL: Model = Model {
     lock: Some(LockModel::DEFAULT),
     indexes: &[],
 };
+
+/// Returns the name of the lock in a row or in the key of a row.
+pub(super) fn lock_name(row: &Item) -> Option<String> {
+    shown(row.get(MODEL.partition_key.name)?.as_s().ok()?).map(|name| name.to_string())
+}
 
 /// The table, the namespace and the settings for lock calls.
 #[derive(Debug, Clone)]
@@ -69,6 +74,7 @@ impl Settings {
             owner_label: Arc::clone(&self.owner),
             payload,
             limits: self.limits,
+            account: Account::open(self.connection.meter.as_ref(), self.limits.budget),
             background,
         })
     }

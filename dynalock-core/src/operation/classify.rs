@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::{
     http::HttpError,
 };
 
-use super::ActionReasons;
+use super::{ActionReasons, capacity::OverBudget};
 use crate::{
     codec::Item,
     error::{InvalidSetting, Misconfigured, Refusal, Unavailable},
@@ -42,6 +42,8 @@ pub(crate) enum Failure {
     Misconfigured(Misconfigured),
     /// A limit of the call is out of its range. The retry loop stops.
     InvalidSetting(InvalidSetting),
+    /// The request would pass the budget of its call, and was not sent. The retry loop stops.
+    OverBudget(OverBudget),
     /// The table of the request does not exist. The retry loop stops.
     NoTable,
     /// DynamoDB refused the request, and would refuse it again. The retry loop stops.
@@ -63,6 +65,9 @@ impl Failure {
     /// Returns the failure of a request that the SDK could not build, because of its content or its
     /// configuration.
     pub(crate) fn not_constructed(error: &(dyn StdError + 'static)) -> Self {
+        if let Some(over) = causes(error).find_map(|cause| cause.downcast_ref::<OverBudget>()) {
+            return Self::OverBudget(*over);
+        }
         match misconfigured(error) {
             Some(why) => Self::Misconfigured(why),
             None => Self::Permanent(not_constructed(error)),

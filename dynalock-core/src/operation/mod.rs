@@ -1,6 +1,7 @@
 //! Sends requests to DynamoDB, and interprets the answers.
 
 mod body;
+mod capacity;
 mod classify;
 mod get;
 mod get_many;
@@ -14,6 +15,7 @@ mod update;
 mod write;
 
 pub(crate) use body::keep_body;
+pub(crate) use capacity::{Allowance, Consumed, IN_FLIGHT, InFlight, KeyText, MeteredRequest, RequestFacts, SeenItem};
 pub(crate) use classify::{EmptyAnswer, Failure};
 pub(crate) use get::GetItem;
 pub(crate) use get_many::{GetMany, TransactGet};

@@ -5,6 +5,7 @@ use aws_sdk_dynamodb::{Client, operation::transact_write_items::TransactWriteIte
 use super::{
     ActionReasons, Write,
     body::Body,
+    capacity::{IN_FLIGHT, Share},
     classify::{Failure, ServiceFailure, classify, not_constructed, refusal},
 };
 use crate::{error::Refusal, telemetry::request};
@@ -24,6 +25,8 @@ pub(crate) struct Transact {
     token: Option<String>,
     /// The body that the first send produced.
     body: Body,
+    /// The estimated capacity of each action, if the request is metered.
+    shares: Mutex<Vec<Share>>,
 }
 
 impl Transact {
@@ -32,7 +35,7 @@ impl Transact {
         let actions = writes.into_iter().inspect(|write| tables.push(Arc::clone(&write.table)));
         let actions = actions.map(Write::transact_item).collect::<Result<Vec<_>, _>>();
         let actions = actions.map_err(|error| not_constructed(&error))?;
-        Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default() })
+        Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default(), shares: Mutex::default() })
     }
 
     /// Returns the table of an action by its index.
@@ -49,6 +52,7 @@ impl Transact {
     /// of the actions.
     pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
         let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.meter(unsent.as_deref());
         let sent = match unsent {
             Some(actions) => {
                 let write = client.transact_write_items().set_transact_items(Some(actions));
@@ -76,6 +80,20 @@ impl Transact {
             }
             Err(failure) => Err(failure),
         }
+    }
+
+    /// Tells a metered request which keys its actions have. The repetition of a transaction has no
+    /// actions, so they are kept from the first send.
+    fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
+        // A request outside an attempt is not metered.
+        let _ = IN_FLIGHT.try_with(|in_flight| {
+            let Some(metered) = &in_flight.metered else { return };
+            let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(actions) = unsent {
+                *shares = metered.shares_of_actions(actions);
+            }
+            metered.expect(shares.clone());
+        });
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     model::{IndexModel, IndexScope, KeyModel, Projection, Versioned},
     operation::{Access, PageRequest, Selection},
     repository::Repository,
-    retry::Limits,
+    retry::{Account, Limits},
     telemetry::observe,
 };
 
@@ -363,6 +363,32 @@ impl<T, K> Query<T, K> {
     /// ```
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = Some(attempts);
+        self
+    }
+
+    /// Limits the capacity units that all pages of the read may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// The estimate for a page is the number of units of the page before it. A
+    /// [`stream`](Self::stream) returns the items that were read, and then the error. A
+    /// [`page`](Self::page) that has read some items ends early, and its token continues after them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// let page = orders.scan().budget(100).page(None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        self.limits.budget = Some(units);
         self
     }
 
@@ -728,7 +754,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let connection = Arc::clone(&self.repository.connection);
         let hides_expired = (self.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
         let limits = self.limits;
-        Ok(Some(Plan { connection, limits, model, request, keys, hides_lease_rows, hides_expired, fetches }))
+        let account = Account::open(connection.meter.as_ref(), limits.budget);
+        Ok(Some(Plan { connection, limits, account, model, request, keys, hides_lease_rows, hides_expired, fetches }))
     }
 
     /// Returns whether the items that the read finds contain an attribute. The table holds all

@@ -84,7 +84,16 @@ pub(super) async fn read(
         // Only the first request uses the key in the token. The keys of later requests come from
         // DynamoDB.
         let is_of_token = requests == 0 && token.is_some();
-        let page = plan.read(start, wanted, limits).await.map_err(|error| match error {
+        let place = start.after.clone();
+        let page = match plan.read(start, wanted, limits).await {
+            // The earlier requests have delivered a page, which the token continues.
+            Err(Error::BudgetExceeded { .. }) if requests > 0 => {
+                after = place;
+                break;
+            }
+            read => read,
+        };
+        let page = page.map_err(|error| match error {
             Error::Rejected(refusal) if is_of_token && refusal.is_of_page_start() => {
                 plan.token_error("DynamoDB refused the key in it")
             }

@@ -16,13 +16,15 @@ use crate::{
     key::Key,
     model::{ItemExpiry, KeyModel, Model},
     operation::{Access, ItemPage, PageRequest, PageStart, Segment},
-    retry::{Attempts, Connection, Limits},
+    retry::{Account, Attempts, Connection, Limits},
 };
 
 /// The settings of a read that are the same for all its pages.
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
+    /// The account of the read, or `None` if the read is not metered.
+    pub(super) account: Option<Arc<Account>>,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
     /// The key attributes whose values name a place in the order of the read.
@@ -79,10 +81,14 @@ impl Plan {
         ExplainedRequest::of_page(&self.request, &PageStart { after: None, limit, segment })
     }
 
+    fn attempts(&self, limits: Limits) -> Attempts {
+        Attempts::on(self.account.clone(), &self.connection, limits)
+    }
+
     /// Reads the page that begins at `start`. The result leaves out lease rows and expired items.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();
-        let mut attempts = Attempts::new(&self.connection, limits);
+        let mut attempts = self.attempts(limits);
         let client = self.connection.client.clone();
         // The SDK's future is large, so it is boxed where it is made.
         let request = || Box::pin(self.request.send(&client, &start));
@@ -110,7 +116,7 @@ impl Plan {
         let mut seen = HashSet::new();
         let keys: Vec<Key> = named.iter().filter_map(|item| key_of(self.model, item)).collect();
         let different = keys.iter().filter(|key| seen.insert(*key)).map(|key| key_item(self.model, key)).collect();
-        let mut items = Attempts::new(&self.connection, limits).read_many(self.table(), different).await?;
+        let mut items = self.attempts(limits).read_many(self.table(), different).await?;
         items.retain(|item| !self.is_expired(item));
         let keyed = items.into_iter().filter_map(|item| Some((key_of(self.model, &item)?, item)));
         // The answers of a BatchGetItem have no order. The items are returned in the order of the

@@ -35,12 +35,13 @@ use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 use aws_sdk_dynamodb::Client;
 
 use crate::{
-    codec::Stored,
+    codec::{Item, Stored, key_of},
+    cost::Meter,
     error::Error,
     key::Key,
     lease::LeaseOptions,
     model::{IntoKey, ItemExpiry, ItemRef, Versioned},
-    retry::{Connection, Limits, Pace},
+    retry::{Connection, ConnectionMeter, Limits, Pace},
 };
 
 /// Reads and writes the items of type `T` in one table.
@@ -96,6 +97,7 @@ use crate::{
 /// | [`Error::TableMismatch`] | The key of the table differs from the key of `T`. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
 /// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
+/// | [`Error::BudgetExceeded`] | The next request would pass the [`budget`](Self::budget) of the call. |
 pub struct Repository<T> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) table: Arc<str>,
@@ -187,6 +189,84 @@ impl<T> Repository<T> {
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = Some(attempts);
         self
+    }
+
+    /// Limits the capacity units that each call may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// A call to [`combining`](Self::combining) consumes the units of its batch, and the budget applies
+    /// to each batch. Transactions and units of work have budgets of their own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let products = dynalock::Repository::<Product>::new(client).budget(100);
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        self.limits.budget = Some(units);
+        self
+    }
+
+    /// Asks each request for the consumed capacity. The [`meter`](Self::meter) then has the costs of
+    /// all calls, and an error has the cost of its call: [`Error::cost`]. The costs are divided by
+    /// their [causes](crate::cost#causes).
+    ///
+    /// The locks and leases of the items are metered, too. A transaction or a unit of work is
+    /// metered if one of its repositories is. Its costs in a table go to the meter of the repository
+    /// of this table.
+    ///
+    /// A metered repository has a retry budget and a measured round trip of its own. Call `metered`
+    /// where the program makes the repository. Its clones share the meter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client) -> dynalock::Result<()> {
+    /// let products = dynalock::Repository::<Product>::new(client).metered();
+    /// products.update_with("85123A", |product| product.stock -= 3).await?;
+    /// if let Some(meter) = products.meter() {
+    ///     println!("{}", meter.total());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn metered(mut self) -> Self
+    where
+        T: Versioned,
+    {
+        let meter = ConnectionMeter { meter: Meter::default(), key_text: key_text::<T> };
+        self.connection = Arc::new(self.connection.with_meter(meter));
+        self
+    }
+
+    /// Returns the meter of all calls, or `None` if the repository is not
+    /// [`metered`](Self::metered).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(products: &dynalock::Repository<Product>) {
+    /// for hot in products.meter().iter().flat_map(|meter| meter.report().keys).take(10) {
+    ///     println!("{}: {}", hot.key, hot.cost);
+    /// }
+    /// # }
+    /// ```
+    pub fn meter(&self) -> Option<Meter> {
+        self.connection.meter.as_ref().map(|by| by.meter.clone())
     }
 
     /// Sets the time after which the first request of a call counts as lost. The default timeout is
@@ -734,6 +814,13 @@ impl<T> Repository<T> {
     {
         Request::new(self.clone(), self.limits, kind)
     }
+}
+
+/// Returns the text of an item's key. The key of a lease row stands for its item.
+fn key_text<T: Versioned>(item: &Item) -> Option<String> {
+    let key = key_of(T::MODEL, item)?;
+    let key = if T::MODEL.lock_in_row().is_some() { key.of_item() } else { key };
+    Some(key.to_string())
 }
 
 impl<T> Clone for Repository<T> {

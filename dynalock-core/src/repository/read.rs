@@ -6,8 +6,8 @@ use crate::{
     error::Result,
     key::Key,
     model::Versioned,
-    telemetry::observe,
     operation::GetItem,
+    telemetry::observe,
 };
 
 /// The kind of a call that reads one item: [`Repository::get`](super::Repository::get).

@@ -124,6 +124,31 @@ impl<T, K> Request<T, K> {
         self
     }
 
+    /// Limits the capacity units that the call may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// In a call that writes many items, the budget applies to each item. In an import, it applies to
+    /// each group of up to 25 items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// products.update_with("85123A", |product| product.stock -= 3).budget(10).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        self.limits.budget = Some(units);
+        self
+    }
+
     /// Sets the time after which the first attempt of a request counts as lost:
     /// [`Repository::attempt_timeout`](crate::Repository::attempt_timeout).
     ///

@@ -1,5 +1,4 @@
 use std::{
-    cell::Cell,
     io,
     sync::{
         Arc, Mutex, PoisonError, Weak,
@@ -12,16 +11,22 @@ use aws_sdk_dynamodb::{
     Client,
     config::{
         ConfigBag, Intercept, RuntimeComponents, SharedInterceptor,
-        interceptors::{AfterDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextRef},
+        interceptors::{
+            AfterDeserializationInterceptorContextRef, BeforeSerializationInterceptorContextMut,
+            BeforeTransmitInterceptorContextRef,
+        },
         retry::{RetryConfig, RetryPartition},
     },
     error::BoxError,
 };
 
-use super::{budget::Budget, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork, thread::Thread};
+use super::{
+    account::ConnectionMeter, budget::Budget, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork,
+    thread::Thread,
+};
 use crate::{
     codec::Item,
-    operation::{EmptyAnswer, keep_body},
+    operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body},
 };
 
 /// The client and the state that all calls of one repository share.
@@ -37,6 +42,8 @@ pub(crate) struct Connection {
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
     /// The calls that wait for locks. The heartbeat thread has the same calls.
     pub(crate) local_waiters: LocalWaiters,
+    /// The meter of all calls, or `None` if the calls are not metered.
+    pub(crate) meter: Option<ConnectionMeter>,
     thread: Mutex<Weak<Thread>>,
 }
 
@@ -61,8 +68,15 @@ impl Connection {
             contenders: Contenders::default(),
             abandoned: PendingWork::default(),
             local_waiters: LocalWaiters::default(),
+            meter: None,
             thread: Mutex::default(),
         }
+    }
+
+    /// Makes a connection with this meter from the same client of the user.
+    pub(crate) fn with_meter(&self, meter: ConnectionMeter) -> Self {
+        let local_waiters = self.local_waiters.clone();
+        Self { local_waiters, meter: Some(meter), ..Self::over(&self.origin) }
     }
 
     /// Returns the heartbeat thread of this connection. The first call starts the thread.
@@ -72,7 +86,8 @@ impl Connection {
         if let Some(thread) = started.upgrade() {
             return Ok(thread);
         }
-        let connection = Self { local_waiters: self.local_waiters.clone(), ..Self::over(&self.origin) };
+        let (local_waiters, meter) = (self.local_waiters.clone(), self.meter.clone());
+        let connection = Self { local_waiters, meter, ..Self::over(&self.origin) };
         let thread = Arc::new(Thread::start(connection)?);
         *started = Arc::downgrade(&thread);
         Ok(thread)
@@ -113,20 +128,25 @@ impl RoundTrip {
     }
 }
 
-tokio::task_local! {
-    /// `true` if the SDK has handed the request of this task to the HTTP client, and `false` while
-    /// the SDK still fetches credentials and signs the request.
-    pub(super) static DEPARTED: Cell<bool>;
-}
-
 /// The interceptor of the library. The interceptor keeps the body of a request that may be
-/// repeated, records that a request is sent, and refuses an answer without content.
+/// repeated, records that a request is sent, asks metered requests for their consumed capacity, and
+/// refuses an answer without content.
 #[derive(Debug)]
 struct Passage;
 
 impl Intercept for Passage {
     fn name(&self) -> &'static str {
         "Passage"
+    }
+
+    fn modify_before_serialization(
+        &self,
+        context: &mut BeforeSerializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let asked = metered(|request| request.ask(context.input_mut()));
+        Ok(asked.transpose().map(drop)?)
     }
 
     fn read_after_serialization(
@@ -147,11 +167,12 @@ impl Intercept for Passage {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         // A request outside an attempt has no such value, and needs none.
-        let _ = DEPARTED.try_with(|departed| departed.set(true));
+        let _ = IN_FLIGHT.try_with(|in_flight| in_flight.departed.set(true));
+        metered(MeteredRequest::depart);
         Ok(())
     }
 
-    /// Refuses a successful response without a body. The SDK would accept a response without a
+    /// Reads the consumed capacity, and refuses a successful response without a body. The SDK would accept a response without a
     /// body, and report a write as applied and a read as "no item".
     fn read_after_deserialization(
         &self,
@@ -161,9 +182,18 @@ impl Intercept for Passage {
     ) -> Result<(), BoxError> {
         let response = context.response();
         let is_empty = response.body().bytes().is_some_and(<[u8]>::is_empty);
-        match response.status().is_success() && is_empty {
-            true => Err(EmptyAnswer.into()),
-            false => Ok(()),
+        if response.status().is_success() && is_empty {
+            return Err(EmptyAnswer.into());
         }
+        if let Ok(output) = context.output_or_error() {
+            metered(|request| request.read(output));
+        }
+        Ok(())
     }
+}
+
+/// Calls a function with the metered request of this task. Returns `None` if the task sends no
+/// metered request.
+fn metered<O>(call: impl FnOnce(&MeteredRequest) -> O) -> Option<O> {
+    IN_FLIGHT.try_with(|in_flight| in_flight.metered.as_deref().map(call)).ok().flatten()
 }

@@ -4,6 +4,7 @@
 //! deadline and the number of attempts, and reacts to each [`Failure`](crate::operation::Failure).
 //! False conditions are not handled here, but in the module `write`.
 
+mod account;
 mod attempts;
 mod backoff;
 mod budget;
@@ -13,6 +14,7 @@ mod pace;
 mod pending;
 mod thread;
 
+pub(crate) use account::{Account, ConnectionMeter, Purpose, TableMeter};
 pub(crate) use attempts::{AfterConflict, Answered, Attempts, mismatch, unexpected_condition};
 pub(crate) use backoff::Backoff;
 pub(crate) use connection::Connection;
@@ -25,12 +27,14 @@ use std::time::Duration;
 
 use crate::error::InvalidSetting;
 
-/// The limits of a call: its deadline, its attempts and its pace.
+/// The limits of a call: its deadline, its attempts, its budget and its pace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) deadline: Duration,
     pub(crate) attempt_timeout: Duration,
     pub(crate) attempts: Option<u32>,
+    /// The units that the call may consume: read units and write units together.
+    pub(crate) budget: Option<u64>,
     pub(crate) pace: Pace,
 }
 
@@ -77,6 +81,7 @@ impl Default for Limits {
             deadline: Duration::from_secs(5),
             attempt_timeout: Duration::from_secs(1),
             attempts: None,
+            budget: None,
             pace: Pace::default(),
         }
     }

@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::Future,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     clock::{self, Instant},
+    cost::Capacity,
     error::{Error, Result},
 };
 
@@ -39,6 +40,8 @@ pub(super) struct Call {
     requests: AtomicU32,
     conflicts: AtomicU32,
     retries: AtomicU32,
+    /// The capacity that the call has consumed, or `None` if the call is not metered.
+    consumed: Mutex<Option<Capacity>>,
     has_ended: AtomicBool,
 }
 
@@ -112,6 +115,8 @@ macro_rules! call_span {
             dynalock.requests = Empty,
             dynalock.conflicts = Empty,
             dynalock.retries = Empty,
+            dynalock.read_units = Empty,
+            dynalock.write_units = Empty,
         )
     };
 }
@@ -200,6 +205,13 @@ pub(crate) fn set_batch(items: usize) {
     }
 }
 
+/// Adds the capacity that a request of a metered call has consumed.
+pub(crate) fn consumed(capacity: Capacity) {
+    if let Some(call) = current() {
+        *call.consumed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default() += capacity;
+    }
+}
+
 /// Returns the current call.
 pub(super) fn current() -> Option<Arc<Call>> {
     CURRENT.try_with(Option::clone).ok().flatten()
@@ -230,6 +242,7 @@ impl Call {
             requests: AtomicU32::new(0),
             conflicts: AtomicU32::new(0),
             retries: AtomicU32::new(0),
+            consumed: Mutex::new(None),
             has_ended: AtomicBool::new(false),
         }
     }
@@ -269,6 +282,10 @@ impl Call {
         self.span.record("dynalock.requests", self.requests.load(Ordering::Relaxed));
         self.span.record("dynalock.conflicts", self.conflicts.load(Ordering::Relaxed));
         self.span.record("dynalock.retries", self.retries.load(Ordering::Relaxed));
+        if let Some(Capacity { read, write }) = *self.consumed.lock().unwrap_or_else(PoisonError::into_inner) {
+            self.span.record("dynalock.read_units", read.as_f64());
+            self.span.record("dynalock.write_units", write.as_f64());
+        }
         let (operation, table, outcome) = (self.operation, self.table(), error_type.unwrap_or(OK));
         count!(CALLS, "operation" => operation, "table" => Arc::clone(&table), "outcome" => outcome);
         let took = clock::now().duration_since(self.started);

@@ -14,8 +14,8 @@ mod meter;
 mod request;
 
 pub(crate) use call::{
-    CallFailure, continued, current_span, detached, failure, follow, in_lease, observe, observe_as, set_batch,
-    set_table,
+    CallFailure, consumed, continued, current_span, detached, failure, follow, in_lease, observe, observe_as,
+    set_batch, set_table,
 };
 pub(crate) use event::{
     LostReply, background_failed, batch, conflict, heartbeat_failed, lease_lost, lease_span, lock_waited, lost_reply,

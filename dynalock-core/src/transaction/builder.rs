@@ -21,7 +21,7 @@ use crate::{
     model::{IntoKey, Versioned},
     operation::table_names,
     repository::Repository,
-    retry::{Attempts, Limits},
+    retry::Limits,
     telemetry::{observe, set_batch},
     write::{
         Guard,
@@ -170,6 +170,27 @@ impl Transaction {
     /// ```
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.limits.attempts = Some(attempts);
+        self
+    }
+
+    /// Limits the capacity units that the transaction may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// The budgets of the repositories do not apply to a transaction.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let tx = dynalock::Transaction::new(client).budget(100);
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        self.limits.budget = Some(units);
         self
     }
 
@@ -479,7 +500,7 @@ impl Transaction {
             Resolved::Operations(operations) => operations,
             Resolved::Reads(reads) => return Ok(Explained::before_write(reads)),
         };
-        let mut attempts = Attempts::new(self.link.connection(), self.limits);
+        let mut attempts = self.link.attempts(self.limits);
         let (mut stamps, token) = Token::or_drawn(self.token.clone(), &mut attempts);
         let assembly = commit::refuse_committed(&attempts, &operations, token.known(&stamps))
             .and_then(|()| assemble(&operations, &mut stamps));
@@ -548,7 +569,7 @@ impl Transaction {
         set_batch(self.len());
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
-        let mut attempts = Attempts::new(link.connection(), limits);
+        let mut attempts = link.attempts(limits);
         let (mut stamps, mut token) = Token::or_drawn(token, &mut attempts);
         let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
         // If an item that the program has read contains the write id, an earlier call committed a
@@ -566,7 +587,7 @@ impl Transaction {
         repository: &Repository<T>,
         operation: PendingOperation,
     ) -> Op<T, Out> {
-        self.link.meet(&repository.connection);
+        self.link.meet(repository);
         self.pending.push(operation);
         Op::new(self.id, self.pending.len() - 1)
     }

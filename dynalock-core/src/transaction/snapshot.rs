@@ -74,6 +74,25 @@ impl TransactionGet {
         self
     }
 
+    /// Limits the capacity units that the read may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let get = dynalock::Transaction::get(client).budget(100);
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        self.limits.budget = Some(units);
+        self
+    }
+
     /// Limits the time of the read, including all requests and pauses. The default deadline is 10
     /// seconds.
     ///
@@ -126,7 +145,7 @@ impl TransactionGet {
     /// # }
     /// ```
     pub fn item<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> Op<T, Option<Stored<T>>> {
-        self.link.meet(&repository.connection);
+        self.link.meet(repository);
         self.item_refs.push(repository.item_ref(key.into_key(), None));
         Op::new(self.id, self.item_refs.len() - 1)
     }
@@ -189,7 +208,7 @@ impl TransactionGet {
     async fn send(self) -> Result<Snapshot> {
         set_batch(self.item_refs.len());
         let Self { id, mut link, item_refs, limits } = self;
-        let mut attempts = Attempts::new(link.connection(), limits);
+        let mut attempts = link.attempts(limits);
         let (different, positions) = different(&item_refs);
         let read = fetch(&mut attempts, &different).await?;
         let items = item_refs.iter().zip(positions).map(|(item_ref, position)| {

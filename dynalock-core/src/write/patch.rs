@@ -110,7 +110,7 @@ impl<T: Versioned> PatchIntent<T> {
 
     /// Returns an item in memory after the patch, or the error of a patch that the item refuses.
     pub(crate) fn apply(&self, mut item: Item, spent: Spent) -> Result<Item, Error> {
-        if let Some(error) = self.refused_by(&item, spent) {
+        if let Some(error) = self.refused_by(&item, spent.clone()) {
             return Err(error);
         }
         let applied = self.content.lock().apply(&mut item);

@@ -75,6 +75,14 @@ impl Shop {
         Self::new(database.client(), SharedHttpClient::new(database.connector()), faults)
     }
 
+    /// Makes a shop with this layer between the faults and the engine. The layer sees the requests
+    /// that the engine receives.
+    pub(crate) fn below(faults: Faults, layer: &impl Layer) -> Self {
+        let database = Database::in_memory().expect("a database");
+        let engine = layer.wrap(SharedHttpClient::new(database.connector()));
+        Self::new(database.client(), engine, faults)
+    }
+
     fn new(plain: Client, http: SharedHttpClient, faults: Faults) -> Self {
         let rival = Rival::default();
         let http = rival.wrap(faults.wrap(http));

@@ -69,6 +69,16 @@ async fn the_span_of_a_slow_call_shows_why_it_was_slow() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_span_of_a_metered_call_has_its_capacity() {
+    let (_, table) = Shop::with_items([Product::new("a", 1)]).await;
+    let items = table.items.clone().metered();
+    let recorded = Recorded::start();
+    items.update_with("a", |product| product.stock += 1).await.unwrap();
+    let call = recorded.one("update_with");
+    assert_eq!((call.get("dynalock.read_units"), call.get("dynalock.write_units")), ("1", "1"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_has_the_id_of_its_answer() {
     let recorded = Recorded::start();
     program::request_ids().await;

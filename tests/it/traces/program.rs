@@ -61,6 +61,7 @@ async fn single_writes() {
     let stored = items.get(key("a")).await.unwrap().unwrap();
     items.delete(stored).await.unwrap();
     items.delete_unchecked(key("a")).await.unwrap();
+    items.metered().get(key("a")).await.unwrap();
 }
 
 /// Adds a request id to each answer. The engine in the process sends none.

@@ -24,7 +24,7 @@ use crate::{
         record::LockRecord,
     },
     random,
-    retry::{Answered, Attempts, Backoff, Limits, RowSource, SeenRow},
+    retry::{Answered, Attempts, Backoff, Limits, Purpose, RowSource, SeenRow},
     telemetry::{self, detached, failure},
 };
 
@@ -142,7 +142,18 @@ impl<'a> Acquisition<'a> {
 
     /// Returns the counter of requests and retries for the next request.
     pub(crate) fn attempts(&self) -> Attempts {
-        Attempts::new(&self.spec.connection, self.limits())
+        self.attempts_within(self.limits())
+    }
+
+    /// Returns the counter like [`attempts`](Self::attempts), with other limits.
+    pub(crate) fn attempts_within(&self, limits: Limits) -> Attempts {
+        let AcquireSpec { account, connection, .. } = self.spec;
+        Attempts::on(account.clone(), connection, limits).with_purpose(Purpose::Acquire)
+    }
+
+    /// Returns the counter for a read while the call waits.
+    pub(crate) fn polling(&self) -> Attempts {
+        self.attempts().with_purpose(Purpose::Poll)
     }
 
     /// Returns whether the call tries once and does not wait.
@@ -160,7 +171,7 @@ impl<'a> Acquisition<'a> {
     }
 
     pub(crate) fn spent(&self) -> Spent {
-        Spent::new(self.requests, self.elapsed())
+        Spent::new(self.requests, self.elapsed()).with_cost(self.spec.account.as_ref().map(|account| account.cost()))
     }
 
     /// Returns the fence of the previous holder if this call removed its expired lease. The fence
@@ -174,7 +185,7 @@ impl<'a> Acquisition<'a> {
     /// Reads the row of the lock, eventually consistent.
     async fn read(&mut self) -> Result<Option<LockRecord>, Error> {
         let sent = clock::now();
-        let item = self.attempts().read(&self.spec.row.get(false)).await?;
+        let item = self.polling().read(&self.spec.row.get(false)).await?;
         self.polls.share(item.as_ref(), sent, RowSource::EventualRead);
         Ok(item.map(|item| LockRecord::read(&self.spec.row.layout, &item)))
     }
@@ -381,8 +392,7 @@ impl<'a> Acquisition<'a> {
         };
         let pause = backoff.next(Backoff::FIRST, &mut random::generator());
         if pause >= remaining {
-            let Self { spec, started, requests, .. } = self;
-            return Err(Attempts::since(&spec.connection, spec.limits, *started, *requests).too_late());
+            return Err(self.attempts().since(self.started, self.requests).too_late());
         }
         clock::sleep(pause).await;
         Ok(())

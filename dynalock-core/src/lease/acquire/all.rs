@@ -65,7 +65,7 @@ async fn acquire_together(
 /// Sends the transaction, and repeats it until DynamoDB answers.
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
-    let mut attempts = Attempts::new(&first.spec.connection, first.limits_of(limits));
+    let mut attempts = first.attempts_within(first.limits_of(limits));
     // Each repetition of the transaction contains this time. It is not known which repetition is
     // applied.
     let sent = clock::now();

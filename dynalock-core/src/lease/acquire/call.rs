@@ -47,9 +47,14 @@ impl AcquireCall {
     /// Acquires the locks in a task that starts immediately. If the caller has dropped its future,
     /// the drop of the guard releases the locks.
     pub(crate) fn acquire<G: Send + 'static>(
-        self,
+        mut self,
         make: impl FnOnce(Vec<KeptGrant>) -> Result<G> + Send + 'static,
     ) -> impl Future<Output = Result<G>> + Send + 'static {
+        if let Some((first, others)) = self.locks.split_first_mut() {
+            for other in others {
+                other.account.clone_from(&first.account);
+            }
+        }
         // The acquire runs in its own task: if it stopped with the caller's future, a granted lock
         // would be held for a whole ttl.
         let (mut caller, answer) = oneshot::channel();

@@ -6,13 +6,13 @@ use crate::{
     error::{Error, Spent},
     lease::{
         held_grant::Background,
-        name::parts,
+        name::shown,
         options::{LeaseOptions, Wait},
         record::QueueEntry,
         row::Row,
     },
     random,
-    retry::{Attempts, Connection, Limits},
+    retry::{Account, Attempts, Connection, Limits, Purpose},
     telemetry::{detached, failure},
 };
 
@@ -30,6 +30,8 @@ pub(crate) struct AcquireSpec {
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
+    /// The account of the call, which all its locks share. `None` if the call is not metered.
+    pub(crate) account: Option<Arc<Account>>,
     pub(crate) background: Background,
 }
 
@@ -58,7 +60,8 @@ impl AcquireSpec {
             let table = Arc::clone(&spec.row.table);
             let release = async move {
                 let limits = Limits { deadline: spec.options.ttl, ..Limits::default() };
-                Attempts::new(&spec.connection, limits).update(|| spec.row.release(&owner)).await
+                let mut attempts = Attempts::new(&spec.connection, limits).with_purpose(Purpose::Poll);
+                attempts.update(|| spec.row.release(&owner)).await
             };
             runtime.spawn(detached("release", table, release, failure));
         }
@@ -71,10 +74,6 @@ impl AcquireSpec {
 
     /// Returns the name of the lock or the key of the item, if errors may show it.
     pub(crate) fn shown_name(&self) -> Option<Arc<str>> {
-        match parts(&self.row_name) {
-            ("", _) => None,
-            (name, None) => Some(name.into()),
-            (name, Some(namespace)) => Some(format!("{name} of namespace {namespace}").into()),
-        }
+        shown(&self.row_name)
     }
 }

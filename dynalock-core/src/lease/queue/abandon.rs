@@ -27,7 +27,7 @@ use crate::{
         row::RowId,
     },
     random,
-    retry::{Answered, Attempts, Backoff, Limits, PendingGuard},
+    retry::{Answered, Attempts, Backoff, Limits, PendingGuard, Purpose},
     telemetry::{self, detached},
 };
 
@@ -120,7 +120,7 @@ impl Abandonment {
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());
         let once = Limits::of_one_request();
         let limits = Limits { attempt_timeout: self.spec.limits.attempt_timeout.saturating_mul(2), ..once };
-        let mut attempts = Attempts::new(&self.spec.connection, limits);
+        let mut attempts = Attempts::new(&self.spec.connection, limits).with_purpose(Purpose::Poll);
         let mut record = read(attempts.read(&row.get(true)).await?);
         // An entry only moves forward, so the loop ends.
         while let Some(place) = record.place_of(owner) {

@@ -11,7 +11,7 @@ use crate::{
         record::{LockRecord, Waiters},
         row::Row,
     },
-    retry::{Answered, Attempts, Connection, Limits, RowSource, SeenRow},
+    retry::{Answered, Attempts, Connection, Limits, Purpose, RowSource, SeenRow},
     telemetry,
 };
 
@@ -123,7 +123,7 @@ pub(crate) async fn evict(
 /// Removes an empty queue. If the request fails, the empty queue stays. An empty queue is harmless,
 /// because the next caller can enter it.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
-    let mut attempts = Attempts::new(over, Limits::of_one_request());
+    let mut attempts = Attempts::new(over, Limits::of_one_request()).with_purpose(Purpose::Poll);
     if let Err(error) = attempts.update(|| row.sweep(fence, duplicate)).await {
         telemetry::background_failed("sweep_queue", &error);
     }

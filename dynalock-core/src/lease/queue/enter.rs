@@ -23,7 +23,7 @@ use crate::{
         record::{LockRecord, QueueEntry},
     },
     operation::Write,
-    retry::{Answered, Attempts, Limits, RowSource, SeenRow},
+    retry::{Answered, Limits, RowSource, SeenRow},
 };
 
 /// The limits of a call that waits in queues.
@@ -181,7 +181,7 @@ impl<'a> Queued<'a> {
     async fn enqueue_all(&mut self) -> Result<EnterResult, Error> {
         let first = &self.tickets[0].acquisition;
         let (sent, now) = (clock::now(), first.spec.options.now());
-        let mut attempts = Attempts::new(&first.spec.connection, first.limits_of(self.limits.transaction));
+        let mut attempts = first.attempts_within(first.limits_of(self.limits.transaction));
         let writes = self.specs().map(|spec| Write::from(spec.row.enqueue(&self.owner, now, self.limits.most)));
         let reasons = transact(&mut attempts, first.spec, writes).await?;
         let is_applied = reasons.is_none();
@@ -199,7 +199,7 @@ impl<'a> Queued<'a> {
     }
 
     async fn read_all(&mut self) -> Result<(), Error> {
-        let mut attempts = self.tickets[0].acquisition.attempts();
+        let mut attempts = self.tickets[0].acquisition.polling();
         let sent = clock::now();
         let rows = read_rows(&mut attempts, self.specs()).await?;
         for (ticket, row) in self.tickets.iter_mut().zip(rows) {
@@ -286,7 +286,7 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
 async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let spec = ticket.acquisition.spec;
     let sent = clock::now();
-    let item = ticket.acquisition.attempts().read(&spec.row.get(true)).await?;
+    let item = ticket.acquisition.polling().read(&spec.row.get(true)).await?;
     ticket.acquisition.polls.share(item.as_ref(), sent, RowSource::ConsistentRead);
     let is_missing = item.is_none() && spec.row.is_item();
     match ticket.saw(item, sent) {
@@ -300,7 +300,7 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
 /// confirms a missing entry.
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let sent = clock::now();
-    let item = ticket.acquisition.attempts().read(&ticket.acquisition.spec.row.get(false)).await?;
+    let item = ticket.acquisition.polling().read(&ticket.acquisition.spec.row.get(false)).await?;
     ticket.acquisition.polls.share(item.as_ref(), sent, RowSource::EventualRead);
     match ticket.saw_old(item) {
         true => Ok(()),

@@ -75,7 +75,7 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
 
     pub(super) fn not_found(&self) -> Error {
         let key = T::MODEL.shown_key(self.key);
-        Error::NotFound { table: Arc::clone(self.table()), key, spent: self.spent }
+        Error::NotFound { table: Arc::clone(self.table()), key, spent: self.spent.clone() }
     }
 
     /// Returns the value after a patch. The patch is evaluated on the item as DynamoDB would store
@@ -83,7 +83,7 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
     pub(super) fn patched(&self, content: &SharedPatch<T>) -> Result<T, Error> {
         let Some(item) = self.item() else { return Err(self.not_found()) };
         let patch = self.repository.patch_intent(self.key.clone(), content.clone());
-        let (value, _) = decode(self.table(), patch.apply(item, self.spent)?)?;
+        let (value, _) = decode(self.table(), patch.apply(item, self.spent.clone())?)?;
         Ok(value)
     }
 

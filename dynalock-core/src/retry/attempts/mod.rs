@@ -5,14 +5,14 @@ pub(crate) use requests::Answered;
 use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 
 use super::{
-    Backoff, Connection, Limits,
-    connection::DEPARTED,
+    Account, Backoff, Connection, Limits, Purpose,
+    account::{Flight, Landing},
     pace::{ConflictBackoff, ConflictStep, Times},
 };
 use crate::{
     clock::{self, Instant},
     error::{Error, Refusal, Spent, Unavailable},
-    operation::Failure,
+    operation::{Failure, IN_FLIGHT, InFlight},
     random, telemetry,
 };
 
@@ -32,6 +32,11 @@ pub(crate) struct Attempts {
     /// The number of these attempts that never left the SDK.
     unsent: u32,
     in_doubt: bool,
+    /// The cost of the call, or `None` if the call is not metered.
+    account: Option<Arc<Account>>,
+    purpose: Purpose,
+    /// `true` if the last metered request that may have consumed capacity was lost.
+    repeats_lost: bool,
     pauses: u32,
     /// The number of attempts in a row that were not answered.
     unanswered: u32,
@@ -67,7 +72,15 @@ pub(crate) enum AfterConflict {
 
 impl Attempts {
     pub(crate) fn new(connection: &Arc<Connection>, limits: Limits) -> Self {
+        Self::on(Account::open(connection.meter.as_ref(), limits.budget), connection, limits)
+    }
+
+    /// Starts a part of a call with this account.
+    pub(crate) fn on(account: Option<Arc<Account>>, connection: &Arc<Connection>, limits: Limits) -> Self {
         Self {
+            account,
+            purpose: Purpose::Work,
+            repeats_lost: false,
             limits,
             started: clock::now(),
             connection: Arc::clone(connection),
@@ -83,9 +96,21 @@ impl Attempts {
         }
     }
 
-    /// Returns the number of requests that were sent, and the time since the start of the call.
+    /// Sets the purpose of the following requests.
+    pub(crate) fn with_purpose(self, purpose: Purpose) -> Self {
+        Self { purpose, ..self }
+    }
+
+    /// Returns the number of requests that were sent, the time since the start of the call, and its
+    /// cost.
     pub(crate) fn spent(&self) -> Spent {
-        Spent::new(self.count.saturating_sub(self.unsent), self.elapsed())
+        let cost = self.account.as_ref().map(|account| account.cost());
+        Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
+    }
+
+    /// Returns the account of the call, or `None` if the call is not metered.
+    pub(crate) fn account(&self) -> Option<Arc<Account>> {
+        self.account.clone()
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
@@ -99,8 +124,8 @@ impl Attempts {
     }
 
     /// Continues a call that began earlier and has already used `attempts` attempts.
-    pub(crate) fn since(connection: &Arc<Connection>, limits: Limits, started: Instant, attempts: u32) -> Self {
-        Self { started, count: attempts, ..Self::new(connection, limits) }
+    pub(crate) fn since(self, started: Instant, attempts: u32) -> Self {
+        Self { started, count: attempts, ..self }
     }
 
     /// Sets the number of attempts of the whole call, including attempts that were counted in
@@ -209,11 +234,13 @@ impl Attempts {
         // The attempt is counted before it is sent, because the caller may drop this future at any
         // time.
         self.count += 1;
+        let flight = self.account.as_ref().map(|account| account.begin(self.purpose, self.repeats_lost));
+        let metered = flight.as_ref().map(|flight| Arc::clone(flight.request()));
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
-            (outcome, DEPARTED.with(Cell::get))
+            (outcome, IN_FLIGHT.with(|in_flight| in_flight.departed.get()))
         };
-        let (outcome, departed) = DEPARTED.scope(Cell::new(false), attempt).await;
+        let (outcome, departed) = IN_FLIGHT.scope(InFlight { departed: Cell::new(false), metered }, attempt).await;
         // If the request has not departed, it was still waiting for credentials or for its
         // signature, so it was not sent.
         let outcome = if departed { outcome } else { outcome.map_err(Failure::unsent) };
@@ -221,6 +248,9 @@ impl Attempts {
         // is true even for an unknown host name.
         if outcome.is_err() && (!departed || matches!(outcome, Err(Failure::Misconfigured(_)))) {
             self.unsent += 1;
+        }
+        if let Some(flight) = flight {
+            self.land(flight, &outcome);
         }
         self.in_doubt |= matches!(&outcome, Err(failure) if failure.leaves_doubt());
         self.unanswered = match &outcome {
@@ -242,6 +272,15 @@ impl Attempts {
         outcome
     }
 
+    /// Charges a metered request.
+    fn land<O>(&mut self, flight: Flight, outcome: &Result<O, Failure>) {
+        match flight.land(outcome) {
+            Landing::Lost => self.repeats_lost = true,
+            Landing::Answered | Landing::Refused => self.repeats_lost = false,
+            Landing::Free => {}
+        }
+    }
+
     /// Sleeps before the next attempt, or returns the error that ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
         // Another transaction or an earlier copy of the request is still running, and will soon
@@ -258,6 +297,10 @@ impl Attempts {
             Failure::NoTable => Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() }),
             Failure::Misconfigured(why) => Err(Error::Misconfigured(why)),
             Failure::InvalidSetting(why) => Err(Error::InvalidSetting(why)),
+            Failure::OverBudget(over) => {
+                let budget = self.account.as_ref().map(|account| account.budget()).unwrap_or_default();
+                Err(Error::BudgetExceeded { budget, needed: over.needed, spent: self.spent() })
+            }
             Failure::Permanent(refusal) if refusal.is_of_key_schema() => {
                 Err(mismatch(table, &refusal.after(self.spent())))
             }

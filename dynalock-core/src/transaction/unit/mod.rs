@@ -162,6 +162,36 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
+    /// Limits the capacity units that the unit of work, with all its runs, may consume: read units and write units together. The
+    /// library estimates the units of each request before it is sent, as the [module
+    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
+    /// always metered.
+    ///
+    /// The budgets of the repositories do not apply to a unit of work.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// dynalock::transact(client, |tx| async move {
+    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
+    ///     product.stock -= 3;
+    ///     tx.update(products, product);
+    ///     Ok(())
+    /// })
+    /// .budget(100)
+    /// .await
+    /// # }
+    /// ```
+    pub fn budget(mut self, units: u64) -> Self {
+        self.limits.budget = Some(units);
+        self
+    }
+
     /// Sets the time after which the first request counts as lost. The default timeout is 1 second.
     /// A request for several items (BatchGetItem, TransactGetItems or TransactWriteItems) has 20
     /// milliseconds more for each item after the first. The timeout doubles with each attempt

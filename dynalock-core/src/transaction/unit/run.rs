@@ -70,7 +70,7 @@ impl KnownItem {
 impl UnitShared {
     /// Returns the counter of requests and retries for the next request of the unit of work.
     pub(super) fn attempts(&mut self) -> Attempts {
-        Attempts::since(self.link.connection(), self.limits, self.started, self.attempts)
+        self.link.attempts(self.limits).since(self.started, self.attempts)
     }
 }
 

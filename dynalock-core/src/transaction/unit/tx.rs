@@ -78,7 +78,7 @@ impl Tx {
         key: impl IntoKey<T>,
     ) -> impl Future<Output = Result<Option<Stored<T>>>> + Send {
         let item_ref = repository.item_ref(key.into_key(), None);
-        self.run().session.link.meet(&repository.connection);
+        self.run().session.link.meet(repository);
         async move {
             let known = self.run().look_up(&item_ref.table, &item_ref.key)?.map(|held| held.item.clone());
             let (table, expiry) = (Arc::clone(&item_ref.table), item_ref.expiry);
@@ -127,7 +127,7 @@ impl Tx {
     ) -> impl Future<Output = Result<Vec<Option<Stored<T>>>>> + Send {
         let item_refs: Vec<_> = keys.into_iter().map(|key| repository.item_ref(key.into_key(), None)).collect();
         let table = Arc::clone(&repository.table);
-        self.run().session.link.meet(&repository.connection);
+        self.run().session.link.meet(repository);
         async move {
             let asked = self.unknown(&item_refs)?;
             let keys = asked.iter().map(|item_ref| item_ref.key_item()).collect::<Result<Vec<_>>>()?;
@@ -316,7 +316,7 @@ impl Tx {
         operation: PendingOperation,
     ) -> Op<T, Out> {
         let mut run = self.run();
-        run.session.link.meet(&repository.connection);
+        run.session.link.meet(repository);
         run.pending.push(operation);
         Op::new(run.id, run.pending.len() - 1)
     }

@@ -1,0 +1,393 @@
+//! The capacity units that calls consume, by their cause.
+//!
+//! A repository or a `Locks` that is [`metered`](crate::Repository::metered) asks each request for
+//! the consumed capacity. The cost of a failed call is in its error: [`Error::cost`](crate::Error::cost).
+//! The costs of all calls are in the [`Meter`] of the repository.
+//!
+//! # Causes
+//!
+//! Each request has one cause. The rows of this table are in the order of their precedence:
+//!
+//! | request | cause |
+//! |---|---|
+//! | a heartbeat of a lease or of a lock | heartbeats |
+//! | a request that is sent again because an earlier copy was lost, and the reads after a lost copy until the next answer | retries |
+//! | a read of the row of a lock or lease: by a caller that waits, and by a fair release | polls |
+//! | a refused attempt to acquire a lock or lease; the removal of what a failed attempt may have left, and of an empty queue | polls |
+//! | any other write that a condition or another transaction refused, and the reads after it, until a write is applied | conflicts |
+//! | all others | useful |
+//!
+//! The first copy of a lost request counts as useful, and its repetition as a retry. A throttled
+//! request consumes nothing, so the request that is sent in its place is useful.
+//!
+//! # Estimates
+//!
+//! DynamoDB reports the capacity of an answered request. For these requests, DynamoDB reports none,
+//! and the library estimates it:
+//!
+//! | request | estimate |
+//! |---|---|
+//! | a write that a condition refused | the units of the item that the refusal returned, or of the item in the request if it is larger; at least 1 write unit |
+//! | a cancelled transaction | the same for each of its actions, twice |
+//! | a write or transaction that met another transaction on its item | the same as for a false condition |
+//! | a lost request, or a request whose future the caller dropped | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request. DynamoDB may not have received the request at all |
+//! | a throttled request, a request with an invalid content, a request that was never sent | none |
+//!
+//! A [budget](crate::Repository::budget) needs an estimate before each request:
+//!
+//! | request | estimate before it is sent |
+//! |---|---|
+//! | of one item | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request |
+//! | a batch or a transaction | the sum over its items, by the size of the items in the request |
+//! | a page of a query or a scan | the units of the page before it; the smallest cost of a page for the first one |
+//!
+//! A request may consume more than its estimate. A call can therefore pass its budget by one
+//! request, for example by the first page of a scan, which may cost 256 units.
+//!
+//! The estimates do not include indexes. DynamoDB charges a write for each index entry that it
+//! changes, and a refused write changes none.
+
+mod meter;
+
+pub(crate) use meter::Charge;
+pub use meter::{CostReport, KeyCost, Meter};
+
+use std::{
+    fmt,
+    iter::Sum,
+    ops::{Add, AddAssign},
+};
+
+/// A number of capacity units, exact to half a unit.
+///
+/// # Examples
+///
+/// ```
+/// use dynalock_core::cost::Units;
+///
+/// let units = Units::whole(2) + Units::HALF;
+/// assert_eq!(units.to_string(), "2.5");
+/// assert_eq!(units.as_f64(), 2.5);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Units {
+    halves: u64,
+}
+
+impl Units {
+    /// No units.
+    pub const ZERO: Self = Self { halves: 0 };
+
+    /// Half a unit: an eventually consistent read of up to 4 KB.
+    pub const HALF: Self = Self { halves: 1 };
+
+    /// Returns a whole number of units.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dynalock_core::cost::Units;
+    ///
+    /// assert_eq!(Units::whole(3).to_string(), "3");
+    /// ```
+    pub const fn whole(units: u64) -> Self {
+        Self { halves: units.saturating_mul(2) }
+    }
+
+    /// Returns the units that DynamoDB reports. DynamoDB reports multiples of one half.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float saturates")]
+    pub(crate) fn reported(units: f64) -> Self {
+        Self { halves: (units * 2.0).round() as u64 }
+    }
+
+    /// Returns the number of units.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dynalock_core::cost::Units;
+    ///
+    /// assert_eq!(Units::HALF.as_f64(), 0.5);
+    /// ```
+    #[expect(clippy::cast_precision_loss, reason = "no program consumes 2^53 units")]
+    pub fn as_f64(self) -> f64 {
+        self.halves as f64 / 2.0
+    }
+
+    /// Returns whether there are no units.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dynalock_core::cost::Units;
+    ///
+    /// assert!(Units::ZERO.is_zero());
+    /// ```
+    pub const fn is_zero(self) -> bool {
+        self.halves == 0
+    }
+
+    pub(crate) const fn times(self, factor: u64) -> Self {
+        Self { halves: self.halves.saturating_mul(factor) }
+    }
+
+    pub(crate) const fn minus(self, other: Self) -> Self {
+        Self { halves: self.halves.saturating_sub(other.halves) }
+    }
+
+    /// Returns the part with this index, if the units are divided among a number of parts. The sum
+    /// of all parts is exact.
+    pub(crate) fn part(self, index: usize, parts: usize) -> Self {
+        let (index, parts) = (index as u64, parts.max(1) as u64);
+        Self { halves: self.halves / parts + u64::from(index < self.halves % parts) }
+    }
+}
+
+impl Add for Units {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { halves: self.halves.saturating_add(other.halves) }
+    }
+}
+
+impl AddAssign for Units {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Units {
+    fn sum<I: Iterator<Item = Self>>(units: I) -> Self {
+        units.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Units {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let half = if self.halves % 2 == 1 { ".5" } else { "" };
+        write!(f, "{}{half}", self.halves / 2)
+    }
+}
+
+/// Read units and write units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Capacity {
+    /// The read units.
+    pub read: Units,
+    /// The write units.
+    pub write: Units,
+}
+
+impl Capacity {
+    pub(crate) const fn read(units: Units) -> Self {
+        Self { read: units, write: Units::ZERO }
+    }
+
+    pub(crate) const fn write(units: Units) -> Self {
+        Self { read: Units::ZERO, write: units }
+    }
+
+    /// Returns the sum of the read units and the write units.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dynalock_core::cost::{Capacity, Units};
+    ///
+    /// let capacity = Capacity { read: Units::HALF, write: Units::whole(2) };
+    /// assert_eq!(capacity.total().to_string(), "2.5");
+    /// ```
+    pub fn total(self) -> Units {
+        self.read + self.write
+    }
+}
+
+impl Add for Capacity {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { read: self.read + other.read, write: self.write + other.write }
+    }
+}
+
+impl AddAssign for Capacity {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Capacity {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Add::add)
+    }
+}
+
+impl fmt::Display for Capacity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} read and {} write units", self.read, self.write)
+    }
+}
+
+/// The capacity that a call or a repository has consumed, by [cause](self#causes).
+///
+/// # Examples
+///
+/// ```
+/// use dynalock_core::cost::Cost;
+///
+/// let cost = Cost::default();
+/// assert_eq!(cost.to_string(), "0 read and 0 write units");
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Cost {
+    /// The requests that a call needs if nothing goes wrong.
+    pub useful: Capacity,
+    /// The refused writes, and the reads after them.
+    pub conflicts: Capacity,
+    /// The repetitions of lost requests.
+    pub retries: Capacity,
+    /// The requests of callers that wait for a lock.
+    pub polls: Capacity,
+    /// The heartbeats of leases and locks.
+    pub heartbeats: Capacity,
+}
+
+/// The reason for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Useful,
+    Conflicts,
+    Retries,
+    Polls,
+    Heartbeats,
+}
+
+impl Cost {
+    /// Returns the capacity of all causes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn example(error: &dynalock_core::Error) {
+    /// if let Some(cost) = error.cost() {
+    ///     println!("{} write units in total", cost.total().write);
+    /// }
+    /// # }
+    /// ```
+    pub fn total(&self) -> Capacity {
+        self.by_cause().into_iter().map(|(_, capacity)| capacity).sum()
+    }
+
+    /// Returns the name of each cause with its capacity, for example for metrics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dynalock_core::cost::Cost;
+    ///
+    /// let names = Cost::default().by_cause().map(|(name, _)| name);
+    /// assert_eq!(names, ["useful", "conflicts", "retries", "polls", "heartbeats"]);
+    /// ```
+    pub fn by_cause(&self) -> [(&'static str, Capacity); 5] {
+        let Self { useful, conflicts, retries, polls, heartbeats } = *self;
+        [
+            ("useful", useful),
+            ("conflicts", conflicts),
+            ("retries", retries),
+            ("polls", polls),
+            ("heartbeats", heartbeats),
+        ]
+    }
+
+    pub(crate) fn charge(&mut self, cause: Cause, capacity: Capacity) {
+        *match cause {
+            Cause::Useful => &mut self.useful,
+            Cause::Conflicts => &mut self.conflicts,
+            Cause::Retries => &mut self.retries,
+            Cause::Polls => &mut self.polls,
+            Cause::Heartbeats => &mut self.heartbeats,
+        } += capacity;
+    }
+
+    /// Returns a number by which costs can be compared: a write unit costs five times as much as a
+    /// read unit.
+    fn price(&self) -> Units {
+        let Capacity { read, write } = self.total();
+        read + write.times(5)
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.useful += other.useful;
+        self.conflicts += other.conflicts;
+        self.retries += other.retries;
+        self.polls += other.polls;
+        self.heartbeats += other.heartbeats;
+    }
+}
+
+/// The output contains the sum of all causes, and each cause that is neither useful nor zero.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.total())?;
+        let mut before = ", of which ";
+        for (name, capacity) in self.by_cause().into_iter().skip(1) {
+            if !capacity.total().is_zero() {
+                write!(f, "{before}{} for {name}", capacity.total())?;
+                before = ", ";
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the write units of an item of this size. A transaction costs twice as much.
+pub(crate) const fn write_units(bytes: usize) -> Units {
+    rounded_up(bytes, 1024)
+}
+
+/// Returns the read units of a strongly consistent read of an item of this size. An eventually
+/// consistent read costs half as much, and a transaction twice as much.
+pub(crate) const fn read_units(bytes: usize) -> Units {
+    rounded_up(bytes, 4096)
+}
+
+const fn rounded_up(bytes: usize, unit: usize) -> Units {
+    let units = bytes.div_ceil(unit);
+    Units::whole(if units == 0 { 1 } else { units as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_up_to_units() {
+        let writes = [0, 1, 1024, 1025, 409_600].map(|bytes| write_units(bytes).to_string());
+        let reads = [0, 1, 4096, 4097, 409_600].map(|bytes| read_units(bytes).to_string());
+        assert_eq!(writes, ["1", "1", "1", "2", "400"]);
+        assert_eq!(reads, ["1", "1", "1", "2", "100"]);
+    }
+
+    #[test]
+    fn units_are_exact_to_one_half() {
+        assert_eq!([0.0, 0.5, 1.0, 128.5].map(|units| Units::reported(units).to_string()), ["0", "0.5", "1", "128.5"]);
+        let parts = (0..3).map(|index| Units::reported(2.5).part(index, 3)).collect::<Vec<_>>();
+        assert_eq!(parts, [Units::whole(1), Units::whole(1), Units::HALF]);
+        assert_eq!(parts.into_iter().sum::<Units>(), Units::reported(2.5));
+    }
+
+    #[test]
+    fn a_cost_shows_what_was_not_useful() {
+        let mut cost = Cost::default();
+        cost.charge(Cause::Useful, Capacity::read(Units::HALF));
+        cost.charge(Cause::Useful, Capacity::write(Units::whole(1)));
+        assert_eq!(cost.to_string(), "0.5 read and 1 write units");
+        cost.charge(Cause::Conflicts, Capacity::write(Units::whole(2)));
+        cost.charge(Cause::Polls, Capacity::read(Units::HALF));
+        assert_eq!(cost.to_string(), "1 read and 3 write units, of which 2 for conflicts, 0.5 for polls");
+    }
+}

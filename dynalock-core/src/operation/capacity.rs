@@ -1,0 +1,404 @@
+//! Asks metered requests for their consumed capacity, and reads it from the answers.
+
+use std::{
+    cell::Cell,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use aws_sdk_dynamodb::{
+    operation::{
+        batch_get_item::{BatchGetItemInput, BatchGetItemOutput},
+        batch_write_item::{BatchWriteItemInput, BatchWriteItemOutput},
+        delete_item::{DeleteItemInput, DeleteItemOutput},
+        get_item::{GetItemInput, GetItemOutput},
+        put_item::{PutItemInput, PutItemOutput},
+        query::{QueryInput, QueryOutput},
+        scan::{ScanInput, ScanOutput},
+        transact_get_items::{TransactGetItemsInput, TransactGetItemsOutput},
+        transact_write_items::{TransactWriteItemsInput, TransactWriteItemsOutput},
+        update_item::{UpdateItemInput, UpdateItemOutput},
+    },
+    types::{ConsumedCapacity, ReturnConsumedCapacity, TransactWriteItem},
+};
+use aws_smithy_runtime_api::client::interceptors::context::{Input, Output};
+
+use crate::{
+    codec::{Item, size},
+    cost::{Capacity, Units, read_units, write_units},
+};
+
+tokio::task_local! {
+    /// The request that the current task sends.
+    pub(crate) static IN_FLIGHT: InFlight;
+}
+
+/// The state of a request between its start and its answer.
+pub(crate) struct InFlight {
+    /// `true` if the SDK has handed the request to the HTTP client, and `false` while the SDK still
+    /// fetches credentials and signs the request.
+    pub(crate) departed: Cell<bool>,
+    /// The capacity of the request, or `None` if the request is not metered.
+    pub(crate) metered: Option<Arc<MeteredRequest>>,
+}
+
+/// Returns the text of a key for a report. The argument is a key or a whole item.
+pub(crate) type KeyText = fn(&Item) -> Option<String>;
+
+/// The facts from which the capacity of a request is estimated.
+pub(crate) struct RequestFacts {
+    /// The units that the call may still consume.
+    pub(crate) allowance: Arc<Allowance>,
+    /// The text of the keys in each table. `None` as the table stands for all tables.
+    pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
+    /// The item that the call has seen last.
+    pub(crate) seen: Option<SeenItem>,
+    /// The capacity of the previous page of a query or a scan.
+    pub(crate) page: Capacity,
+}
+
+/// An item of a known size.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct SeenItem {
+    table: String,
+    key: Option<String>,
+    bytes: usize,
+}
+
+/// The units that a call may consume, and the units that its requests have consumed or reserved.
+pub(crate) struct Allowance {
+    budget: Option<Units>,
+    used: Mutex<Units>,
+}
+
+/// The request was not sent, because its estimated units would pass the budget of the call.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the request would pass the budget of its call")]
+pub(crate) struct OverBudget {
+    pub(crate) needed: Units,
+}
+
+/// A request that is asked for its consumed capacity.
+pub(crate) struct MeteredRequest {
+    facts: RequestFacts,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    shares: Vec<Share>,
+    kind: RequestKind,
+    reserved: Units,
+    departed: bool,
+    is_answered: bool,
+    seen: Option<SeenItem>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum RequestKind {
+    #[default]
+    Item,
+    Page,
+    Transaction,
+}
+
+/// The part of one key in the capacity of a request. The capacity is an estimate until the answer
+/// reports it.
+#[derive(Clone)]
+pub(crate) struct Share {
+    pub(crate) table: String,
+    pub(crate) key: Option<String>,
+    pub(crate) capacity: Capacity,
+}
+
+impl Allowance {
+    pub(crate) fn new(budget: Option<Units>) -> Self {
+        Self { budget, used: Mutex::default() }
+    }
+
+    pub(crate) fn budget(&self) -> Option<Units> {
+        self.budget
+    }
+
+    fn used(&self) -> MutexGuard<'_, Units> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves the estimated units of a request. Requests of a call may run at the same time, so
+    /// the units of a request in flight count, too.
+    fn reserve(&self, needed: Units) -> Result<(), OverBudget> {
+        let mut used = self.used();
+        if self.budget.is_some_and(|budget| *used + needed > budget) {
+            return Err(OverBudget { needed });
+        }
+        *used += needed;
+        Ok(())
+    }
+
+    fn settle(&self, reserved: Units, consumed: Units) {
+        let mut used = self.used();
+        *used = used.minus(reserved) + consumed;
+    }
+}
+
+impl MeteredRequest {
+    pub(crate) fn new(facts: RequestFacts) -> Self {
+        Self { facts, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks DynamoDB for the consumed capacity, and reserves the estimated units in the budget.
+    pub(crate) fn ask(&self, input: &mut Input) -> Result<(), OverBudget> {
+        let shares = self.shares_of(input);
+        let mut state = self.state();
+        if let Some(shares) = shares {
+            state.shares = shares;
+        }
+        let needed = state.shares.iter().map(|share| share.capacity.total()).sum();
+        self.facts.allowance.reserve(needed)?;
+        state.reserved = needed;
+        Ok(())
+    }
+
+    /// Sets the estimated shares of a transaction. The SDK builds an empty request for a repeated
+    /// transaction, so the input of the request does not show them.
+    pub(super) fn expect(&self, shares: Vec<Share>) {
+        let mut state = self.state();
+        (state.shares, state.kind) = (shares, RequestKind::Transaction);
+    }
+
+    pub(crate) fn depart(&self) {
+        self.state().departed = true;
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        self.state().is_answered
+    }
+
+    /// Reads the consumed capacity from an answer.
+    pub(crate) fn read(&self, output: &Output) {
+        let mut state = self.state();
+        state.is_answered = true;
+        for consumed in consumed(output) {
+            state.settle(consumed);
+        }
+        if let Some(item) = item_in(output)
+            && let [share] = &state.shares[..]
+        {
+            state.seen = Some(SeenItem { bytes: size(item), ..share.item() });
+        }
+    }
+
+    /// Sets the estimate of a refused write. `sizes` are the sizes of the items that the refusal
+    /// returned.
+    pub(crate) fn refuse(&self, sizes: &[Option<usize>]) {
+        let mut state = self.state();
+        let factor = if state.kind == RequestKind::Transaction { 2 } else { 1 };
+        for (share, bytes) in state.shares.iter_mut().zip(sizes).filter_map(|(share, bytes)| Some((share, (*bytes)?))) {
+            if !share.capacity.write.is_zero() {
+                share.capacity.write = share.capacity.write.max(write_units(bytes).times(factor));
+            }
+        }
+        if let ([share], [Some(bytes)]) = (&state.shares[..], sizes) {
+            state.seen = Some(SeenItem { bytes: *bytes, ..share.item() });
+        }
+    }
+
+    /// Ends the request. Returns what it has consumed, and replaces the reserved units in the
+    /// budget. A request that has not departed has consumed nothing.
+    pub(crate) fn end(&self, is_free: bool) -> Consumed {
+        let State { shares, kind, reserved, departed, seen, .. } = std::mem::take(&mut *self.state());
+        let shares = if departed && !is_free { shares } else { Vec::new() };
+        let capacity: Capacity = shares.iter().map(|share| share.capacity).sum();
+        self.facts.allowance.settle(reserved, capacity.total());
+        Consumed { shares, seen, page: (kind == RequestKind::Page).then_some(capacity) }
+    }
+
+    fn share(&self, table: Option<&String>, key: Option<&Item>, capacity: Capacity) -> Share {
+        let table = table.cloned().unwrap_or_default();
+        let mut texts = self.facts.keys.iter();
+        let text = texts.find(|(of, _)| of.as_ref().is_none_or(|of| **of == *table)).map(|(_, text)| text);
+        let key = key.and_then(|key| text?(key));
+        Share { table, key, capacity }
+    }
+
+    /// Returns the size of an item if the call has seen the item.
+    fn seen(&self, share: &Share) -> usize {
+        let seen = self.facts.seen.as_ref().filter(|seen| seen.table == share.table && seen.key == share.key);
+        seen.map_or(0, |seen| seen.bytes)
+    }
+
+    fn read_of(&self, table: Option<&String>, key: Option<&Item>, consistent: Option<bool>) -> Share {
+        let share = self.share(table, key, Capacity::default());
+        let units = read_units(self.seen(&share));
+        let units = if consistent == Some(true) { units } else { units.part(0, 2) };
+        Share { capacity: Capacity::read(units), ..share }
+    }
+
+    fn write_of(&self, table: Option<&String>, key: Option<&Item>, bytes: usize) -> Share {
+        let share = self.share(table, key, Capacity::default());
+        let units = write_units(bytes.max(self.seen(&share)));
+        Share { capacity: Capacity::write(units), ..share }
+    }
+
+    fn page_of(&self, table: Option<&String>, consistent: Option<bool>) -> Share {
+        self.state().kind = RequestKind::Page;
+        let least = if consistent == Some(true) { Units::whole(1) } else { Units::HALF };
+        self.share(table, None, Capacity::read(least.max(self.facts.page.read)))
+    }
+
+    /// Asks for the capacity, and returns the estimated shares. Returns `None` for a transaction of
+    /// writes, whose shares are already known, and for requests without a capacity.
+    fn shares_of(&self, input: &mut Input) -> Option<Vec<Share>> {
+        macro_rules! asked {
+            ($kind:ident) => {
+                input.downcast_mut::<$kind>().map(|input| {
+                    input.return_consumed_capacity = Some(ReturnConsumedCapacity::Total);
+                    input
+                })
+            };
+        }
+        if let Some(get) = asked!(GetItemInput) {
+            return Some(vec![self.read_of(get.table_name.as_ref(), get.key.as_ref(), get.consistent_read)]);
+        }
+        if let Some(update) = asked!(UpdateItemInput) {
+            return Some(vec![self.write_of(update.table_name.as_ref(), update.key.as_ref(), 0)]);
+        }
+        if let Some(put) = asked!(PutItemInput) {
+            let bytes = put.item.as_ref().map_or(0, size);
+            return Some(vec![self.write_of(put.table_name.as_ref(), put.item.as_ref(), bytes)]);
+        }
+        if let Some(delete) = asked!(DeleteItemInput) {
+            return Some(vec![self.write_of(delete.table_name.as_ref(), delete.key.as_ref(), 0)]);
+        }
+        if let Some(query) = asked!(QueryInput) {
+            return Some(vec![self.page_of(query.table_name.as_ref(), query.consistent_read)]);
+        }
+        if let Some(scan) = asked!(ScanInput) {
+            return Some(vec![self.page_of(scan.table_name.as_ref(), scan.consistent_read)]);
+        }
+        if let Some(get) = asked!(BatchGetItemInput) {
+            let each = get.request_items.iter().flatten().flat_map(|(table, request)| {
+                request.keys.iter().map(move |key| self.read_of(Some(table), Some(key), request.consistent_read))
+            });
+            return Some(each.collect());
+        }
+        if let Some(write) = asked!(BatchWriteItemInput) {
+            let each = write.request_items.iter().flatten().flat_map(|(table, writes)| {
+                let puts = writes.iter().filter_map(|write| write.put_request.as_ref());
+                puts.map(move |put| self.write_of(Some(table), Some(&put.item), size(&put.item)))
+            });
+            return Some(each.collect());
+        }
+        if let Some(get) = asked!(TransactGetItemsInput) {
+            let gets = get.transact_items.iter().flatten().filter_map(|item| item.get.as_ref());
+            let twice = Capacity::read(Units::whole(2));
+            return Some(gets.map(|get| self.share(Some(&get.table_name), Some(&get.key), twice)).collect());
+        }
+        let _ = asked!(TransactWriteItemsInput);
+        None
+    }
+
+    /// Returns the estimated share of each action of a transaction.
+    pub(super) fn shares_of_actions(&self, actions: &[TransactWriteItem]) -> Vec<Share> {
+        let share = |action: &TransactWriteItem| {
+            let (table, key, bytes) = match action {
+                TransactWriteItem { put: Some(put), .. } => (&put.table_name, &put.item, size(&put.item)),
+                TransactWriteItem { update: Some(update), .. } => (&update.table_name, &update.key, 0),
+                TransactWriteItem { delete: Some(delete), .. } => (&delete.table_name, &delete.key, 0),
+                TransactWriteItem { condition_check: Some(check), .. } => (&check.table_name, &check.key, 0),
+                _ => return None,
+            };
+            let share = self.write_of(Some(table), Some(key), bytes);
+            Some(Share { capacity: Capacity::write(share.capacity.write.times(2)), ..share })
+        };
+        actions.iter().filter_map(share).collect()
+    }
+}
+
+/// What a request has consumed.
+pub(crate) struct Consumed {
+    pub(crate) shares: Vec<Share>,
+    /// The item that the answer has shown.
+    pub(crate) seen: Option<SeenItem>,
+    /// The capacity of a page, or `None` for all other requests.
+    pub(crate) page: Option<Capacity>,
+}
+
+impl State {
+    /// Replaces the estimates for one table by the reported capacity. DynamoDB reports one number
+    /// for all items of a table, so each item gets an equal part.
+    fn settle(&mut self, consumed: &ConsumedCapacity) {
+        let is_read = self.shares.iter().all(|share| share.capacity.write.is_zero());
+        let capacity = capacity(consumed, is_read);
+        let is_named = |share: &&mut Share| consumed.table_name.as_ref().is_none_or(|table| share.table == *table);
+        let mut shares: Vec<_> = self.shares.iter_mut().filter(is_named).collect();
+        // DynamoDB may name a table by its ARN. The answer then has no known name.
+        if shares.is_empty() {
+            shares = self.shares.iter_mut().collect();
+        }
+        let parts = shares.len();
+        for (index, share) in shares.into_iter().enumerate() {
+            let (read, write) = (capacity.read.part(index, parts), capacity.write.part(index, parts));
+            share.capacity = Capacity { read, write };
+        }
+    }
+}
+
+impl Share {
+    fn item(&self) -> SeenItem {
+        SeenItem { table: self.table.clone(), key: self.key.clone(), bytes: 0 }
+    }
+}
+
+/// Returns the read units and write units. DynamoDB reports them apart for transactions alone: a
+/// repeated transaction whose token DynamoDB remembers consumes read units.
+fn capacity(consumed: &ConsumedCapacity, is_read: bool) -> Capacity {
+    let units = |units: Option<f64>| units.map_or(Units::ZERO, Units::reported);
+    match (consumed.read_capacity_units, consumed.write_capacity_units) {
+        (None, None) if is_read => Capacity::read(units(consumed.capacity_units)),
+        (None, None) => Capacity::write(units(consumed.capacity_units)),
+        (read, write) => Capacity { read: units(read), write: units(write) },
+    }
+}
+
+/// Returns the consumed capacity in an answer, for each table of the request.
+fn consumed(output: &Output) -> &[ConsumedCapacity] {
+    macro_rules! first_of {
+        ($($one:ident),*; $($many:ident),*) => {
+            $(if let Some(output) = output.downcast_ref::<$one>() {
+                return output.consumed_capacity.as_slice();
+            })*
+            $(if let Some(output) = output.downcast_ref::<$many>() {
+                return output.consumed_capacity.as_deref().unwrap_or_default();
+            })*
+        };
+    }
+    first_of!(
+        GetItemOutput, UpdateItemOutput, PutItemOutput, DeleteItemOutput, QueryOutput, ScanOutput;
+        BatchGetItemOutput, BatchWriteItemOutput, TransactGetItemsOutput, TransactWriteItemsOutput
+    );
+    &[]
+}
+
+/// Returns the item in the answer of a read, or of a write that returns its item.
+fn item_in(output: &Output) -> Option<&Item> {
+    let get = output.downcast_ref::<GetItemOutput>().and_then(|get| get.item.as_ref());
+    get.or_else(|| output.downcast_ref::<UpdateItemOutput>().and_then(|update| update.attributes.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_transaction_that_dynamodb_remembers_costs_read_units() {
+        let consumed = ConsumedCapacity::builder().capacity_units(4.0);
+        assert_eq!(capacity(&consumed.clone().build(), false), Capacity::write(Units::whole(4)));
+        assert_eq!(capacity(&consumed.clone().build(), true), Capacity::read(Units::whole(4)));
+        let repeated = consumed.read_capacity_units(4.0).build();
+        assert_eq!(capacity(&repeated, false), Capacity::read(Units::whole(4)));
+    }
+}

@@ -1,0 +1,220 @@
+//! The cost of one call, and the meters that its requests are added to.
+
+use std::{
+    fmt, mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    codec::size,
+    cost::{Capacity, Cause, Charge, Cost, Meter, Units},
+    error::{ActionReason, CancellationClass},
+    operation::{Allowance, Consumed, Failure, KeyText, MeteredRequest, RequestFacts, SeenItem},
+    telemetry,
+};
+
+/// The purpose of the requests of an [`Attempts`](super::Attempts), which decides their causes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Reads and writes of items.
+    #[default]
+    Work,
+    /// Attempts to acquire a lock.
+    Acquire,
+    /// The reads of a caller that waits for a lock, and requests that clean up after it.
+    Poll,
+    Heartbeat,
+}
+
+/// The meter of a connection, and the text of the keys of its items.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectionMeter {
+    pub(crate) meter: Meter,
+    pub(crate) key_text: KeyText,
+}
+
+/// The cost of a call that is metered. The parts of a call share one account.
+pub(crate) struct Account {
+    allowance: Arc<Allowance>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    meters: Vec<TableMeter>,
+    cost: Cost,
+    /// `true` from a refused write until the next applied write.
+    after_refusal: bool,
+    seen: Option<SeenItem>,
+    page: Capacity,
+}
+
+/// A meter of a call, and the table whose costs it gets. `None` as the table stands for all tables.
+pub(crate) struct TableMeter {
+    table: Option<Arc<str>>,
+    by: ConnectionMeter,
+    /// `true` if the meter has counted the call.
+    is_counted: bool,
+}
+
+impl TableMeter {
+    pub(crate) fn new(table: Option<Arc<str>>, by: &ConnectionMeter) -> Self {
+        Self { table, by: by.clone(), is_counted: false }
+    }
+
+    fn is_of(&self, table: &str) -> bool {
+        self.table.as_ref().is_none_or(|of| **of == *table)
+    }
+}
+
+impl Account {
+    /// Opens the account of a call. Returns `None` for a call that is not metered.
+    pub(crate) fn open(meter: Option<&ConnectionMeter>, budget: Option<u64>) -> Option<Arc<Self>> {
+        if meter.is_none() && budget.is_none() {
+            return None;
+        }
+        Some(Self::of_tables(meter.map(|by| TableMeter::new(None, by)), budget))
+    }
+
+    /// Opens the account of a call on the items of several repositories.
+    pub(crate) fn of_tables(meters: impl IntoIterator<Item = TableMeter>, budget: Option<u64>) -> Arc<Self> {
+        let allowance = Arc::new(Allowance::new(budget.map(Units::whole)));
+        let meters = meters.into_iter().collect();
+        Arc::new(Self { allowance, state: Mutex::new(State { meters, ..State::default() }) })
+    }
+
+    /// Adds the meter of another repository.
+    pub(crate) fn add_meter(&self, table: &Arc<str>, meter: &ConnectionMeter) {
+        self.state().meters.push(TableMeter::new(Some(Arc::clone(table)), meter));
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        self.state().cost
+    }
+
+    pub(crate) fn budget(&self) -> Units {
+        self.allowance.budget().unwrap_or_default()
+    }
+
+    /// Begins a request. The request is charged when the returned value is dropped.
+    pub(super) fn begin(self: &Arc<Self>, purpose: Purpose, is_repeated: bool) -> Flight {
+        let state = self.state();
+        let facts = RequestFacts {
+            allowance: Arc::clone(&self.allowance),
+            keys: state.meters.iter().map(|meter| (meter.table.clone(), meter.by.key_text)).collect(),
+            seen: state.seen.clone(),
+            page: state.page,
+        };
+        let request = Arc::new(MeteredRequest::new(facts));
+        Flight { account: Arc::clone(self), request, purpose, is_repeated, landing: Landing::Lost }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn cause(&self, purpose: Purpose, is_repeated: bool, landing: Landing, is_read: bool) -> Cause {
+        match purpose {
+            Purpose::Heartbeat => Cause::Heartbeats,
+            _ if is_repeated => Cause::Retries,
+            Purpose::Poll => Cause::Polls,
+            Purpose::Acquire if landing == Landing::Refused => Cause::Polls,
+            Purpose::Work if landing == Landing::Refused || (is_read && self.after_refusal) => Cause::Conflicts,
+            Purpose::Acquire | Purpose::Work => Cause::Useful,
+        }
+    }
+
+    fn charge(&mut self, purpose: Purpose, cause: Cause, consumed: Consumed) {
+        for share in consumed.shares {
+            self.cost.charge(cause, share.capacity);
+            telemetry::consumed(share.capacity);
+            let Some(meter) = self.meters.iter_mut().find(|meter| meter.is_of(&share.table)) else { continue };
+            meter.by.meter.charge(Charge { cause, key: share.key, capacity: share.capacity });
+            // A heartbeat is not a call of the program, and the polls belong to another call.
+            let is_call = matches!(purpose, Purpose::Work | Purpose::Acquire);
+            if is_call && !mem::replace(&mut meter.is_counted, true) {
+                meter.by.meter.count_call();
+            }
+        }
+        self.seen = consumed.seen.or_else(|| self.seen.take());
+        self.page = consumed.page.unwrap_or(self.page);
+    }
+}
+
+/// A metered request between its start and its end. The drop of this value charges the request, so
+/// that a request whose future was dropped is charged, too.
+pub(super) struct Flight {
+    account: Arc<Account>,
+    request: Arc<MeteredRequest>,
+    purpose: Purpose,
+    is_repeated: bool,
+    landing: Landing,
+}
+
+/// The end of a request, as far as its cost is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Landing {
+    /// DynamoDB sent no usable answer.
+    Lost,
+    /// The request has consumed nothing.
+    Free,
+    Answered,
+    /// A condition or another transaction refused the request.
+    Refused,
+}
+
+impl Flight {
+    pub(super) fn request(&self) -> &Arc<MeteredRequest> {
+        &self.request
+    }
+
+    /// Ends the request with this outcome.
+    pub(super) fn land<O>(mut self, outcome: &Result<O, Failure>) -> Landing {
+        self.landing = match outcome {
+            _ if self.request.is_answered() => Landing::Answered,
+            // The caller has converted a refusal into a value.
+            Ok(_) | Err(Failure::Contention(_)) => Landing::Refused,
+            Err(Failure::Condition(item)) => {
+                self.request.refuse(&[item.as_ref().map(size)]);
+                Landing::Refused
+            }
+            Err(Failure::Cancelled(reasons)) => {
+                let reasons = reasons.as_slice();
+                let sizes: Vec<_> = reasons.iter().map(|reason| reason.item.as_ref().map(size)).collect();
+                self.request.refuse(&sizes);
+                let is_decided = |class| matches!(class, CancellationClass::Conflict | CancellationClass::Contention);
+                let is_refused = reasons.iter().filter_map(ActionReason::class).any(is_decided);
+                if is_refused { Landing::Refused } else { Landing::Free }
+            }
+            Err(Failure::Ambiguous(_)) => Landing::Lost,
+            Err(_) => Landing::Free,
+        };
+        self.landing
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let consumed = self.request.end(self.landing == Landing::Free);
+        if consumed.shares.is_empty() {
+            return;
+        }
+        let is_read = consumed.shares.iter().all(|share| share.capacity.write.is_zero());
+        let mut state = self.account.state();
+        let cause = state.cause(self.purpose, self.is_repeated, self.landing, is_read);
+        state.charge(self.purpose, cause, consumed);
+        match self.landing {
+            Landing::Refused => state.after_refusal = true,
+            Landing::Answered if !is_read => state.after_refusal = false,
+            Landing::Answered | Landing::Lost | Landing::Free => {}
+        }
+    }
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Account").field("cost", &self.cost()).finish_non_exhaustive()
+    }
+}
