@@ -346,18 +346,28 @@ impl fmt::Display for Cost {
 
 /// Returns the write units of an item of this size. A transaction costs twice as much.
 pub(crate) const fn write_units(bytes: usize) -> Units {
-    rounded_up(bytes, 1024)
+    Units::whole(write_blocks(bytes))
 }
 
 /// Returns the read units of a strongly consistent read of an item of this size. An eventually
 /// consistent read costs half as much, and a transaction twice as much.
 pub(crate) const fn read_units(bytes: usize) -> Units {
-    rounded_up(bytes, 4096)
+    Units::whole(read_blocks(bytes))
 }
 
-const fn rounded_up(bytes: usize, unit: usize) -> Units {
-    let units = bytes.div_ceil(unit);
-    Units::whole(if units == 0 { 1 } else { units as u64 })
+/// Returns the number of started kilobytes. A missing item counts as one.
+pub(crate) const fn write_blocks(bytes: usize) -> u64 {
+    blocks(bytes, 1024)
+}
+
+/// Returns the number of started blocks of 4 KB. A missing item counts as one.
+pub(crate) const fn read_blocks(bytes: usize) -> u64 {
+    blocks(bytes, 4096)
+}
+
+const fn blocks(bytes: usize, block: usize) -> u64 {
+    let blocks = bytes.div_ceil(block);
+    if blocks == 0 { 1 } else { blocks as u64 }
 }
 
 #[cfg(test)]

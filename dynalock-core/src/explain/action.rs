@@ -1,8 +1,9 @@
 use std::{fmt, sync::Arc};
 
-use super::{expression::ExplainedExpression, units, value::ItemText};
+use super::{expression::ExplainedExpression, value::ItemText};
 use crate::{
     codec::Item,
+    cost::{Units, read_blocks, write_blocks},
     operation::{Access, Action, GetItem, PageRequest, PageStart, Selection, Write},
 };
 
@@ -34,16 +35,16 @@ pub struct ExplainedAction {
     projection: Option<ExplainedExpression>,
     /// The consistency, order and limits of a read, and the kind of a row without an item.
     settings: Vec<String>,
-    cost: Cost,
+    rate: UnitRate,
 }
 
-/// The units of an action. The field is the number of units for each started block of bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Cost {
-    Read(f64),
-    Write(f64),
+/// The units of an action for each started block of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnitRate {
+    Read(Units),
+    Write(Units),
     /// A write or check of a separate lease row.
-    LeaseRow(f64),
+    LeaseRow(Units),
 }
 
 /// The kind of row that a write or check of a transaction names.
@@ -54,16 +55,16 @@ pub(crate) enum Row {
     Lease,
 }
 
-impl Cost {
-    const IN_TRANSACTION: f64 = 2.0;
+impl UnitRate {
+    const IN_TRANSACTION: Units = Units::whole(2);
 
     fn of_read(consistent: bool) -> Self {
-        Self::Read(if consistent { 1.0 } else { 0.5 })
+        Self::Read(if consistent { Units::whole(1) } else { Units::HALF })
     }
 }
 
 impl ExplainedAction {
-    fn new(operation: &'static str, table: Arc<str>, cost: Cost) -> Self {
+    fn new(operation: &'static str, table: Arc<str>, rate: UnitRate) -> Self {
         Self {
             operation,
             table,
@@ -76,7 +77,7 @@ impl ExplainedAction {
             filter: None,
             projection: None,
             settings: Vec::new(),
-            cost,
+            rate,
         }
     }
 
@@ -88,7 +89,7 @@ impl ExplainedAction {
             Action::Delete => "DeleteItem",
             Action::Check => "ConditionCheck",
         };
-        Self::write(operation, write, Cost::Write(1.0))
+        Self::write(operation, write, UnitRate::Write(Units::whole(1)))
     }
 
     /// Explains a write or check in a transaction.
@@ -99,14 +100,14 @@ impl ExplainedAction {
             Action::Delete => "Delete",
             Action::Check => "ConditionCheck",
         };
-        let (cost, settings) = match row {
-            Row::Item => (Cost::Write(Cost::IN_TRANSACTION), Vec::new()),
-            Row::Lease => (Cost::LeaseRow(Cost::IN_TRANSACTION), vec!["lease row".to_owned()]),
+        let (rate, settings) = match row {
+            Row::Item => (UnitRate::Write(UnitRate::IN_TRANSACTION), Vec::new()),
+            Row::Lease => (UnitRate::LeaseRow(UnitRate::IN_TRANSACTION), vec!["lease row".to_owned()]),
         };
-        Self { settings, ..Self::write(operation, write, cost) }
+        Self { settings, ..Self::write(operation, write, rate) }
     }
 
-    fn write(operation: &'static str, write: Write, cost: Cost) -> Self {
+    fn write(operation: &'static str, write: Write, rate: UnitRate) -> Self {
         let Write { table, key, action, condition, names, values } = write;
         let resolve = |text: String| ExplainedExpression::new(&text, names.as_ref(), values.as_ref());
         let (item, update) = match action {
@@ -114,17 +115,17 @@ impl ExplainedAction {
             Action::Update(text) | Action::Patch(text) => (None, Some(resolve(text))),
             Action::Delete | Action::Check => (None, None),
         };
-        Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, cost) }
+        Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, rate) }
     }
 
     /// Explains a read of one item.
     pub(super) fn get(operation: &'static str, GetItem { table, key, consistent }: GetItem) -> Self {
         let settings = vec![consistency(consistent).to_owned()];
-        Self { key: Some(key), settings, ..Self::new(operation, table, Cost::of_read(consistent)) }
+        Self { key: Some(key), settings, ..Self::new(operation, table, UnitRate::of_read(consistent)) }
     }
 
     pub(super) fn get_in_transaction(table: Arc<str>, key: Item) -> Self {
-        Self { key: Some(key), ..Self::new("Get", table, Cost::Read(Cost::IN_TRANSACTION)) }
+        Self { key: Some(key), ..Self::new("Get", table, UnitRate::Read(UnitRate::IN_TRANSACTION)) }
     }
 
     pub(super) fn of_page(request: &PageRequest, start: &PageStart) -> Self {
@@ -154,7 +155,7 @@ impl ExplainedAction {
             filter: filter.as_ref().map(resolve),
             projection,
             settings,
-            ..Self::new(operation, Arc::clone(table), Cost::of_read(*consistent))
+            ..Self::new(operation, Arc::clone(table), UnitRate::of_read(*consistent))
         }
     }
 
@@ -358,15 +359,15 @@ impl ExplainedAction {
     /// # use shop::Product;
     /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
     /// let explained = products.delete_unchecked("85123A").explain()?;
-    /// assert_eq!(explained.requests()[0].actions()[0].write_units(1025), 2.0);
+    /// assert_eq!(explained.requests()[0].actions()[0].write_units(1025).to_string(), "2");
     /// # Ok(())
     /// # }
     /// ```
-    pub fn write_units(&self, item_bytes: usize) -> f64 {
-        match self.cost {
-            Cost::Read(_) => 0.0,
-            Cost::Write(times) => times * units::write_units(item_bytes),
-            Cost::LeaseRow(times) => times,
+    pub fn write_units(&self, item_bytes: usize) -> Units {
+        match self.rate {
+            UnitRate::Read(_) => Units::ZERO,
+            UnitRate::Write(each) => each.times(write_blocks(item_bytes)),
+            UnitRate::LeaseRow(each) => each,
         }
     }
 
@@ -381,14 +382,14 @@ impl ExplainedAction {
     /// # use shop::Product;
     /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
     /// let explained = products.get("85123A").explain()?;
-    /// assert_eq!(explained.requests()[0].actions()[0].read_units(4097), 2.0);
+    /// assert_eq!(explained.requests()[0].actions()[0].read_units(4097).to_string(), "2");
     /// # Ok(())
     /// # }
     /// ```
-    pub fn read_units(&self, item_bytes: usize) -> f64 {
-        match self.cost {
-            Cost::Read(times) => times * units::read_units(item_bytes),
-            Cost::Write(_) | Cost::LeaseRow(_) => 0.0,
+    pub fn read_units(&self, item_bytes: usize) -> Units {
+        match self.rate {
+            UnitRate::Read(each) => each.times(read_blocks(item_bytes)),
+            UnitRate::Write(_) | UnitRate::LeaseRow(_) => Units::ZERO,
         }
     }
 

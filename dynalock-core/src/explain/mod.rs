@@ -3,7 +3,6 @@
 mod action;
 mod expression;
 mod request;
-mod units;
 mod value;
 
 pub use action::ExplainedAction;
@@ -13,6 +12,8 @@ pub use request::ExplainedRequest;
 pub(crate) use request::RequestToken;
 
 use std::fmt;
+
+use crate::cost::Units;
 
 /// The requests that a call would send, which the method `explain` of the builders returns. The
 /// method sends nothing.
@@ -139,12 +140,12 @@ impl Explained {
     /// # use shop::Product;
     /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
     /// let sale = products.patch("85123A").add(Product::ATTR.stock, -3);
-    /// assert_eq!(sale.explain()?.write_units(1500), 2.0);
-    /// assert_eq!(sale.exactly_once().explain()?.write_units(1500), 4.0);
+    /// assert_eq!(sale.explain()?.write_units(1500).to_string(), "2");
+    /// assert_eq!(sale.exactly_once().explain()?.write_units(1500).to_string(), "4");
     /// # Ok(())
     /// # }
     /// ```
-    pub fn write_units(&self, item_bytes: usize) -> f64 {
+    pub fn write_units(&self, item_bytes: usize) -> Units {
         self.actions().map(|action| action.write_units(item_bytes)).sum()
     }
 
@@ -162,12 +163,12 @@ impl Explained {
     /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
     /// # use shop::Product;
     /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// assert_eq!(products.get("85123A").explain()?.read_units(5000), 2.0);
-    /// assert_eq!(products.get("85123A").eventually_consistent().explain()?.read_units(5000), 1.0);
+    /// assert_eq!(products.get("85123A").explain()?.read_units(5000).to_string(), "2");
+    /// assert_eq!(products.get("85123A").eventually_consistent().explain()?.read_units(5000).to_string(), "1");
     /// # Ok(())
     /// # }
     /// ```
-    pub fn read_units(&self, item_bytes: usize) -> f64 {
+    pub fn read_units(&self, item_bytes: usize) -> Units {
         self.actions().map(|action| action.read_units(item_bytes)).sum()
     }
 

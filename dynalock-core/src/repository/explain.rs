@@ -52,7 +52,7 @@ impl<T: Versioned> Request<T, GetMany> {
     /// # use shop::Product;
     /// # fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
     /// let read = products.get_many(["85123A", "22423"]);
-    /// assert_eq!(read.explain()?.read_units(100), 2.0);
+    /// assert_eq!(read.explain()?.read_units(100).to_string(), "2");
     /// # Ok(())
     /// # }
     /// ```

@@ -161,7 +161,7 @@ impl TransactionGet {
     /// # fn example(mut get: dynalock::transaction::TransactionGet, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
     /// get.item(products, "tea");
     /// get.item(products, "cup");
-    /// assert_eq!(get.explain()?.read_units(100), 4.0);
+    /// assert_eq!(get.explain()?.read_units(100).to_string(), "4");
     /// # Ok(())
     /// # }
     /// ```

@@ -33,7 +33,8 @@ impl<T: Versioned> Metered<T> {
 
     /// Asserts that the requests since the last call cost what was explained.
     fn cost(&self, explained: &Explained, bytes: usize) {
-        let units = Units { reads: explained.read_units(bytes), writes: explained.write_units(bytes) };
+        let units =
+            Units { reads: explained.read_units(bytes).as_f64(), writes: explained.write_units(bytes).as_f64() };
         assert_eq!(self.meter.take(), units, "{bytes} bytes: {explained}");
     }
 }
