@@ -1,21 +1,22 @@
 //! The end of a program.
 
-use tokio::signal::{ctrl_c, unix};
+use std::{future::Future, io};
 
-/// Completes when the program is asked to stop: by SIGTERM, as orchestrators send it, or by Ctrl-C.
-pub async fn requested() {
-    let terminated = async {
-        match unix::signal(unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(error) => {
-                tracing::error!(%error, "SIGTERM cannot be received");
-                std::future::pending::<()>().await;
-            }
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Returns a future that completes when the program is asked to stop: by SIGTERM, as orchestrators
+/// send it, or by Ctrl-C. From this call on, the two signals no longer kill the process.
+///
+/// # Errors
+///
+/// The operating system refuses to deliver the signals.
+pub fn requested() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
         }
-    };
-    tokio::select! {
-        () = terminated => {}
-        _ = ctrl_c() => {}
-    }
-    tracing::info!("stopping");
+        tracing::info!("stopping");
+    })
 }

@@ -20,8 +20,9 @@ struct Args {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    telemetry::start()?;
     let args = Args::parse();
+    telemetry::start()?;
+    let stop = stop::requested()?;
     let client = match &args.endpoint_url {
         Some(url) => connection::local(url).await,
         None => connection::aws().await,
@@ -32,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         packing: Duration::from_millis(args.packing),
         idle: Duration::from_secs(1),
     };
-    worker.run(stop::requested()).await;
+    worker.run(stop).await;
     tracing::info!("stopped");
     Ok(())
 }
