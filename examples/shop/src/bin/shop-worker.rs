@@ -22,7 +22,7 @@ struct Args {
 async fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::parse();
     telemetry::start()?;
-    let stop = stop::requested()?;
+    let asked_to_stop = stop::requested()?;
     let client = match &args.endpoint_url {
         Some(url) => connection::local(url).await,
         None => connection::aws().await,
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         packing: Duration::from_millis(args.packing),
         idle: Duration::from_secs(1),
     };
-    worker.run(stop).await;
+    worker.run(asked_to_stop).await;
     tracing::info!("stopped");
     Ok(())
 }

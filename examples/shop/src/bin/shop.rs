@@ -50,7 +50,7 @@ struct Args {
 async fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::parse();
     telemetry::start()?;
-    let stop = stop::requested()?;
+    let asked_to_stop = stop::requested()?;
     let database = Database::in_memory()?;
     let served = match args.database_port {
         Some(port) => Some(database.serve((Ipv4Addr::LOCALHOST, port).into()).await?),
@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("the database is at {}", served.url());
     }
     println!("the shop is at http://{}/", listener.local_addr()?);
-    server::serve(listener, http::router(App { shop, page_key }), stop).await?;
+    server::serve(listener, http::router(App { shop, page_key }), asked_to_stop).await?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -80,7 +80,11 @@ pub async fn count(
 /// # Errors
 ///
 /// The lease is over, and another client holds it.
-pub async fn end(State(shop): State<Shop>, Path(id): Path<Id>, LeaseToken(token): LeaseToken) -> Result<StatusCode, Problem> {
+pub async fn end(
+    State(shop): State<Shop>,
+    Path(id): Path<Id>,
+    LeaseToken(token): LeaseToken,
+) -> Result<StatusCode, Problem> {
     resume(&shop, &id, token).await?.release().await?;
     Ok(StatusCode::NO_CONTENT)
 }

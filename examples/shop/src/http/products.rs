@@ -70,7 +70,10 @@ pub async fn list(
 /// # Errors
 ///
 /// The product is invalid, or its id is taken.
-pub async fn create(State(shop): State<Shop>, extract::Json(product): extract::Json<Product>) -> Result<Response, Problem> {
+pub async fn create(
+    State(shop): State<Shop>,
+    extract::Json(product): extract::Json<Product>,
+) -> Result<Response, Problem> {
     product.check()?;
     let product = shop.products.create(product).await?;
     let location = format!("/products/{}", product.id);
@@ -103,7 +106,11 @@ pub async fn replace(
     extract::Json(product): extract::Json<Product>,
 ) -> Result<Found, Problem> {
     if product.id != id {
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "other-id", "the body has another id than the address"));
+        return Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "other-id",
+            "the body has another id than the address",
+        ));
     }
     product.check()?;
     let edited = Stored::assume(product, etag); // the value of the client, in the state that the client has read
@@ -150,7 +157,11 @@ pub async fn edit(
 /// # Errors
 ///
 /// The errors are the same as for [`replace()`].
-pub async fn delete(State(shop): State<Shop>, Path(id): Path<Id>, IfMatch(etag): IfMatch) -> Result<StatusCode, Problem> {
+pub async fn delete(
+    State(shop): State<Shop>,
+    Path(id): Path<Id>,
+    IfMatch(etag): IfMatch,
+) -> Result<StatusCode, Problem> {
     let product = get(&shop.products, id).await?.into_inner();
     shop.products.delete(Stored::assume(product, etag)).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -37,7 +37,8 @@ pub async fn log(request: Request, next: Next) -> Response {
 
 /// Returns the id that a proxy has given, or a new one.
 fn id_of(request: &Request) -> String {
-    let is_allowed = |id: &&str| id.len() <= LONGEST_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let is_allowed =
+        |id: &&str| id.len() <= LONGEST_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let given = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(is_allowed);
     given.map_or_else(|| format!("{:016x}", fastrand::u64(..)), str::to_owned)
 }

@@ -18,7 +18,11 @@ const DRAIN: Duration = Duration::from_secs(20);
 /// # Errors
 ///
 /// The listener failed.
-pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
     let stop = stop.shared();
     let too_late = stop.clone().then(|()| tokio::time::sleep(DRAIN));
     tokio::select! {

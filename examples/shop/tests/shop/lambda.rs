@@ -132,7 +132,7 @@ async fn the_program_answers_the_runtime_api() {
 
     let failure = json!({"batchItemFailures": [{"itemIdentifier": "059f36b4-87a3-44ab-83d2-661975710001"}]});
     let request = "8476a536-e9f4-11e8-9739-2dfe598c3fcd/response";
-    let answer = timeout(Duration::from_secs(60), answered.recv()).await.expect("the program answers");
+    let answer = timeout(Duration::from_mins(1), answered.recv()).await.expect("the program answers");
     assert_eq!(answer.unwrap(), (request.to_owned(), failure));
     assert_eq!(service.stock("cup-red").await, 38);
     assert!(service.shop.orders.get((id("alice"), id("1"))).await.unwrap().is_some());

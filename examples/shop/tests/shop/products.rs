@@ -125,7 +125,9 @@ async fn products_are_listed_page_by_page_with_signed_tokens() {
     let mut second = String::new();
     loop {
         let page = service.get(&uri).await;
-        names.extend(page.body["items"].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap().to_owned()));
+        names.extend(
+            page.body["items"].as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap().to_owned()),
+        );
         let Some(token) = page.body["next"].as_str() else { break };
         second = if second.is_empty() { token.to_owned() } else { second };
         uri = format!("/products?category=plates&page={token}");

@@ -31,7 +31,10 @@ async fn the_service_and_its_worker_start_without_settings_and_stop_by_sigterm()
 
     let order = r#"{"customer":"alice","lines":{"cup-red":2}}"#;
     let head = "POST /orders HTTP/1.1\r\nhost: shop\r\nconnection: close\r\ncontent-type: application/json";
-    let request = format!("{head}\r\nidempotency-key: 1\r\nx-request-id: seven\r\ncontent-length: {}\r\n\r\n{order}", order.len());
+    let request = format!(
+        "{head}\r\nidempotency-key: 1\r\nx-request-id: seven\r\ncontent-length: {}\r\n\r\n{order}",
+        order.len()
+    );
     let answer = send(address, &request).await;
     assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
     let line: Value = serde_json::from_str(&service.logged("answered").await).unwrap();

@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::support::{Service, id};
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 fn worker(service: &Service, name: &str) -> Worker {
     let shop = shop::Shop::new(&service.database.client()); // each worker is a process of its own

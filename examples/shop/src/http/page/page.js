@@ -116,7 +116,12 @@ function review(mine, theirs, response) {
   const found = changes(FIELDS, base, mine, theirs);
   known(theirs, response);
   fill(merged(theirs, found));
-  byId("changes").replaceChildren(...found.map(card));
+  if (found.length === 0) {
+    clearReview();
+    say("Saved: another user has made the same changes.");
+    return;
+  }
+  byId("changes").replaceChildren(...["both", "theirs", "mine"].flatMap((kind) => found.filter((it) => it.kind === kind)).map(card));
   byId("review").hidden = false;
   byId("save").textContent = "Save both changes";
   say("");
@@ -131,25 +136,23 @@ function clearReview() {
 
 function card(change) {
   const { field, kind } = change;
-  const label = LABELS[field];
+  if (kind === "both") return choice(change);
+  const [now, note] = kind === "theirs" ? ["Theirs", "only the other user changed it"] : ["Yours", "only you changed it"];
+  const title = element("h3", {}, LABELS[field], element("span", {}, `: ${note}`));
   const value = (side, text) => [element("dt", {}, text), element("dd", {}, shown(field, change[side]))];
-  const was = value("base", "It was");
-  if (kind === "both") return choice(change, label);
-  const [title, note] = kind === "theirs" ? ["theirs", "Only the other user changed it. The form has the new value."] : ["mine", "Only you changed it. Your value stays."];
-  const now = value(title, kind === "theirs" ? "Theirs" : "Yours");
-  return element("article", {}, element("h3", {}, label), element("dl", {}, ...was, ...now), element("p", {}, note));
+  return element("article", {}, title, element("dl", {}, ...value("base", "It was"), ...value(kind, now)));
 }
 
-function choice({ field, base: before, mine, theirs }, label) {
+function choice({ field, base: before, mine, theirs }) {
   const option = (side, text, value) => {
     const input = element("input", { type: "radio", name: `choice-${field}`, value: side, id: `choice-${field}-${side}` });
     input.addEventListener("change", () => setField(field, value));
     return element("label", { htmlFor: input.id }, input, element("span", {}, text), element("b", {}, shown(field, value)));
   };
-  const legend = element("legend", {}, `${label}: both of you changed it`);
+  const legend = element("legend", {}, `${LABELS[field]}: both of you changed it`);
   const was = element("p", {}, `It was ${shown(field, before)}.`);
   const set = element("fieldset", {}, legend, was, option("mine", "Yours", mine), option("theirs", "Theirs", theirs));
-  set.dataset.label = label;
+  set.dataset.label = LABELS[field];
   set.dataset.field = field;
   return set;
 }

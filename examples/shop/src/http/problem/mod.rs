@@ -6,11 +6,13 @@ mod request;
 use std::time::Duration;
 
 use axum::{
+    Json,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use dynalock::Etag;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// A problem. A program decides by `type`, and a person reads `detail`.
 #[derive(Debug)]
@@ -56,16 +58,23 @@ pub fn etag_header(etag: &Etag) -> HeaderMap {
     HeaderValue::from_str(&format!("\"{etag}\"")).map(|etag| (header::ETAG, etag)).into_iter().collect()
 }
 
+#[derive(Serialize)]
+struct Body {
+    #[serde(rename = "type")]
+    kind: String,
+    title: Option<&'static str>,
+    status: u16,
+    detail: String,
+    #[serde(flatten)]
+    members: Map<String, Value>,
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self { status, kind, detail, members, mut headers } = self;
-        let mut body = Map::new();
-        body.insert("type".to_owned(), format!("urn:shop:{kind}").into());
-        body.insert("title".to_owned(), status.canonical_reason().into());
-        body.insert("status".to_owned(), status.as_u16().into());
-        body.insert("detail".to_owned(), detail.into());
-        body.extend(members);
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        (status, headers, json!(body).to_string()).into_response()
+        let Self { status, kind, detail, members, headers } = self;
+        let (kind, title) = (format!("urn:shop:{kind}"), status.canonical_reason());
+        let body = Json(Body { kind, title, status: status.as_u16(), detail, members });
+        let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+        (status, headers, kind, body).into_response()
     }
 }

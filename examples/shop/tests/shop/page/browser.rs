@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async, tungstenite::Message};
 
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// A browser with one page. It is killed when it is dropped.
@@ -82,14 +82,13 @@ impl Browser {
     pub(super) async fn until(&mut self, expression: &str) {
         // Between two pages there is no document, so the expression may fail at first.
         let expression = format!("(() => {{ try {{ return {expression}; }} catch {{ return false; }} }})()");
-        let mut tries = 0;
-        while self.evaluate(&expression).await != true {
-            tries += 1;
-            if tries > 600 {
-                panic!("never true: {expression}; the page is {}", self.evaluate("document.body.innerText").await);
+        for _ in 0..600 {
+            if self.evaluate(&expression).await == true {
+                return;
             }
             sleep(Duration::from_millis(50)).await;
         }
+        panic!("never true: {expression}; the page is {}", self.evaluate("document.body.innerText").await);
     }
 
     pub(super) async fn text(&mut self, id: &str) -> String {

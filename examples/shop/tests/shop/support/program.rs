@@ -11,7 +11,7 @@ use tokio::{
     time::timeout,
 };
 
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// A running program. It is killed when it is dropped.
 pub(crate) struct Program {
