@@ -58,7 +58,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let shop = Shop::new(&client(&args, &database).await);
     shop.create_tables().await?;
-    samples::create(&shop.products).await?;
+    if !args.aws {
+        samples::create(&shop.products).await?;
+    }
 
     let page_key = args.page_key.map_or_else(PageKey::random, |secret| Ok(PageKey::new(secret)))?;
     let listener = TcpListener::bind((args.host, args.port)).await?;

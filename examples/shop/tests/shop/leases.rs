@@ -39,12 +39,21 @@ async fn a_lease_refuses_the_edits_and_the_orders_of_others() {
 }
 
 #[tokio::test]
-async fn a_lease_is_released_without_a_count() {
+async fn any_process_of_the_service_releases_a_lease() {
     let service = Service::start().await;
     let lease = begin(&service, "ann").await;
     let token = [("lease-token", lease.body["token"].as_str().unwrap())];
-    let ended = service.send(Method::DELETE, "/products/cup-red/lease", &token, Value::Null).await;
+    let ended = service.another_process().send(Method::DELETE, "/products/cup-red/lease", &token, Value::Null).await;
     assert_eq!(ended.status, StatusCode::NO_CONTENT);
+    assert_eq!(begin(&service, "bob").await.status, StatusCode::CREATED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_of_a_client_that_does_not_come_back_ends_by_itself() {
+    let service = Service::start().await;
+    begin(&service, "ann").await;
+    let seconds = begin(&service, "bob").await.header("retry-after").parse().unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
     assert_eq!(begin(&service, "bob").await.status, StatusCode::CREATED);
 }
 

@@ -62,7 +62,7 @@ impl Browser {
         let attach = json!({"targetId": page["targetId"], "flatten": true});
         let attached = browser.call("Target.attachToTarget", attach).await;
         browser.session = attached["sessionId"].as_str().unwrap().to_owned();
-        for domain in ["Runtime", "Log", "Page"] {
+        for domain in ["Runtime", "Log", "Page", "Network"] {
             browser.call(&format!("{domain}.enable"), json!({})).await;
         }
         browser
@@ -126,6 +126,12 @@ impl Browser {
     pub(super) async fn resize(&mut self, width: u32, height: u32) {
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": true});
         self.call("Emulation.setDeviceMetricsOverride", size).await;
+    }
+
+    /// Cuts the browser off from the network, or connects it again.
+    pub(super) async fn offline(&mut self, offline: bool) {
+        let network = json!({"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
+        self.call("Network.emulateNetworkConditions", network).await;
     }
 
     /// Returns a PNG of the whole page.

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use self::browser::Browser;
-use crate::support::Service;
+use crate::support::{Service, id};
 
 /// Serves the shop, and returns its address.
 async fn serve(service: &Service) -> String {
@@ -129,9 +129,19 @@ async fn what_was_typed_stays_when_a_save_is_refused() {
     bob.click("save").await;
     bob.until("!document.getElementById('review').hidden").await;
     bob.fill("stock", "4").await; // a third value is a choice, too
+    bob.offline(true).await;
+    bob.click("save").await;
+    bob.until("document.getElementById('status').textContent.startsWith('The shop cannot be reached')").await;
+    bob.offline(false).await;
     bob.click("save").await;
     bob.until("document.getElementById('status').textContent === 'Saved.'").await;
     assert_eq!(service.stock("hostile").await, 4);
+
+    service.shop.products.delete_unchecked(id("hostile")).await.unwrap();
+    bob.fill("stock", "3").await;
+    bob.click("save").await;
+    bob.until("document.getElementById('status').textContent.startsWith('Another user has deleted')").await;
+    assert_eq!(bob.value("stock").await, "3");
     for user in [&mut ann, &mut bob] {
         assert_ne!(user.evaluate("document.title").await, "hacked");
         assert_eq!(user.faults(), [""; 0]);

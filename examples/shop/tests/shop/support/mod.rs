@@ -42,6 +42,17 @@ impl Service {
         let shop = Shop::new(&database.client());
         shop.create_tables().await.unwrap();
         samples::create(&shop.products).await.unwrap();
+        Self::of(database, faults, shop)
+    }
+
+    /// Returns another process of the service, with the same database.
+    pub(crate) fn another_process(&self) -> Self {
+        let database = self.database.clone();
+        let shop = Shop::new(&database.client());
+        Self::of(database, Faults::none(), shop)
+    }
+
+    fn of(database: Database, faults: Faults, shop: Shop) -> Self {
         let app = App { shop: Shop::new(&database.client_with(&faults)), page_key: PageKey::new("a secret") };
         Self { database, faults, shop, router: router(app) }
     }
