@@ -17,6 +17,9 @@ use crate::{
 /// How many open jobs a worker looks at. Each may be leased by another worker.
 const CANDIDATES: usize = 25;
 
+/// A worker that hangs does not keep its job for longer than this.
+const LONGEST: Duration = Duration::from_mins(10);
+
 /// A worker.
 #[derive(Debug, Clone)]
 pub struct Worker {
@@ -36,7 +39,8 @@ impl Worker {
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         loop {
-            // A call that acquires a lease is not dropped half-way: its lease would stay for a ttl.
+            // This call is not dropped when the worker stops: the process could end before a lease that it
+            // has just acquired is released.
             let taken = self.take().await.unwrap_or_else(|error| {
                 tracing::error!(%error, "no job could be taken");
                 None
@@ -72,7 +76,8 @@ impl Worker {
         if open.is_empty() {
             return Ok(None);
         }
-        match jobs.lock_any(open).owner(self.name.as_str()).wait(Wait::No).await {
+        let request = jobs.lock_any(open).owner(self.name.as_str()).wait(Wait::No).max_hold(LONGEST);
+        match request.await {
             Ok(lease) if lease.state == State::Open => {
                 let (job, fence, after_crash) = (&lease.id, lease.fence(), lease.acquired_after_crash().is_some());
                 tracing::info!(job, fence, after_crash, "took a job");

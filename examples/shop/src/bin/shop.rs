@@ -12,7 +12,7 @@ use clap::Parser;
 use dynalock::local::Database;
 use shop::{
     Shop, connection,
-    http::{self, App, PageKey, server},
+    http::{self, App, pages::PageKey, server},
     samples, stop, telemetry,
 };
 use tokio::net::TcpListener;

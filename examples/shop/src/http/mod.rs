@@ -5,12 +5,11 @@ pub mod health;
 pub mod leases;
 pub mod orders;
 pub mod page;
+pub mod pages;
 pub mod problem;
 pub mod products;
 pub mod request_log;
 pub mod server;
-
-use std::fmt;
 
 use axum::{
     Router,
@@ -20,7 +19,7 @@ use axum::{
     routing::{get, post, put},
 };
 
-use self::problem::Problem;
+use self::{pages::PageKey, problem::Problem};
 use crate::Shop;
 
 const LARGEST_BODY: usize = 64 * 1024;
@@ -32,40 +31,6 @@ pub struct App {
     pub shop: Shop,
     /// The key of the page tokens.
     pub page_key: PageKey,
-}
-
-/// The secret that signs page tokens. All processes of the service have the same secret.
-#[derive(Clone)]
-pub struct PageKey(Vec<u8>);
-
-impl PageKey {
-    /// Makes the key of a service with several processes.
-    pub fn new(secret: impl Into<Vec<u8>>) -> Self {
-        Self(secret.into())
-    }
-
-    /// Makes the key of a service with one process.
-    ///
-    /// # Errors
-    ///
-    /// The operating system has no random numbers.
-    pub fn random() -> Result<Self, getrandom::Error> {
-        let mut secret = vec![0; 32];
-        getrandom::fill(&mut secret)?;
-        Ok(Self(secret))
-    }
-}
-
-impl AsRef<[u8]> for PageKey {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for PageKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PageKey(..)")
-    }
 }
 
 /// Returns the routes of the service.

@@ -6,22 +6,19 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use dynalock::{Stored, query::PageToken};
+use dynalock::query::PageToken;
 use serde::Deserialize;
 
 use super::{
-    PageKey,
     extract::{self, IdempotencyKey, Path, Query},
+    pages::{self, Page, PageKey},
     problem::Problem,
-    products::Page,
 };
 use crate::{
     Shop,
     id::Id,
     order::{self, NewOrder, Order},
 };
-
-const PAGE: usize = 10;
 
 /// Which page of the orders.
 #[derive(Debug, Deserialize)]
@@ -57,9 +54,8 @@ pub async fn list(
 ) -> Result<Json<Page<Order>>, Problem> {
     let token = wanted.page.map(PageToken::from);
     let newest = shop.orders.query_index(Order::INDEX.by_time, wanted.customer).descending();
-    let page = newest.limit(PAGE).with_key(page_key).page(token).await?;
-    let items = page.items.into_iter().map(|item| item.map(Stored::into_inner)).collect::<dynalock::Result<_>>()?;
-    Ok(Json(Page { items, next: page.next.map(|token| token.to_string()) }))
+    let page = newest.limit(pages::ITEMS).with_key(page_key).page(token).await?;
+    Ok(Json(Page::of(page)?))
 }
 
 /// `GET /orders/{customer}/{id}`

@@ -7,11 +7,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use dynalock::{Repository, Stored, query::PageToken};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{
-    PageKey,
     extract::{self, IfMatch, IfNoneMatch, Path, Query},
+    pages::{self, Page, PageKey},
     problem::{Problem, etag_header},
 };
 use crate::{
@@ -20,22 +20,11 @@ use crate::{
     product::{Category, Product},
 };
 
-const PAGE: usize = 10;
-
 /// Which page of the products.
 #[derive(Debug, Deserialize)]
 pub struct Wanted {
     category: Category,
     page: Option<String>,
-}
-
-/// A page, and the token of the next one.
-#[derive(Debug, Serialize)]
-pub struct Page<T> {
-    /// The items.
-    pub items: Vec<T>,
-    /// The token of the next page, or nothing on the last page.
-    pub next: Option<String>,
 }
 
 /// A product with its etag.
@@ -60,9 +49,8 @@ pub async fn list(
 ) -> Result<Json<Page<Product>>, Problem> {
     let token = wanted.page.map(PageToken::from);
     let query = shop.products.query_index(Product::INDEX.by_category, wanted.category);
-    let page = query.limit(PAGE).with_key(page_key).page(token).await?;
-    let items = page.items.into_iter().map(|item| item.map(Stored::into_inner)).collect::<dynalock::Result<_>>()?;
-    Ok(Json(Page { items, next: page.next.map(|token| token.to_string()) }))
+    let page = query.limit(pages::ITEMS).with_key(page_key).page(token).await?;
+    Ok(Json(Page::of(page)?))
 }
 
 /// `POST /products`

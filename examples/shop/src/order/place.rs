@@ -48,6 +48,9 @@ pub enum Refused {
 /// and the job of the worker. Two equal requests at once cannot both create the order: the commit
 /// of the second one fails, its closure runs again, and finds the order of the first one.
 ///
+/// With `snapshot`, a refusal is also decided on items of one moment. Otherwise, the second request
+/// could see that there is no order yet, and that the first request has taken the last pieces.
+///
 /// # Errors
 ///
 /// [`Refused`] says why there is no order.
@@ -70,6 +73,7 @@ pub async fn place(shop: &Shop, id: &Id, new: &NewOrder) -> Result<Order, Refuse
         tx.create(&shop.orders, order.clone());
         Ok(order)
     })
+    .snapshot()
     .await
 }
 

@@ -1,8 +1,11 @@
 //! Orders: once for each idempotency key, and never more pieces than there are.
 
+use std::time::Duration;
+
 use axum::http::{Method, StatusCode};
 use dynalock::local::Fault;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::support::{Answer, Service};
 
@@ -65,7 +68,7 @@ async fn a_client_that_repeats_an_order_of_unknown_outcome_gets_it_once() {
 #[tokio::test(start_paused = true)]
 async fn equal_requests_at_once_place_one_order() {
     let service = Service::start().await;
-    service.faults.always(Fault::Delay(std::time::Duration::from_millis(5)));
+    service.faults.always(Fault::Delay(Duration::from_millis(5)));
     let lines = || json!({"cup-red": 2});
     let send = || order(&service, "1", "alice", lines());
     let (first, second, third) = tokio::join!(send(), send(), send());
@@ -75,9 +78,25 @@ async fn equal_requests_at_once_place_one_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_order_that_takes_the_last_pieces_does_not_refuse_an_equal_request() {
+    let service = Service::start().await;
+    // The first request has seen that there is no order. The second request places it, and only then
+    // the first request reads the stock, which is empty now.
+    service.faults.script_on("BatchGetItem", 0, Fault::Delay(Duration::from_secs(1)));
+    let send = || order(&service, "1", "alice", json!({"teapot-iron": 3}));
+    let later = async {
+        sleep(Duration::from_millis(500)).await;
+        send().await
+    };
+    let (first, second) = tokio::join!(send(), later);
+    assert_eq!((first.status, second.status), (StatusCode::CREATED, StatusCode::CREATED));
+    assert_eq!((&first.body, service.stock("teapot-iron").await), (&second.body, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_stock_is_never_below_zero() {
     let service = Service::start().await;
-    service.faults.always(Fault::Delay(std::time::Duration::from_millis(5)));
+    service.faults.always(Fault::Delay(Duration::from_millis(5)));
     let send = |key: &'static str| order(&service, key, "alice", json!({"teapot-iron": 2, "cup-red": 1}));
     let (first, second) = tokio::join!(send("1"), send("2"));
     let (placed, refused) = if first.status == StatusCode::CREATED { (first, second) } else { (second, first) };

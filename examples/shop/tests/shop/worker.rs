@@ -2,8 +2,9 @@
 
 use std::{future::pending, num::NonZeroU32, time::Duration};
 
-use dynalock::{Error, error::Lost};
+use dynalock::{Error, local::Fault};
 use shop::{
+    Shop,
     job::State,
     order::{NewOrder, place},
     worker::Worker,
@@ -18,7 +19,7 @@ use crate::support::{Service, id};
 const MINUTE: Duration = Duration::from_mins(1);
 
 fn worker(service: &Service, name: &str) -> Worker {
-    let shop = shop::Shop::new(&service.database.client()); // each worker is a process of its own
+    let shop = Shop::new(&service.database.client()); // each worker is a process of its own
     Worker { shop, name: name.to_owned(), packing: Duration::from_secs(30), idle: Duration::from_secs(1) }
 }
 
@@ -83,16 +84,22 @@ async fn the_job_of_a_killed_worker_is_taken_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_has_lost_its_job_writes_nothing() {
+async fn a_worker_that_was_cut_off_writes_nothing_after_a_takeover() {
     let service = Service::start().await;
     place_order(&service, "1").await;
-    let one = worker(&service, "one");
-    let paused = one.take().await.unwrap().unwrap();
-    // Another program removes the lease, as the clock does after a long pause of the worker.
-    service.shop.jobs.delete_unchecked("alice/1").await.unwrap();
-    let lost = one.finish(paused).await;
-    assert!(matches!(lost, Err(Error::Lost(Lost::Deleted))), "{lost:?}");
+    let one = Worker { shop: Shop::new(&service.database.client_with(&service.faults)), ..worker(&service, "one") };
+    let cut_off = one.take().await.unwrap().unwrap();
+    service.faults.always(Fault::LoseRequest);
+    sleep(Duration::from_secs(30)).await;
+    let two = worker(&service, "two");
+    let lease = two.take().await.unwrap().expect("the lease of the first worker has ended");
+    assert_eq!(lease.acquired_after_crash(), Some(cut_off.fence()));
+
+    service.faults.clear();
+    assert!(matches!(one.finish(cut_off).await, Err(Error::Lost(_))));
     assert!(!is_packed(&service, "1").await);
+    two.finish(lease).await.unwrap();
+    assert!(is_packed(&service, "1").await);
 }
 
 #[tokio::test(start_paused = true)]

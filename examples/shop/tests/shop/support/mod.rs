@@ -11,7 +11,7 @@ use dynalock::local::{Database, Faults};
 use serde_json::Value;
 use shop::{
     Shop,
-    http::{App, PageKey, router},
+    http::{App, pages::PageKey, router},
     id::Id,
     samples,
 };
