@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{id::Id, order::Order};
 
-/// A job: to pack one order. The unit of work that creates an order also creates its job, so that no
-/// order is forgotten and no order is packed that does not exist.
+/// A job: to pack one order. One unit of work creates an order and its job, so every order has a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Versioned)]
 #[dynalock(
     table = "shop-jobs",

@@ -1,8 +1,8 @@
 //! Stock-taking. A client leases a product, counts its pieces, and sends the number.
 //!
-//! While the lease lasts, DynamoDB refuses the edits and the orders of all others. The lease belongs
-//! to the client and not to a process of the service: the client has its token, so any process can
-//! answer the next request, and a restart does not end the lease.
+//! While the lease lasts, DynamoDB refuses the edits and the orders of all other clients. The lease
+//! belongs to the client and not to a process of the service. The client keeps the token of the
+//! lease, so any process can answer its next request, and a restart does not end the lease.
 
 use axum::{
     Json,
@@ -27,7 +27,7 @@ pub struct Begin {
     holder: Id,
 }
 
-/// A lease. Each holder of its token is the holder of the lease.
+/// A lease. Every client with the token holds the lease.
 #[derive(Debug, Serialize)]
 pub struct Lease {
     holder: Id,

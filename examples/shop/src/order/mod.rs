@@ -41,7 +41,7 @@ pub struct Line {
     pub cents: u32,
 }
 
-/// The wish of a customer. A product appears only once, because `lines` is a map.
+/// The request of a customer. A product appears only once, because `lines` is a map.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewOrder {
@@ -52,7 +52,7 @@ pub struct NewOrder {
 }
 
 impl Order {
-    /// Returns whether the order has the lines of this wish.
+    /// Returns whether the order has the lines of this request.
     fn fulfils(&self, new: &NewOrder) -> bool {
         let lines = self.lines.iter().map(|(product, line)| (product, line.pieces));
         lines.eq(new.lines.iter().map(|(product, pieces)| (product, *pieces)))

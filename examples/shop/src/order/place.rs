@@ -8,7 +8,7 @@ use crate::{Shop, id::Id, job::Job};
 /// A transaction of DynamoDB has at most 100 items: the products, the order and its job.
 const MOST_LINES: usize = 50;
 
-/// The reason why no order was placed. Nothing was written.
+/// The reason why no order was placed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// The order has no line, or too many.
@@ -37,7 +37,8 @@ pub enum Refused {
         /// The pieces in stock.
         left: u32,
     },
-    /// The database did not do it. Of [`Error::Indeterminate`], the outcome is unknown.
+    /// The database refused the unit of work, or gave no answer. After [`Error::Indeterminate`], the
+    /// outcome is unknown.
     #[error(transparent)]
     Database(#[from] Error),
 }

@@ -27,9 +27,3 @@ export function changes(fields, base, mine, theirs) {
   }));
   return all.filter((change) => change.kind !== "same");
 }
-
-/** Returns the product that keeps each change of either side. Where both changed a field, it has the value of this form. */
-export function merged(theirs, changes) {
-  const kept = changes.filter((change) => change.kind !== "theirs").map((change) => [change.field, change.mine]);
-  return { ...theirs, ...Object.fromEntries(kept) };
-}

@@ -1,5 +1,5 @@
 // The page on which products are listed and one product is edited. All content becomes text, never HTML.
-import { changes, merged } from "./merge.js";
+import { changes } from "./merge.js";
 
 const CATEGORIES = ["cups", "plates", "teapots"];
 const LABELS = { name: "Name", category: "Category", cents: "Price", stock: "Stock", description: "Description" };
@@ -12,6 +12,8 @@ const form = byId("form");
 // The product as this page has read it, and the etag of that state.
 let base;
 let etag;
+// What to do when the user types into a field that both users have changed.
+const retyped = new Map();
 
 function element(tag, properties, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -20,8 +22,8 @@ function element(tag, properties, ...children) {
 }
 
 function shown(field, value) {
-  if (field === "cents") return (value / 100).toFixed(2);
-  return value === "" ? "(empty)" : String(value);
+  if (value === "") return "(empty)";
+  return field === "cents" ? (value / 100).toFixed(2) : String(value);
 }
 
 // Parses a number of the form. Sets the message of its input, if it is none.
@@ -75,25 +77,33 @@ async function save(event) {
   byId("save").disabled = true;
   say("Saving…");
   try {
-    await send(mine);
-  } catch {
-    say("The shop cannot be reached. What you typed is still here: save again later.", true);
+    answer(...(await send(mine)));
   } finally {
     byId("save").disabled = false;
   }
 }
 
+// Returns the answer and its body, or nothing if there is none.
 async function send(mine) {
-  const headers = { "content-type": "application/json", "if-match": `${etag}` };
-  const response = await fetch(`/products/${base.id}`, { method: "PUT", headers, body: JSON.stringify(mine) });
-  const body = await response.json();
-  if (response.ok) {
+  const headers = { "content-type": "application/json", "if-match": etag };
+  try {
+    const response = await fetch(`/products/${base.id}`, { method: "PUT", headers, body: JSON.stringify(mine) });
+    return [response, await response.json()];
+  } catch {
+    return [];
+  }
+}
+
+// Shows an answer. The user may have typed since the request was sent, so no field is filled with what was sent.
+function answer(response, body) {
+  if (!response) {
+    say("The shop cannot be reached. What you typed is still here: save again later.", true);
+  } else if (response.ok) {
     known(body, response);
     clearReview();
-    fill(body);
-    say("Saved.");
+    say(isEdited() ? "Saved, except what you have typed since." : "Saved.");
   } else if (response.status === 412 && body.current) {
-    review(mine, body.current, response);
+    review(body.current, response);
   } else if (response.status === 412) {
     say("Another user has deleted this product. What you typed is still here.", true);
   } else if (body.holder) {
@@ -112,16 +122,17 @@ function known(product, response) {
 }
 
 // Shows what another user has changed. The next save starts from the state that the other user has left.
-function review(mine, theirs, response) {
-  const found = changes(FIELDS, base, mine, theirs);
+function review(theirs, response) {
+  const found = changes(FIELDS, base, read(), theirs);
+  const of = (kind) => found.filter((change) => change.kind === kind);
   known(theirs, response);
-  fill(merged(theirs, found));
+  clearReview();
   if (found.length === 0) {
-    clearReview();
     say("Saved: another user has made the same changes.");
     return;
   }
-  byId("changes").replaceChildren(...["both", "theirs", "mine"].flatMap((kind) => found.filter((it) => it.kind === kind)).map(card));
+  for (const { field } of of("theirs")) setField(field, theirs[field]);
+  byId("changes").append(...of("both").map(choice), ...of("theirs").map(card), ...of("mine").map(card));
   byId("review").hidden = false;
   byId("save").textContent = "Save both changes";
   say("");
@@ -131,40 +142,48 @@ function review(mine, theirs, response) {
 function clearReview() {
   byId("review").hidden = true;
   byId("changes").replaceChildren();
+  retyped.clear();
   byId("save").textContent = "Save";
 }
 
+// A change of one user.
 function card(change) {
   const { field, kind } = change;
-  if (kind === "both") return choice(change);
   const [now, note] = kind === "theirs" ? ["Theirs", "only the other user changed it"] : ["Yours", "only you changed it"];
   const title = element("h3", {}, LABELS[field], element("span", {}, `: ${note}`));
   const value = (side, text) => [element("dt", {}, text), element("dd", {}, shown(field, change[side]))];
   return element("article", {}, title, element("dl", {}, ...value("base", "It was"), ...value(kind, now)));
 }
 
-function choice({ field, base: before, mine, theirs }) {
-  const option = (side, text, value) => {
-    const input = element("input", { type: "radio", name: `choice-${field}`, value: side, id: `choice-${field}-${side}` });
-    input.addEventListener("change", () => setField(field, value));
-    return element("label", { htmlFor: input.id }, input, element("span", {}, text), element("b", {}, shown(field, value)));
+// A change of both users, of whom this one decides.
+function choice({ field, base: before, theirs }) {
+  const option = (side, text, choose) => {
+    const input = element("input", { type: "radio", name: `choice-${field}`, id: `choice-${field}-${side}` });
+    const value = element("b", {});
+    input.addEventListener("change", choose);
+    return { input, value, label: element("label", { htmlFor: input.id }, input, element("span", {}, text), value) };
   };
+  let typed = form.elements[field].value;
+  const yours = option("mine", "Yours", () => (form.elements[field].value = typed));
+  const other = option("theirs", "Theirs", () => setField(field, theirs));
+  yours.value.textContent = typed || shown(field, "");
+  other.value.textContent = shown(field, theirs);
+  // A value that the user types after the conflict is the choice of the user.
+  retyped.set(field, (text) => {
+    typed = text;
+    yours.value.textContent = text || shown(field, "");
+    yours.input.checked = true;
+  });
   const legend = element("legend", {}, `${LABELS[field]}: both of you changed it`);
   const was = element("p", {}, `It was ${shown(field, before)}.`);
-  const set = element("fieldset", {}, legend, was, option("mine", "Yours", mine), option("theirs", "Theirs", theirs));
+  const set = element("fieldset", {}, legend, was, yours.label, other.label);
   set.dataset.label = LABELS[field];
-  set.dataset.field = field;
   return set;
 }
 
-// A value that the user types after a conflict is the choice of the user.
 form.addEventListener("input", ({ target }) => {
   target.setCustomValidity("");
-  const set = document.querySelector(`#changes fieldset[data-field="${target.name}"]`);
-  if (set) {
-    set.querySelector("input").checked = true;
-    set.querySelector("b").textContent = target.value;
-  }
+  retyped.get(target.name)?.(target.value);
 });
 form.addEventListener("submit", save);
 window.addEventListener("beforeunload", (event) => {
@@ -212,4 +231,6 @@ async function more(category, items, page) {
 }
 
 const product = new URLSearchParams(location.search).get("product");
-await (product ? edit(product) : list());
+await (product ? edit(product) : list()).catch(() => {
+  document.querySelector("main").append(element("p", {}, "The shop cannot be reached. Load the page again later."));
+});

@@ -1,4 +1,4 @@
-//! What the errors of dynalock are for the client of the service. This is the only such place.
+//! Converts the errors of dynalock into problems. No other file of the service does this.
 
 use std::time::Duration;
 

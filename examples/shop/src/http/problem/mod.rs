@@ -1,4 +1,4 @@
-//! Problems: the answers of requests that were not done, as RFC 9457 describes them.
+//! Problems: the answers to requests that failed, as RFC 9457 describes them.
 
 mod database;
 mod request;

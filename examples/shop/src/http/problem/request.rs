@@ -1,4 +1,4 @@
-//! What a request that is wrong in itself is for its client.
+//! Converts the errors of an invalid request, and of a refused order, into problems.
 
 use axum::{
     extract::rejection::{JsonRejection, PathRejection, QueryRejection},

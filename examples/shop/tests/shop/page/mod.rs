@@ -2,9 +2,10 @@
 
 mod browser;
 
-use std::{env, fs, path::Path};
+use std::{env, fs, path::Path, time::Duration};
 
 use axum::http::{Method, StatusCode};
+use dynalock::local::Fault;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -129,6 +130,10 @@ async fn what_was_typed_stays_when_a_save_is_refused() {
     bob.click("save").await;
     bob.until("!document.getElementById('review').hidden").await;
     bob.fill("stock", "4").await; // a third value is a choice, too
+    bob.click("choice-stock-theirs").await;
+    assert_eq!(bob.value("stock").await, "5");
+    bob.click("choice-stock-mine").await;
+    assert_eq!(bob.value("stock").await, "4");
     bob.offline(true).await;
     bob.click("save").await;
     bob.until("document.getElementById('status').textContent.startsWith('The shop cannot be reached')").await;
@@ -136,6 +141,15 @@ async fn what_was_typed_stays_when_a_save_is_refused() {
     bob.click("save").await;
     bob.until("document.getElementById('status').textContent === 'Saved.'").await;
     assert_eq!(service.stock("hostile").await, 4);
+
+    // Bob goes on typing while his save is on its way.
+    service.faults.always(Fault::Delay(Duration::from_secs(1)));
+    bob.fill("stock", "6").await;
+    bob.click("save").await;
+    bob.fill("description", "A hostile cup.").await;
+    bob.until("document.getElementById('status').textContent.startsWith('Saved, except')").await;
+    service.faults.clear();
+    assert_eq!((service.stock("hostile").await, bob.value("description").await), (6, "A hostile cup.".to_owned()));
 
     service.shop.products.delete_unchecked(id("hostile")).await.unwrap();
     bob.fill("stock", "3").await;

@@ -31,12 +31,12 @@ impl Program {
 
     /// Returns the rest of the next printed line that starts with `start`.
     pub(crate) async fn printed(&mut self, start: &str) -> String {
-        rest_of_line(&mut self.out, |line| line.strip_prefix(start).map(str::to_owned)).await
+        line_of(&mut self.out, |line| line.strip_prefix(start).map(str::to_owned)).await
     }
 
     /// Returns the next line of the log that contains `text`.
     pub(crate) async fn logged(&mut self, text: &str) -> String {
-        rest_of_line(&mut self.log, |line| line.contains(text).then(|| line.to_owned())).await
+        line_of(&mut self.log, |line| line.contains(text).then(|| line.to_owned())).await
     }
 
     /// Sends SIGTERM, and returns how the program ended.
@@ -47,7 +47,7 @@ impl Program {
     }
 }
 
-async fn rest_of_line<R: tokio::io::AsyncBufRead + Unpin>(
+async fn line_of<R: tokio::io::AsyncBufRead + Unpin>(
     lines: &mut Lines<R>,
     found: impl Fn(&str) -> Option<String>,
 ) -> String {
