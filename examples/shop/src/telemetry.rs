@@ -34,7 +34,7 @@ pub fn start() -> Result<(), NoLogs> {
     let lines = fmt::layer().with_writer(io::stderr);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match io::stderr().is_terminal() {
         true => lines.compact().boxed(),
-        false => lines.json().flatten_event(true).boxed(),
+        false => lines.json().flatten_event(true).with_span_list(false).boxed(),
     };
     tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;
     Ok(())

@@ -63,7 +63,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let page_key = args.page_key.map_or_else(PageKey::random, |secret| Ok(PageKey::new(secret)))?;
-    let listener = TcpListener::bind((args.host, args.port)).await?;
+    let listener = TcpListener::bind((args.host, args.port)).await;
+    let listener = listener.map_err(|error| format!("port {}: {error}; choose another by --port", args.port))?;
     if let Some(served) = &served {
         println!("the database is at {}", served.url());
     }
