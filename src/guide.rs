@@ -30,6 +30,9 @@ mod tables {}
 #[doc = include_str!("../docs/src/errors.md")]
 mod errors {}
 
+#[doc = include_str!("../docs/src/service.md")]
+mod service {}
+
 #[doc = include_str!("../docs/src/testing.md")]
 mod testing {}
 

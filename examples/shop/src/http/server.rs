@@ -1,0 +1,35 @@
+//! The server, from its first request to its last.
+
+use std::{future::Future, io, time::Duration};
+
+use axum::Router;
+use futures_util::FutureExt;
+use tokio::net::TcpListener;
+
+/// The time for the requests in flight, once the server was asked to stop. It is longer than the
+/// longest deadline of dynalock (10 seconds, of a unit of work).
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// Serves until `stop` completes. Requests in flight then get their answers, and new connections
+/// are refused.
+///
+/// The leases of stock-takings belong to clients and not to this process, so they stay.
+///
+/// # Errors
+///
+/// The listener failed.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let stop = stop.shared();
+    let too_late = stop.clone().then(|()| tokio::time::sleep(DRAIN));
+    tokio::select! {
+        served = axum::serve(listener, router).with_graceful_shutdown(stop) => served,
+        () = too_late => {
+            tracing::warn!("requests were still in flight, and were dropped");
+            Ok(())
+        }
+    }
+}

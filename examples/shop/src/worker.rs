@@ -1,0 +1,131 @@
+//! The worker: packs orders, one job at a time, each under a lease.
+//!
+//! Any number of workers run beside each other. A worker that dies leaves its job leased until the
+//! lease ends. Then another worker takes the job over. Because the last write of a job requires the
+//! lease, a worker that was only paused cannot finish a job that another worker has taken over.
+
+use std::{future::Future, pin::pin, time::Duration};
+
+use dynalock::{Error, LeaseGuard, Result, Wait};
+use tokio::time::sleep;
+
+use crate::{
+    Shop,
+    job::{Job, State},
+};
+
+/// How many open jobs a worker looks at. Each may be leased by another worker.
+const CANDIDATES: usize = 25;
+
+/// A worker that hangs does not keep its job for longer than this.
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// A worker.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    /// The tables.
+    pub shop: Shop,
+    /// The name, which others see as the holder of a job.
+    pub name: String,
+    /// The time that it takes to pack an order.
+    pub packing: Duration,
+    /// The pause after which the worker looks again for a job, if there was none.
+    pub idle: Duration,
+}
+
+impl Worker {
+    /// Works until `stop` completes. A job that is not finished then is released, so that another
+    /// worker can take it at once.
+    pub async fn run(&self, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
+        loop {
+            // This call is not dropped when the worker stops: the process could end before a lease that it
+            // has just acquired is released.
+            let taken = self.take().await.unwrap_or_else(|error| {
+                tracing::error!(%error, "no job could be taken");
+                None
+            });
+            let Some(lease) = taken else {
+                tokio::select! {
+                    () = sleep(self.idle) => continue,
+                    () = &mut stop => return,
+                }
+            };
+            // `run` drops the work as soon as the lease may be lost. Heartbeats renew the lease.
+            let ended = tokio::select! {
+                packed = lease.run(self.pack(&lease)) => match packed {
+                    Ok(()) => self.finish(lease).await,
+                    Err(lost) => Err(lost),
+                },
+                () = &mut stop => return self.give_back(lease).await,
+            };
+            if let Err(error) = ended {
+                tracing::error!(%error, "a job was not finished; a worker will take it again");
+            }
+        }
+    }
+
+    /// Leases the first free job.
+    ///
+    /// # Errors
+    ///
+    /// The database has no answer.
+    pub async fn take(&self) -> Result<Option<LeaseGuard<Job>>> {
+        let jobs = &self.shop.jobs;
+        let open = jobs.query_index(Job::INDEX.by_state, State::Open).limit(CANDIDATES).collect().await?;
+        if open.is_empty() {
+            return Ok(None);
+        }
+        let request = jobs.lock_any(open).owner(self.name.as_str()).wait(Wait::No).max_hold(LONGEST);
+        match request.await {
+            Ok(lease) if lease.state == State::Open => {
+                let (job, fence, after_crash) = (&lease.id, lease.fence(), lease.acquired_after_crash().is_some());
+                tracing::info!(job, fence, after_crash, "took a job");
+                Ok(Some(lease))
+            }
+            // An index shows writes late. The lease shows the job as it is: it is done already.
+            Ok(lease) => lease.release().await.map(|_| None),
+            Err(Error::Locked(_) | Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The work itself. It may be done twice, if a worker dies after it and before the last write.
+    async fn pack(&self, job: &Job) {
+        sleep(self.packing).await;
+        tracing::info!(job = job.id, "packed");
+    }
+
+    /// Finishes a job: the order is packed and the job is done, or neither.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`]: another worker has taken the job over, and nothing was written.
+    pub async fn finish(&self, lease: LeaseGuard<Job>) -> Result<()> {
+        let (shop, held) = (&self.shop, &lease);
+        dynalock::transact(&shop.client, |tx| async move {
+            tx.guard(held); // DynamoDB refuses the whole unit of work if this worker has lost its lease
+            let Some(mut job) = tx.get(&shop.jobs, held.id.as_str()).await? else { return Ok(()) };
+            job.state = match tx.get(&shop.orders, (held.customer.clone(), held.order.clone())).await? {
+                Some(mut order) => {
+                    order.packed = true;
+                    tx.update(&shop.orders, order);
+                    State::Done
+                }
+                None => State::Failed,
+            };
+            tx.update(&shop.jobs, job);
+            Ok::<_, Error>(())
+        })
+        .await?;
+        lease.release().await.map(drop)
+    }
+
+    async fn give_back(&self, lease: LeaseGuard<Job>) {
+        let job = lease.id.clone();
+        match lease.release().await {
+            Ok(_) => tracing::info!(job, "released"),
+            Err(error) => tracing::warn!(job, %error, "not released; its lease will end"),
+        }
+    }
+}
