@@ -37,7 +37,7 @@ impl<T: Versioned> Request<T, Get> {
     ///
     /// - [`Error::InvalidKey`]: the key is empty.
     pub fn explain(&self) -> Result<Explained> {
-        Ok(Explained::of(vec![self.read()?.into()]))
+        Ok(Explained::of(vec![self.get_item()?.into()]))
     }
 }
 
