@@ -125,8 +125,8 @@ impl Explained {
 
     /// Returns the write units that these requests consume if each item has this size in bytes. The
     /// size of an item contains the names of its attributes and the attributes of the library. If
-    /// a write changes the size, the larger size counts. A separate lease row, or a row that only
-    /// holds a lock, counts as one kilobyte.
+    /// a write changes the size, the larger size counts. A separate lease row counts as one
+    /// kilobyte. The row of a named lock that a transaction guards counts like an item.
     ///
     /// DynamoDB bills one unit for each started kilobyte, and two units in a transaction. The
     /// writes of indexes are not counted: each index whose entry changes costs at least one more

@@ -37,7 +37,7 @@ impl<T: Versioned> Request<T, Get> {
     ///
     /// - [`Error::InvalidKey`]: the key is empty.
     pub fn explain(&self) -> Result<Explained> {
-        Ok(Explained::of(vec![self.read()?.into()]))
+        Ok(Explained::of(vec![self.get_item()?.into()]))
     }
 }
 
@@ -450,8 +450,11 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
 
 /// Explains a patch, and the read of the item after a patch in a transaction.
 pub(crate) fn patch<T: Versioned>(session: &mut Session<T>, key: Key, content: SharedPatch<T>) -> Result<Explained> {
-    let read = session.get(&key)?;
-    let request = session.explain(&session.patch_intent(key, content))?;
-    let returns_item = request.operation() == "UpdateItem";
-    Ok(Explained::of([request].into_iter().chain((!returns_item).then(|| read.into())).collect()))
+    let intent = session.patch_intent(key, content);
+    let mut requests = vec![session.explain(&intent)?];
+    // Only an UpdateItem returns the item.
+    if requests[0].operation() != "UpdateItem" {
+        requests.push(session.get(&intent.key)?.into());
+    }
+    Ok(Explained::of(requests))
 }

@@ -1,4 +1,4 @@
-use std::future::IntoFuture;
+use std::{future::IntoFuture, sync::Arc};
 
 use super::{Request, request::BoxedCall, session::Session};
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
     model::Versioned,
     operation::GetItem,
     telemetry::observe,
+    write::key::checked_key,
 };
 
 /// The kind of a call that reads one item: [`Repository::get`](super::Repository::get).
@@ -67,10 +68,9 @@ impl<T> Request<T, Get> {
 
 impl<T: Versioned> Request<T, Get> {
     /// Returns the request of the read.
-    pub(super) fn read(&self) -> Result<GetItem> {
-        let Get { key, consistent, .. } = &self.kind;
-        let get = self.repository.item_ref(key.clone(), None).read()?;
-        Ok(GetItem { consistent: *consistent, ..get })
+    pub(super) fn get_item(&self) -> Result<GetItem> {
+        let (table, Get { key, consistent, .. }) = (&self.repository.table, &self.kind);
+        Ok(GetItem { table: Arc::clone(table), key: checked_key(T::MODEL, table, key)?, consistent: *consistent })
     }
 }
 
@@ -80,7 +80,7 @@ impl<T: Versioned> IntoFuture for Request<T, Get> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(observe("get", self.table(), async move {
-            let get = self.read()?;
+            let get = self.get_item()?;
             let (mut session, Get { expired, .. }) = Session::<T>::new(self);
             let Some(item) = session.read(&get).await? else { return Ok(None) };
             if expired == ExpiredItems::Absent && session.is_expired(&item) {

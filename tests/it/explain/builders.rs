@@ -2,7 +2,7 @@
 
 use std::future::IntoFuture;
 
-use dynalock::{Error, Stored, request::Explained};
+use dynalock::{Error, Repository, Stored, Transaction, request::Explained};
 
 use super::wire::{SECRET, is_sent, sends, sends_explained};
 use crate::support::{Basket, Order, Product, Shop, Table, changed};
@@ -75,6 +75,18 @@ async fn sends_each<O>(shop: &Shop, each: &[Explained], call: impl IntoFuture<Ou
     for (explained, request) in each.iter().zip(&sent) {
         is_sent(explained, std::slice::from_ref(request));
     }
+}
+
+#[test]
+fn an_explanation_needs_no_runtime() {
+    let client = Shop::without_faults().client;
+    let items = Repository::<Product>::new(&client);
+    let mut tx = Transaction::new(&client);
+    tx.create(&items, Product::new("a", 1));
+    let patch = items.patch("a").add(Product::ATTR.stock, 1);
+    let all = [items.get("a").explain(), patch.explain(), items.query("a").explain(), tx.explain()];
+    let operations = all.map(|explained| explained.unwrap().requests()[0].operation());
+    assert_eq!(operations, ["GetItem", "UpdateItem", "Query", "TransactWriteItems"]);
 }
 
 #[tokio::test]
