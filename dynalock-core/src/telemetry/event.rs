@@ -52,10 +52,9 @@ pub(crate) fn retry(last: &Error, pause: Duration) {
 /// Returns the reason of a retry after this error.
 fn reason(last: &Error) -> &'static str {
     match last {
-        Error::Throttled(_) => "throttled",
         Error::Contention(_) => "contention",
         Error::Cancelled(cancelled) if cancelled.class() == CancellationClass::Contention => "contention",
-        Error::Cancelled(_) => "throttled",
+        Error::Throttled(_) | Error::Cancelled(_) => "throttled",
         _ => "lost",
     }
 }
