@@ -214,11 +214,10 @@ impl Locks {
     ///
     /// The future can be dropped at any time. A read changes nothing.
     pub async fn queue(&self, name: impl AsRef<str>) -> Result<Vec<QueuePlace>> {
-        let Settings { connection, limits, .. } = &self.settings;
+        let Settings { connection, options, limits, .. } = &self.settings;
         let row = self.settings.row(name.as_ref())?;
         let item = Attempts::new(connection, *limits).read(&row.get(true)).await?;
         let record = LockRecord::of(&LockModel::DEFAULT, item.as_ref());
-        let places = record.queue.iter().enumerate();
-        Ok(places.map(|(position, entry)| QueuePlace::read(position, &entry.owner)).collect())
+        Ok(QueuePlace::of(&record, options.now()))
     }
 }
