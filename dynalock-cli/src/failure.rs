@@ -28,7 +28,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self::Reported { exit, message: message.into() }
+        Self::Reported { exit, message: one_line(&message.into()) }
     }
 
     pub(crate) fn table_not_found(table: &str) -> Self {
@@ -68,14 +68,14 @@ impl Failure {
     }
 }
 
-/// Returns the innermost cause of a failed request, in one line.
+/// Returns the innermost cause of a failed request.
 pub(crate) fn describe<E, R>(error: &SdkError<E, R>) -> String
 where
     E: ProvideErrorMetadata + StdError + 'static,
     R: fmt::Debug,
 {
     if let (Some(code), message) = (error.code(), error.message()) {
-        return one_line(&format!("DynamoDB refused the request: {code}: {}", message.unwrap_or("no reason")));
+        return format!("DynamoDB refused the request: {code}: {}", message.unwrap_or("no reason"));
     }
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -83,7 +83,7 @@ where
         text = format!("{text}: {error}");
         cause = error.source();
     }
-    one_line(&text)
+    text
 }
 
 impl fmt::Display for Failure {
@@ -102,7 +102,7 @@ impl From<Error> for Failure {
             Error::TableMismatch { table, reason, .. } => {
                 Self::new(Exit::Differs, format!("table `{table}` has another key: {reason}"))
             }
-            Error::InvalidKey { .. } => Self::new(Exit::Usage, one_line(&error.to_string())),
+            Error::InvalidKey { .. } => Self::new(Exit::Usage, error.to_string()),
             Error::Misconfigured(Misconfigured::Credentials(reason)) => Self::new(
                 Exit::Failed,
                 format!(
@@ -116,7 +116,7 @@ impl From<Error> for Failure {
                 let example = "write it like `http://127.0.0.1:8000`";
                 Self::new(Exit::Usage, format!("the --endpoint-url is not valid ({reason}); {example}"))
             }
-            error => Self::new(Exit::Failed, one_line(&error.to_string())),
+            error => Self::new(Exit::Failed, error.to_string()),
         }
     }
 }

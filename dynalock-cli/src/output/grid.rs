@@ -3,7 +3,7 @@
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
-use super::{BOLD, Output, PLAIN, shown};
+use super::{BOLD, Output, shown};
 
 /// A table with titles, whose columns are as wide as their widest cell.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(crate) fn pairs<'a>(output: Output, pairs: impl IntoIterator<Item = (&'a str
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{GREEN, RED},
+        super::{GREEN, PLAIN, RED},
         *,
     };
 
