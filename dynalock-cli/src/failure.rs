@@ -43,8 +43,9 @@ impl Failure {
             Some(namespace) => format!("in namespace `{}` of table `{table}`", shown(namespace)),
             None => format!("in table `{table}`"),
         };
-        let message =
-            format!("lock `{name}` {place} was never held; list the locks with `dynalock locks list {table}`");
+        let message = format!(
+            "lock `{name}` {place} was never held, or was retired; list the locks with `dynalock locks list {table}`"
+        );
         Self::new(Exit::NotFound, message)
     }
 

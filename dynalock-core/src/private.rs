@@ -1,11 +1,12 @@
 //! The items that generated code and the command line use. These items are not public API, and
 //! change together with the derive and the command line.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::{
+    codec::Item,
     error::Result,
     expression::Condition,
     lease::LeaseOptions,
@@ -37,7 +38,7 @@ pub use crate::{
 };
 
 /// Returns the lease in the item with this name. Returns `None` if the item was never leased.
-pub fn lease_of(name: &str, item: &HashMap<String, AttributeValue>) -> Option<LockInfo> {
+pub fn lease_of(name: &str, item: &Item) -> Option<LockInfo> {
     LockInfo::of_lease(name, &LeaseOptions::default(), item)
 }
 

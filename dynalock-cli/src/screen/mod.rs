@@ -65,7 +65,7 @@ impl Watched {
         match self {
             Self::Table { list: ListArgs { owner: None, .. }, .. } => "The table contains no locks.",
             Self::Table { .. } => "This owner holds no lock and waits for none.",
-            Self::Queue { .. } => "This lock was never held.",
+            Self::Queue { .. } => "This lock was never held, or was retired.",
         }
     }
 }

@@ -28,13 +28,16 @@ async fn a_healthy_engine_passes_all_checks() {
     engine.run("table create --locks locks --deletion-protection").await.succeeded();
     let run = engine.run("doctor --table locks").await;
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
-    let checks: Vec<_> = run.stdout.lines().map(|line| masked(line).split(" ms").next().unwrap().to_owned()).collect();
+    let checks: Vec<_> = run.stdout.lines().map(masked).collect();
     assert_eq!(checks[0], "ok       region        eu-central-1");
     assert_eq!(checks[1], "ok       credentials   access key any");
-    assert!(checks[2].starts_with("ok       endpoint      <address> answered in "), "{run:?}");
-    assert!(checks[3].starts_with("ok       clock         this clock is <time> "), "{run:?}");
+    assert_eq!(checks[2], "ok       endpoint      <address> answered in <time>");
+    assert_eq!(checks[3], "ok       clock         this clock differs from the server's by at most <time>");
     assert_eq!(checks[4], "ok       table         table `locks` is active, its key is name:S, fits locks by name");
-    assert_eq!(checks[5..], ["ok       time to live  off", "ok       deletion      the table is protected from deletion"]);
+    assert_eq!(
+        checks[5..],
+        ["ok       time to live  off", "ok       deletion      the table is protected from deletion"]
+    );
 }
 
 #[tokio::test]
@@ -71,8 +74,7 @@ async fn a_time_to_live_that_deletes_leases_fails() {
 
 #[tokio::test]
 async fn missing_credentials_and_a_missing_region_fail() {
-    let (code, checks) =
-        states(command("doctor").env_remove("AWS_REGION").env_remove("AWS_SECRET_ACCESS_KEY")).await;
+    let (code, checks) = states(command("doctor").env_remove("AWS_REGION").env_remove("AWS_SECRET_ACCESS_KEY")).await;
     assert_eq!((code, state(&checks, "region"), state(&checks, "credentials")), (4, "failed", "failed"));
     assert_eq!(checks.len(), 2);
 }
@@ -111,7 +113,7 @@ async fn a_clock_that_differs_from_the_date_of_the_server_fails() {
     let url = answer("200 OK", "date: Thu, 01 Jan 2026 00:00:00 GMT", r#"{"TableNames":[]}"#).await;
     let run = run(&mut command(&format!("doctor --endpoint-url {url}"))).await;
     assert_eq!(run.failed_with(4), "failed: clock");
-    assert!(run.stdout.contains(" ahead of the server's (give or take 0.5s)"), "{run:?}");
+    assert!(run.stdout.contains(" ahead of the server's\n"), "{run:?}");
 }
 
 #[tokio::test]

@@ -49,9 +49,9 @@ version  2
 expires  2100-01-01T00:00:00Z (in <time>)
 lease    never leased
 
-sku  \"85123A\"
+sku         \"85123A\"
 sold_until  4102444800
-stock  7"
+stock       7"
     );
     let shown = engine.json("item show products 85123A").await;
     assert_eq!((&shown["version"], &shown["expired"]), (&json!(2), &json!(false)));
@@ -91,8 +91,8 @@ remaining  <time>
 waiting    0
 
 customer  \"alice\"
-number  7
-lines  [\"tea\"]"
+number    7
+lines     [\"tea\"]"
     );
     assert_eq!(engine.json("item show orders alice 7").await["lease"]["fence"], json!(lease.fence()));
 }

@@ -1,6 +1,6 @@
 //! `dynalock locks list`, `show` and `break`.
 
-use dynalock::{Wait, lock::QueueTicket, LockGuard};
+use dynalock::{LockGuard, Wait, lock::QueueTicket};
 use serde_json::json;
 
 use crate::support::{Engine, LONG};
@@ -90,7 +90,8 @@ POSITION  WAITER  WAITS  TICKET
 #[tokio::test]
 async fn a_missing_lock_and_a_missing_table_have_an_exit_code() {
     let engine = Engine::with_locks().await;
-    let told = "lock `x` in table `locks` was never held; list the locks with `dynalock locks list locks`";
+    let told =
+        "lock `x` in table `locks` was never held, or was retired; list the locks with `dynalock locks list locks`";
     assert_eq!(engine.run("locks show locks x").await.failed_with(3), told);
     let run = engine.run("locks list none").await;
     assert!(run.failed_with(3).starts_with("table `none` does not exist; create it with"), "{run:?}");

@@ -4,6 +4,8 @@
 
 mod completions;
 mod doctor;
+#[cfg(unix)]
+mod guide;
 mod items;
 mod locks;
 mod output;

@@ -31,7 +31,8 @@ async fn a_closed_pipe_ends_the_command_without_a_message() {
 
 #[tokio::test]
 async fn a_mistake_on_the_command_line_has_its_exit_code() {
-    for args in ["", "locks", "locks list", "table create t", "table create t --partition-key id:X", "no-such-command"] {
+    for args in ["", "locks", "locks list", "table create t", "table create t --partition-key id:X", "no-such-command"]
+    {
         assert_eq!(run(&mut command(args)).await.code, 2, "{args}");
     }
     let engine = Engine::with_locks().await;

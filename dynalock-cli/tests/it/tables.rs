@@ -35,9 +35,15 @@ async fn each_difference_is_a_line_and_the_exit_code_tells() {
     assert_eq!(run.failed_with(4), "table `orders` has 3 differences");
     let lines: Vec<_> = run.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{run:?}");
-    assert!(lines[0].starts_with("differs the partition key `customer` is N in the table, and S in the type;"), "{run:?}");
+    assert!(
+        lines[0].starts_with("differs the partition key `customer` is N in the table, and S in the type;"),
+        "{run:?}"
+    );
     assert!(lines[1].starts_with("differs the table has no sort key, and the type has `number`;"), "{run:?}");
-    assert!(lines[2].starts_with("differs time to live is off: switch it on for the attribute `expires_at`"), "{run:?}");
+    assert!(
+        lines[2].starts_with("differs time to live is off: switch it on for the attribute `expires_at`"),
+        "{run:?}"
+    );
     let run = engine.run(&format!("table create {ORDERS}")).await;
     assert!(run.failed_with(4).starts_with("table `orders` has another key: "), "{run:?}");
 }

@@ -41,7 +41,10 @@ async fn watch_shows_holders_and_waiters_as_they_come_and_go() {
     ann.release().await.unwrap();
     bob.await.unwrap().detach();
     let screen = terminal.until("0 waiting").await;
-    assert!(screen.contains(" printer                        bob                  held    <time> <fence>\n"), "{screen}");
+    assert!(
+        screen.contains(" printer                        bob                  held    <time> <fence>\n"),
+        "{screen}"
+    );
 }
 
 #[tokio::test]
@@ -158,7 +161,11 @@ async fn a_lock_is_broken_after_a_yes() {
     assert!(screen.contains("owner      worker-7\n"), "{screen}");
     terminal.write("y\n").await;
     assert_eq!(terminal.end().await.code(), Some(0));
-    assert!(terminal.screen().ends_with("broke lock `report` of `worker-7` with fence <fence>"), "{}", terminal.screen());
+    assert!(
+        terminal.screen().ends_with("broke lock `report` of `worker-7` with fence <fence>"),
+        "{}",
+        terminal.screen()
+    );
     assert!(engine.locks().wait(Wait::No).acquire("report").await.unwrap().fence() > token.fence());
 }
 

@@ -23,8 +23,7 @@ pub(crate) use reasons::ActionReasons;
 pub(crate) use scan::Scan;
 pub use table::DeletionProtection;
 pub(crate) use table::{
-    Billing, TableSettings, create_table, describe_table, describe_time_to_live,
-    switch_time_to_live_on,
+    Billing, TableSettings, create_table, describe_table, describe_time_to_live, switch_time_to_live_on,
 };
 pub(crate) use transact::Transact;
 pub(crate) use update::UpdateItem;

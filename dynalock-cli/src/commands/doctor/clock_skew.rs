@@ -1,6 +1,9 @@
 //! The clock of this machine, compared with the `Date` of the server's answer.
 
+use std::time::Duration;
+
 use super::{check::Check, exchange::Exchange};
+use crate::output::duration;
 
 /// The skew in seconds above which the check warns. Two machines with this skew in different
 /// directions differ by the default `max_skew` of two seconds.
@@ -15,12 +18,20 @@ pub(super) fn check(exchange: &Exchange) -> Option<Check> {
     const ADVICE: &str = "synchronize the clock of this machine (NTP): leases compare the clocks of machines";
     let (skew, uncertainty) = skew(exchange)?;
     let direction = if skew < 0.0 { "behind" } else { "ahead of" };
-    let message = format!("this clock is {:.1}s {direction} the server's (give or take {uncertainty:.1}s)", skew.abs());
-    Some(match skew.abs() - uncertainty {
-        certain if certain > FAILURE => Check::failed(NAME, message, ADVICE),
-        certain if certain > WARNING => Check::warning(NAME, message, ADVICE),
-        _ => Check::ok(NAME, message),
+    let certain = skew.abs() - uncertainty;
+    if certain <= WARNING {
+        let most = shown(skew.abs() + uncertainty);
+        return Some(Check::ok(NAME, format!("this clock differs from the server's by at most {most}")));
+    }
+    let message = format!("this clock is at least {} {direction} the server's", shown(certain));
+    Some(match certain > FAILURE {
+        true => Check::failed(NAME, message, ADVICE),
+        false => Check::warning(NAME, message, ADVICE),
     })
+}
+
+fn shown(seconds: f64) -> String {
+    Duration::try_from_secs_f64(seconds).map_or_else(|_| "a lot".to_owned(), duration)
 }
 
 /// Returns by how many seconds this clock is ahead of the server's, and the uncertainty.
@@ -35,8 +46,6 @@ fn skew(Exchange { sent, round_trip, date, .. }: &Exchange) -> Option<(f64, f64)
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::{super::check::State, *};
 
     const NOON: u64 = 1_800_000_000;

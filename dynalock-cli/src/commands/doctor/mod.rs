@@ -102,7 +102,7 @@ where
         let message = error.map_or_else(|| "no answer".to_owned(), describe);
         return Check::failed(NAME, message, "check --endpoint-url, --region and the network");
     };
-    let answered = format!("{host} answered in {} ms", round_trip.as_millis());
+    let answered = format!("{host} answered in {}ms", round_trip.as_millis());
     let Some(error) = error else { return Check::ok(NAME, answered) };
     match error.code() {
         // The table is missing, so the request reached the service.

@@ -13,7 +13,7 @@ use crate::{
     commands::locks::lease_lines,
     failure::Failure,
     lock::Lock,
-    output::{BOLD, DIM, Output, RED, duration, pairs, shown},
+    output::{DIM, Output, RED, duration, pairs, shown},
 };
 
 /// The attributes of the library, which the text shows in its own words.
@@ -99,9 +99,8 @@ impl Shown<'_> {
         let mut names: Vec<_> = self.item.keys().filter(|name| !is_bookkeeping(name)).collect();
         let keys = &self.place.key_names;
         names.sort_by_key(|name| (keys.iter().position(|key| key == *name).unwrap_or(keys.len()), *name));
-        let line =
-            |name: &&String| format!("{}  {}\n", output.paint(BOLD, &shown(name)), to_text(&self.item[*name], 0));
-        names.iter().map(line).collect()
+        let lines: Vec<_> = names.into_iter().map(|name| (shown(name), to_text(&self.item[name], 0))).collect();
+        pairs(output, lines.iter().map(|(name, value)| (name.as_str(), value.clone())))
     }
 }
 

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 pub(crate) mod pty;
+pub(crate) mod recorder;
 mod text;
 
 use std::{process::Stdio, time::Duration};

@@ -36,7 +36,8 @@ impl Engine {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(rows, columns)).unwrap();
         let command = Command::new(env!("CARGO_BIN_EXE_dynalock")).args(args.split_whitespace()).kill_on_drop(true);
-        let command = command.env_clear().envs(environment()).env("AWS_ENDPOINT_URL", self.server.url()).env(name, value);
+        let command =
+            command.env_clear().envs(environment()).env("AWS_ENDPOINT_URL", self.server.url()).env(name, value);
         let child = command.spawn(pts).unwrap();
         Terminal { pty, screen: Parser::new(rows, columns, 0), child }
     }

@@ -45,14 +45,18 @@ fn with_mask(part: &str) -> String {
 
 fn mask(part: &str) -> Option<&'static str> {
     let is_digit = |char: char| char.is_ascii_digit();
-    let number = part.trim_end_matches(['s', 'm', 'h', 'd']);
+    let units = ["ms", "s", "m", "h", "d"];
+    let is_duration = units
+        .iter()
+        .filter_map(|unit| part.strip_suffix(unit))
+        .any(|number| number.starts_with(is_digit) && number.parse::<f64>().is_ok());
     if part.len() == 16 && part.chars().all(|char| char.is_ascii_hexdigit()) {
         Some("<id>")
     } else if part.len() == 13 && part.chars().all(is_digit) {
         Some("<fence>")
     } else if part.len() == 20 && part.starts_with("20") && part.ends_with('Z') {
         Some("<moment>")
-    } else if part.len() == number.len() + 1 && number.starts_with(is_digit) && number.parse::<f64>().is_ok() {
+    } else if is_duration {
         Some("<time>")
     } else if part.starts_with("127.0.0.1:") {
         Some("<address>")
