@@ -23,6 +23,6 @@ pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Item(command) => item::run(command, &connection::client(&target).await, output).await,
         Command::Table(command) => table::run(command, &connection::client(&target).await, output).await,
         Command::Doctor(args) => doctor::run(&args, &target, output).await,
-        Command::Completions { shell } => completions::run(shell, output),
+        Command::Completions { shell } => completions::run(shell),
     }
 }

@@ -45,27 +45,27 @@ impl Output {
         Self { is_json: format.json, has_colours }
     }
 
-    /// Writes a text to stdout.
-    pub(crate) fn text(self, text: &str) -> Result<(), Failure> {
-        let mut stdout = stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        Ok(stdout.flush()?)
-    }
-
-    /// Writes the one result of a command.
-    pub(crate) fn json(self, value: &Value) -> Result<(), Failure> {
-        self.text(&format!("{value:#}\n"))
-    }
-
-    /// Writes one of several results: each result is a line.
-    pub(crate) fn json_line(self, value: &Value) -> Result<(), Failure> {
-        self.text(&format!("{value}\n"))
-    }
-
     /// Returns a text with its colour.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if self.has_colours && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
+}
+
+/// Writes a text to stdout.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// Writes the one result of a command.
+pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
+}
+
+/// Writes one of several results: each result is a line.
+pub(crate) fn print_json_line(value: &Value) -> Result<(), Failure> {
+    print(&format!("{value}\n"))
 }
 
 pub(crate) fn milliseconds(duration: Duration) -> u64 {
@@ -87,18 +87,19 @@ pub(crate) fn duration(duration: Duration) -> String {
 /// Returns a text from the table for the terminal. Control characters could move the cursor or
 /// change the colours, so they are escaped.
 pub(crate) fn shown(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, char| {
-        if char.is_control() {
-            shown.extend(char.escape_default())
-        } else {
-            shown.push(char)
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char.is_control() {
+            true => shown.extend(char.escape_default()),
+            false => shown.push(char),
         }
-        shown
-    })
+    }
+    shown
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 #[cfg(test)]

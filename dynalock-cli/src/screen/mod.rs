@@ -17,7 +17,7 @@ use crate::{
     commands::locks::read_all,
     failure::{Exit, Failure},
     lock::Lock,
-    output::{Output, shown},
+    output::{Output, print_json_line, shown},
 };
 
 /// The locks that a user watches.
@@ -75,7 +75,7 @@ impl Watched {
 pub(crate) async fn watch(watched: Watched, interval: Duration, output: Output) -> Result<(), Failure> {
     let watched = watched.within(interval);
     if output.is_json {
-        return print_lines(&watched, interval, output).await;
+        return print_lines(&watched, interval).await;
     }
     if !(stdin().is_terminal() && stdout().is_terminal()) {
         let message = "`watch` needs a terminal; add --json to print a line for each update";
@@ -84,14 +84,14 @@ pub(crate) async fn watch(watched: Watched, interval: Duration, output: Output) 
     session::run(&watched, interval, output).await
 }
 
-async fn print_lines(watched: &Watched, interval: Duration, output: Output) -> Result<(), Failure> {
+async fn print_lines(watched: &Watched, interval: Duration) -> Result<(), Failure> {
     let mut read = Ok(watched.read().await?);
     loop {
         let line = match read {
             Ok(locks) => json!({ "at": clock::moment(), "locks": locks.iter().map(Lock::to_json).collect::<Vec<_>>() }),
             Err(error) => json!({ "at": clock::moment(), "error": Failure::from(error).to_string() }),
         };
-        output.json_line(&line)?;
+        print_json_line(&line)?;
         clock::sleep(interval).await;
         read = watched.read().await;
     }

@@ -103,10 +103,11 @@ impl View<'_> {
         let in_state = |state| self.locks.iter().filter(|lock| lock.state() == state).count();
         let waiting: usize = self.locks.iter().map(|lock| lock.waiters.len()).sum();
         let [held, expired, free] = ["held", "expired", "free"].map(in_state);
-        let mut text = format!(" {held} held, {expired} expired, {free} free, {waiting} waiting");
-        if visible < rows {
-            text += &format!("; rows {} to {} of {rows}", first + 1, first + visible);
-        }
+        let part = match visible < rows {
+            true => format!("; rows {} to {} of {rows}", first + 1, first + visible),
+            false => String::new(),
+        };
+        let text = format!(" {held} held, {expired} expired, {free} free, {waiting} waiting{part}");
         Line::from(fit(&text, width))
     }
 

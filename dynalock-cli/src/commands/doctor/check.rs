@@ -59,13 +59,11 @@ impl State {
 /// Returns a line for each check, and a line for each advice.
 pub(super) fn text(checks: &[Check], output: Output) -> String {
     let names = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for Check { name, state, message, advice } in checks {
         let word = output.paint(state.style(), &format!("{:7}", state.word()));
-        text += &format!("{word}  {name:names$}  {}\n", shown(message));
-        if let Some(advice) = advice {
-            text += &format!("{:7}  {:names$}  -> {advice}\n", "", "");
-        }
+        lines.push(format!("{word}  {name:names$}  {}\n", shown(message)));
+        lines.extend(advice.map(|advice| format!("{:7}  {:names$}  -> {advice}\n", "", "")));
     }
-    text
+    lines.concat()
 }

@@ -21,14 +21,14 @@ use crate::{
     args::{DoctorArgs, Target},
     clock, connection,
     failure::{Exit, Failure, describe},
-    output::{Output, duration},
+    output::{Output, duration, print, print_json},
 };
 
 pub(crate) async fn run(args: &DoctorArgs, target: &Target, output: Output) -> Result<(), Failure> {
     let checks = check_all(args, &connection::configuration(target).await).await;
     match output.is_json {
-        true => output.json(&json!({ "checks": checks.iter().map(Check::to_json).collect::<Vec<_>>() }))?,
-        false => output.text(&check::text(&checks, output))?,
+        true => print_json(&json!({ "checks": checks.iter().map(Check::to_json).collect::<Vec<_>>() }))?,
+        false => print(&check::text(&checks, output))?,
     }
     let failed: Vec<_> = checks.iter().filter(|check| check.state == State::Failed).map(|check| check.name).collect();
     match failed.is_empty() {

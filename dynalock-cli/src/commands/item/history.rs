@@ -7,7 +7,7 @@ use crate::{
     args::HistoryArgs,
     clock,
     failure::Failure,
-    output::{DIM, Grid, Output, PLAIN, hex, pairs, shown},
+    output::{DIM, Grid, Output, PLAIN, hex, pairs, print, print_json, print_json_line, shown},
 };
 
 pub(crate) async fn run(args: &HistoryArgs, client: &Client, output: Output) -> Result<(), Failure> {
@@ -15,9 +15,9 @@ pub(crate) async fn run(args: &HistoryArgs, client: &Client, output: Output) -> 
     let version = args.item.version_attribute.as_str();
     let history = WriteHistory::read(&place.read_existing(client).await?, version);
     match (output.is_json, args.follow) {
-        (true, false) => output.json(&to_json(&history))?,
-        (true, true) => output.json_line(&to_json(&history))?,
-        (false, _) => output.text(&to_text(&place, &history, output))?,
+        (true, false) => print_json(&to_json(&history))?,
+        (true, true) => print_json_line(&to_json(&history))?,
+        (false, _) => print(&to_text(&place, &history, output))?,
     }
     if args.follow { follow(args, client, &place, history, output).await } else { Ok(()) }
 }
@@ -39,8 +39,8 @@ async fn follow(
             continue;
         }
         match output.is_json {
-            true => output.json_line(&history.as_ref().map_or(Value::Null, to_json))?,
-            false => output.text(&format!("{}  {}\n", clock::moment(), change(last.as_ref(), history.as_ref())))?,
+            true => print_json_line(&history.as_ref().map_or(Value::Null, to_json))?,
+            false => print(&format!("{}  {}\n", clock::moment(), change(last.as_ref(), history.as_ref())))?,
         }
         last = history;
     }
@@ -100,8 +100,8 @@ fn to_text(place: &Place, history: &WriteHistory, output: Output) -> String {
     for id in &history.patches {
         grid.row([("", PLAIN), ("patch", PLAIN), (hex(id).as_str(), DIM)]);
     }
-    let note = "DynamoDB keeps no earlier values: only the ids of the last writes are left.";
-    format!("{}\n{}\n{}\n", pairs(output, lines), grid.to_text(output), none(note))
+    let remark = "DynamoDB keeps no earlier values: only the ids of the last writes are left.";
+    format!("{}\n{}\n{}\n", pairs(output, lines), grid.to_text(output), none(remark))
 }
 
 #[cfg(test)]

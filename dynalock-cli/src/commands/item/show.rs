@@ -13,7 +13,7 @@ use crate::{
     commands::locks::lease_lines,
     failure::Failure,
     lock::Lock,
-    output::{DIM, Output, RED, duration, pairs, shown},
+    output::{DIM, Output, RED, duration, pairs, print, print_json, shown},
 };
 
 /// The attributes of the library, which the text shows in its own words.
@@ -48,8 +48,8 @@ pub(crate) async fn run(args: &ItemArgs, client: &Client, output: Output) -> Res
     });
     let shown = Shown { args, place, item, lease: lease.map(Lock::from), expires };
     match output.is_json {
-        true => output.json(&shown.to_json()),
-        false => output.text(&shown.to_text(output)),
+        true => print_json(&shown.to_json()),
+        false => print(&shown.to_text(output)),
     }
 }
 

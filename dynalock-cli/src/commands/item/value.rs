@@ -57,8 +57,7 @@ pub(super) fn to_text(value: &AttributeValue, indent: usize) -> String {
         return line;
     }
     let (inner, outer) = (" ".repeat(indent + 2), " ".repeat(indent));
-    let parts: String = parts.iter().map(|part| format!("{inner}{part},\n")).collect();
-    format!("{open}\n{parts}{outer}{close}")
+    format!("{open}\n{inner}{},\n{outer}{close}", parts.join(&format!(",\n{inner}")))
 }
 
 fn quoted(text: &str) -> String {

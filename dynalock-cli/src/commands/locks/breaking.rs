@@ -9,11 +9,12 @@ use crate::{
     connection::locks_of,
     failure::{Exit, Failure},
     lock::Lock,
-    output::{Output, shown},
+    output::{Output, print, print_json, shown},
 };
 
 pub(crate) async fn run(args: &BreakArgs, client: &Client, output: Output) -> Result<(), Failure> {
-    if !args.yes && !(stdin().is_terminal() && stderr().is_terminal()) {
+    let can_ask = stdin().is_terminal() && stderr().is_terminal();
+    if !args.yes && !can_ask {
         let message = "nobody can confirm without a terminal; add --yes to break the lock";
         return Err(Failure::new(Exit::Usage, message));
     }
@@ -36,8 +37,8 @@ pub(crate) async fn run(args: &BreakArgs, client: &Client, output: Output) -> Re
         return Err(changed(&lock, lock.fence));
     }
     match output.is_json {
-        true => output.json(&json!({ "name": lock.name, "owner": holder.owner, "fence": lock.fence, "broken": true })),
-        false => output.text(&format!(
+        true => print_json(&json!({ "name": lock.name, "owner": holder.owner, "fence": lock.fence, "broken": true })),
+        false => print(&format!(
             "broke lock `{}` of `{}` with fence {}\n",
             shown(&lock.name),
             shown(&holder.owner),

@@ -6,18 +6,18 @@ use crate::{
     args::ListArgs,
     failure::Failure,
     lock::Lock,
-    output::{DIM, GREEN, Grid, Output, PLAIN, RED, YELLOW, duration},
+    output::{DIM, GREEN, Grid, Output, PLAIN, RED, YELLOW, duration, print, print_json},
 };
 
 pub(crate) async fn run(args: &ListArgs, client: &Client, output: Output) -> Result<(), Failure> {
     let locks = read_all(&Locks::new(client, args.table.as_str()), args).await?;
     if output.is_json {
-        return output.json(&Value::Array(locks.iter().map(Lock::to_json).collect()));
+        return print_json(&Value::Array(locks.iter().map(Lock::to_json).collect()));
     }
     if locks.is_empty() {
-        return output.text("no locks\n");
+        return print("no locks\n");
     }
-    output.text(&grid(&locks).to_text(output))
+    print(&grid(&locks).to_text(output))
 }
 
 /// Reads the locks of a table, in the order of their names.

@@ -6,14 +6,14 @@ use crate::{
     connection::locks_of,
     failure::Failure,
     lock::Lock,
-    output::{DIM, GREEN, Grid, Output, PLAIN, RED, duration, pairs, shown},
+    output::{DIM, GREEN, Grid, Output, PLAIN, RED, duration, pairs, print, print_json, shown},
 };
 
 pub(crate) async fn run(args: &LockArgs, client: &Client, output: Output) -> Result<(), Failure> {
     let lock = read(&locks_of(client, args), args).await?;
     match output.is_json {
-        true => output.json(&lock.to_json()),
-        false => output.text(&text(&lock, output)),
+        true => print_json(&lock.to_json()),
+        false => print(&text(&lock, output)),
     }
 }
 

@@ -9,7 +9,7 @@ use super::schema::model;
 use crate::{
     args::CreateArgs,
     failure::Failure,
-    output::{Output, shown},
+    output::{Output, print, print_json, shown},
 };
 
 pub(crate) async fn run(args: &CreateArgs, client: &Client, output: Output) -> Result<(), Failure> {
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: &CreateArgs, client: &Client, output: Output) -> R
         }
     }
     match output.is_json {
-        true => output.json(&json!({ "table": table, "ready": true })),
-        false => output.text(&format!("table `{}` is ready\n", shown(table))),
+        true => print_json(&json!({ "table": table, "ready": true })),
+        false => print(&format!("table `{}` is ready\n", shown(table))),
     }
 }

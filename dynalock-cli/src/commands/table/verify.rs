@@ -6,7 +6,7 @@ use super::schema::model;
 use crate::{
     args::SchemaArgs,
     failure::{Exit, Failure},
-    output::{GREEN, Output, RED, shown},
+    output::{GREEN, Output, RED, print, print_json, shown},
 };
 
 pub(crate) async fn run(args: &SchemaArgs, client: &Client, output: Output) -> Result<(), Failure> {
@@ -17,12 +17,12 @@ pub(crate) async fn run(args: &SchemaArgs, client: &Client, output: Output) -> R
     };
     let differences: Vec<_> = report.differences().iter().map(ToString::to_string).collect();
     if output.is_json {
-        output.json(&json!({ "table": table, "differences": differences }))?;
+        print_json(&json!({ "table": table, "differences": differences }))?;
     } else if differences.is_empty() {
-        output.text(&format!("{} table `{}` fits\n", output.paint(GREEN, "ok"), shown(table)))?;
+        print(&format!("{} table `{}` fits\n", output.paint(GREEN, "ok"), shown(table)))?;
     } else {
         let line = |difference: &String| format!("{} {}\n", output.paint(RED, "differs"), shown(difference));
-        output.text(&differences.iter().map(line).collect::<String>())?;
+        print(&differences.iter().map(line).collect::<String>())?;
     }
     match differences.len() {
         0 => Ok(()),

@@ -15,7 +15,7 @@ use vt100::Parser;
 use super::{Engine, environment, masked};
 
 /// The longest time until a screen is as expected.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The command in a terminal.
 pub(crate) struct Terminal {
@@ -60,10 +60,8 @@ impl Terminal {
                 assert!(self.read().await, "the command has ended with the screen:\n{}", self.screen());
             }
         };
-        match timeout(PATIENCE, read).await {
-            Ok(screen) => screen,
-            Err(_) => panic!("the screen stays:\n{}", self.screen()),
-        }
+        let screen = timeout(PATIENCE, read).await;
+        screen.unwrap_or_else(|error| panic!("{error}, the screen stays:\n{}", self.screen()))
     }
 
     /// Returns the lines of the screen, masked.
