@@ -33,7 +33,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Target {
-    /// Send the requests to this endpoint, for example <http://127.0.0.1:8000>.
+    /// Send the requests to this endpoint, for example `http://127.0.0.1:8000`.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) endpoint_url: Option<String>,
     /// Use this Region.

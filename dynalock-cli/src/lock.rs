@@ -23,9 +23,10 @@ pub(crate) struct Lock {
 pub(crate) struct Holder {
     pub(crate) owner: String,
     pub(crate) nonce: String,
-    /// The time until the lease ends. Zero means that the lease has ended, and that a caller may
-    /// take the lock over.
+    /// The time until the lease ends, unless the holder renews the lease.
     pub(crate) remaining: Duration,
+    /// `true` if the lease had ended at the moment of the read. A caller may take the lock over.
+    pub(crate) has_expired: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,8 @@ pub(crate) struct Waiter {
 }
 
 impl Lock {
-    /// Returns this lock some time later, if nothing is written in between.
+    /// Returns the times of this lock some time later. The state stays as it was read, because the
+    /// holder may have renewed its lease in between.
     pub(crate) fn after(mut self, elapsed: Duration) -> Self {
         if let Some(holder) = &mut self.holder {
             holder.remaining = holder.remaining.saturating_sub(elapsed);
@@ -52,7 +54,7 @@ impl Lock {
     /// Returns the state in one word: `held`, `expired` or `free`.
     pub(crate) fn state(&self) -> &'static str {
         match &self.holder {
-            Some(holder) if holder.remaining.is_zero() => "expired",
+            Some(holder) if holder.has_expired => "expired",
             Some(_) => "held",
             None => "free",
         }
@@ -89,7 +91,8 @@ impl Lock {
 impl From<LockInfo> for Lock {
     fn from(info: LockInfo) -> Self {
         let nonce = info.nonce.unwrap_or_default();
-        let holder = info.owner.map(|owner| Holder { owner, nonce, remaining: info.remaining });
+        let (remaining, has_expired) = (info.remaining, info.remaining.is_zero());
+        let holder = info.owner.map(|owner| Holder { owner, nonce, remaining, has_expired });
         // The head of a queue holds the lock, unless the lock has an owner outside of the queue.
         let is_holder = |place: &QueuePlace| {
             let holds = |holder: &Holder| holder.owner == place.owner && holder.nonce == place.nonce;
@@ -103,5 +106,30 @@ impl From<LockInfo> for Lock {
         });
         let waiters = waiters.collect();
         Self { name: info.name, namespace: info.namespace, fence: info.fence, holder, waiters }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(remaining: Duration) -> Lock {
+        let (owner, nonce, has_expired) = ("ann".to_owned(), String::new(), remaining.is_zero());
+        let waiter = Waiter { owner: "bob".to_owned(), ticket: String::new(), since_entry: Some(Duration::ZERO) };
+        let holder = Some(Holder { owner, nonce, remaining, has_expired });
+        Lock { name: "printer".to_owned(), namespace: None, holder, fence: 7, waiters: vec![waiter] }
+    }
+
+    #[test]
+    fn times_go_on_after_a_read() {
+        let later = lock(Duration::from_secs(5)).after(Duration::from_secs(2));
+        assert_eq!(later.holder.unwrap().remaining, Duration::from_secs(3));
+        assert_eq!(later.waiters[0].since_entry, Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn a_lease_has_ended_only_if_a_read_has_shown_it() {
+        assert_eq!(lock(Duration::ZERO).state(), "expired");
+        assert_eq!(lock(Duration::from_secs(5)).after(Duration::from_secs(9)).state(), "held");
     }
 }

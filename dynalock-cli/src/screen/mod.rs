@@ -20,6 +20,9 @@ use crate::{
     output::{Output, print_json_line, shown},
 };
 
+/// The deadline of a request while a user watches.
+const DEADLINE: Duration = Duration::from_secs(3);
+
 /// The locks that a user watches.
 pub(crate) enum Watched {
     /// All locks of a table.
@@ -29,12 +32,11 @@ pub(crate) enum Watched {
 }
 
 impl Watched {
-    /// Returns the same locks, whose reads end at about the next update.
-    fn within(self, interval: Duration) -> Self {
-        let deadline = interval.clamp(Duration::from_secs(1), Duration::from_secs(5));
+    /// Returns the same locks. Their reads end early, so that the screen soon shows a failure.
+    fn with_deadline(self) -> Self {
         match self {
-            Self::Table { locks, list } => Self::Table { locks: locks.deadline(deadline), list },
-            Self::Queue { locks, lock } => Self::Queue { locks: locks.deadline(deadline), lock },
+            Self::Table { locks, list } => Self::Table { locks: locks.deadline(DEADLINE), list },
+            Self::Queue { locks, lock } => Self::Queue { locks: locks.deadline(DEADLINE), lock },
         }
     }
 
@@ -73,7 +75,7 @@ impl Watched {
 /// Shows locks until the user ends the command. Without a terminal, prints a line of JSON for each
 /// update.
 pub(crate) async fn watch(watched: Watched, interval: Duration, output: Output) -> Result<(), Failure> {
-    let watched = watched.within(interval);
+    let watched = watched.with_deadline();
     if output.is_json {
         return print_lines(&watched, interval).await;
     }

@@ -36,7 +36,8 @@ async fn watch_shows_holders_and_waiters_as_they_come_and_go() {
     let locks = engine.locks().wait(LONG);
     let ann = locks.acquire("printer").owner("ann").fair().await.unwrap();
     let bob = locks.acquire("printer").owner("bob").fair().enter().await.unwrap();
-    assert_eq!(terminal.until("1 waiting").await, PRINTER);
+    let is_complete = |screen: &str| screen.contains("1 waiting") && screen.contains("q quit");
+    assert_eq!(terminal.until_screen(is_complete).await, PRINTER);
 
     ann.release().await.unwrap();
     bob.await.unwrap().detach();

@@ -45,7 +45,7 @@ pub(crate) fn lease(lock: &Lock, output: Output) -> Vec<(&'static str, String)> 
     let Some(holder) = &lock.holder else {
         return vec![("state", output.paint(DIM, "free")), ("last fence", lock.fence.to_string())];
     };
-    let state = match holder.remaining.is_zero() {
+    let state = match holder.has_expired {
         true => output.paint(RED, "expired: the lease has ended, and the next caller takes the lock over"),
         false => output.paint(GREEN, "held"),
     };

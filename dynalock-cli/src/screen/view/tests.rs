@@ -33,7 +33,8 @@ fn screen(view: &View<'_>, width: u16, height: u16) -> Vec<String> {
 }
 
 fn held(name: &str, owner: &str, fence: u64, millis: u64) -> Lock {
-    let holder = Holder { owner: owner.to_owned(), nonce: String::new(), remaining: Duration::from_millis(millis) };
+    let (owner, nonce, remaining) = (owner.to_owned(), String::new(), Duration::from_millis(millis));
+    let holder = Holder { owner, nonce, remaining, has_expired: remaining.is_zero() };
     Lock { name: name.to_owned(), namespace: None, holder: Some(holder), fence, waiters: Vec::new() }
 }
 

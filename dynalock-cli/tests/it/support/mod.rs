@@ -17,6 +17,8 @@ use serde_json::Value;
 use tokio::process::Command;
 
 pub(crate) use text::masked;
+#[cfg(unix)]
+pub(crate) use text::masked_json;
 
 /// The lease of a holder that does not end during a test.
 pub(crate) const LONG: Duration = Duration::from_mins(10);

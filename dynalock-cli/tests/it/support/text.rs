@@ -1,5 +1,8 @@
 //! Texts whose times and random numbers are replaced.
 
+#[cfg(unix)]
+use serde_json::Value;
+
 /// Replaces the parts of a text that differ in each run, and the spaces after them:
 ///
 /// | part | replaced by |
@@ -62,6 +65,30 @@ fn mask(part: &str) -> Option<&'static str> {
         Some("<address>")
     } else {
         None
+    }
+}
+
+/// Parses JSON, and replaces the same parts. A number of milliseconds is a duration.
+#[cfg(unix)]
+pub(crate) fn masked_json(text: &str) -> Value {
+    let mut value = serde_json::from_str(text).unwrap();
+    mask_value("", &mut value);
+    value
+}
+
+#[cfg(unix)]
+fn mask_value(name: &str, value: &mut Value) {
+    match value {
+        Value::String(text) => *text = masked(text),
+        Value::Number(_) if name.ends_with("_ms") => *value = "<time>".into(),
+        Value::Number(number) => {
+            if let Some(mask) = mask(&number.to_string()) {
+                *value = mask.into();
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| mask_value("", value)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| mask_value(name, value)),
+        Value::Null | Value::Bool(_) => {}
     }
 }
 
