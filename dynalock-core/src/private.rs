@@ -37,7 +37,8 @@ pub use crate::{
     version::{RememberedWrite, WriteHistory},
 };
 
-/// Returns the lease in the item with this name. Returns `None` if the item was never leased.
+/// Returns the lease that an item contains, or `None` if the item was never leased. The result has
+/// the given name.
 pub fn lease_of(name: &str, item: &Item) -> Option<LockInfo> {
     LockInfo::of_lease(name, &LeaseOptions::default(), item)
 }
