@@ -15,6 +15,13 @@
 //! cargo run --example queue -- --serve 8000
 //! cargo run --example queue -- --endpoint http://127.0.0.1:8000 --name alice
 //! ```
+//!
+//! Both ways print the URL of the `DynamoDB`. The command line of dynalock can watch the queue there,
+//! with any credentials:
+//!
+//! ```text
+//! dynalock queue watch dynalock-queue printer --endpoint-url http://127.0.0.1:8000
+//! ```
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 #![expect(clippy::disallowed_methods, reason = "an example lives in real time")]

@@ -45,6 +45,9 @@ mod observability {}
 #[doc = include_str!("../docs/src/aws.md")]
 mod aws {}
 
+#[doc = include_str!("../docs/src/command_line.md")]
+mod command_line {}
+
 #[doc = include_str!("../docs/src/mappers.md")]
 mod mappers {}
 

@@ -271,7 +271,7 @@ impl TimeUnit {
 impl LockModel {
     /// The attribute names of named locks. Item leases have these names unless `#[lockable]` sets
     /// other names.
-    pub(crate) const DEFAULT: Self = Self {
+    pub const DEFAULT: Self = Self {
         owner: "_owner",
         fence: "_fence",
         beat: "_beat",

@@ -1,9 +1,20 @@
-//! The items that generated code uses. These items are not public API, and change together with the
-//! derive.
+//! The items that generated code and the command line use. These items are not public API, and
+//! change together with the derive and the command line.
+
+use std::{sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::expression::Condition;
+use crate::{
+    codec::Item,
+    error::Result,
+    expression::Condition,
+    lease::LeaseOptions,
+    named::LockInfo,
+    operation::TableSettings,
+    retry::{Connection, Limits},
+    tables::{self, Creation, TableReport},
+};
 
 pub use aws_sdk_dynamodb::Client;
 pub use serde::{Serialize, de::DeserializeOwned};
@@ -18,11 +29,47 @@ pub use crate::{
         Aliases, IndexModel, IndexScope, KeptTimes, KeyModel, LockModel, LockPlace, Lockable, Model, Projection,
         TimeModel, TimeUnit, TimesModel, Versioned,
     },
+    operation::DeletionProtection,
     query::{
         InGlobalIndex, InLocalIndex, Index, KeysAlone, NoSortKey, Partitioned, SortBounds, SortRange, Sorted,
         WholeItems,
     },
+    version::{RememberedWrite, WriteHistory},
 };
+
+/// Returns the lease that an item contains, or `None` if the item was never leased. The result has
+/// the given name.
+pub fn lease_of(name: &str, item: &Item) -> Option<LockInfo> {
+    LockInfo::of_lease(name, &LeaseOptions::default(), item)
+}
+
+/// Creates a table that has no Rust type, and waits at most a minute until it can be used.
+///
+/// # Errors
+///
+/// The errors of [`Repository::create_table`] are possible.
+pub async fn create_table(
+    client: &Client,
+    table: &str,
+    model: &'static Model,
+    protection: DeletionProtection,
+) -> Result<()> {
+    let patience = Limits::default().deadline;
+    let (deadline, attempt_timeout) = (Duration::from_mins(1), Duration::from_secs(10));
+    let limits = Limits { deadline, attempt_timeout, ..Limits::default() };
+    let settings = TableSettings { protection, ..TableSettings::default() };
+    let (connection, table) = (&Arc::new(Connection::over(client)), &table.into());
+    tables::create(Creation { connection, table, model, settings, limits, patience }).await
+}
+
+/// Compares a table that has no Rust type with its model.
+///
+/// # Errors
+///
+/// The errors of [`Repository::verify_table`] are possible.
+pub async fn verify_table(client: &Client, table: &str, model: &'static Model) -> Result<TableReport> {
+    tables::verify(&Arc::new(Connection::over(client)), &table.into(), model, Limits::default()).await
+}
 
 /// Returns the handle of the attribute with this name, which has no aliases and no default.
 pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {

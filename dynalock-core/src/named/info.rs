@@ -3,7 +3,12 @@ use std::{fmt, time::Duration};
 use super::{guard::payload_of, settings::MODEL};
 use crate::{
     codec::Item,
-    lease::{LeaseOptions, name::parts, owner::Owner, record::LockRecord},
+    lease::{
+        LeaseOptions,
+        name::parts,
+        owner::Owner,
+        record::{LockRecord, QueueEntry},
+    },
     model::LockModel,
 };
 
@@ -23,6 +28,8 @@ pub struct LockInfo {
     pub nonce: Option<String>,
     /// The number of callers that wait in the fair queue, without the holder.
     pub waiting: usize,
+    /// The entries of the fair queue, which [`Locks::queue`](crate::Locks::queue) also returns.
+    pub queue: Vec<QueuePlace>,
     /// The fence of the last grant.
     pub fence: u64,
     /// The time until the lease ends by this machine's clock, unless the holder renews the lease.
@@ -36,23 +43,31 @@ impl LockInfo {
     /// Reads a row. Returns `None` if the row does not belong to a lock.
     pub(super) fn read(options: &LeaseOptions, item: &Item) -> Option<Self> {
         let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
+        let lease = Self::of_lease(name, options, item)?;
+        Some(Self { namespace: namespace.map(str::to_owned), payload: payload_of(item), ..lease })
+    }
+
+    /// Reads the lease attributes of any item. Returns `None` if the item was never leased.
+    pub(crate) fn of_lease(name: &str, options: &LeaseOptions, item: &Item) -> Option<Self> {
         let record = LockRecord::read(&LockModel::DEFAULT, item);
         let holder = record.holder().map(Owner::parse);
+        let now = options.now();
         let remaining = match holder {
-            Some(_) => record.remaining(options.now(), options.ttl),
+            Some(_) => record.remaining(now, options.ttl),
             None => Duration::ZERO,
         };
         Some(Self {
             name: name.to_owned(),
-            namespace: namespace.map(str::to_owned),
+            namespace: None,
             owner: holder.map(|holder| holder.label.to_owned()),
             nonce: holder.map(|holder| holder.nonce.to_owned()),
             waiting: record.queue.len().saturating_sub(1),
+            queue: QueuePlace::of(&record, now),
             // The first grant of a lock gives its row a fence. A row without a fence therefore does
             // not belong to a lock.
             fence: record.last_fence()?,
             remaining,
-            payload: payload_of(item),
+            payload: None,
         })
     }
 }
@@ -78,11 +93,21 @@ pub struct QueuePlace {
     pub owner: String,
     /// The nonce of the entry. If another program wrote the entry, the nonce may be empty.
     pub nonce: String,
+    /// The time since the caller entered the queue, by this machine's clock. If another program
+    /// wrote the entry without a time, the time is `None`.
+    pub since_entry: Option<Duration>,
 }
 
 impl QueuePlace {
-    pub(super) fn read(position: usize, entry: &str) -> Self {
-        let Owner { label, nonce } = Owner::parse(entry);
-        Self { position, owner: label.to_owned(), nonce: nonce.to_owned() }
+    /// Returns the entries of a queue. `now` is the current time in epoch milliseconds.
+    pub(super) fn of(record: &LockRecord, now: u64) -> Vec<Self> {
+        let places = record.queue.iter().enumerate();
+        places.map(|(position, entry)| Self::read(position, entry, now)).collect()
+    }
+
+    fn read(position: usize, entry: &QueueEntry, now: u64) -> Self {
+        let Owner { label, nonce } = Owner::parse(&entry.owner);
+        let since_entry = entry.entered.map(|entered| Duration::from_millis(now.saturating_sub(entered)));
+        Self { position, owner: label.to_owned(), nonce: nonce.to_owned(), since_entry }
     }
 }

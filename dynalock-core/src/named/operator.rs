@@ -233,11 +233,10 @@ impl Locks {
     }
 
     async fn read_queue(&self, name: &str) -> Result<Vec<QueuePlace>> {
-        let Settings { connection, limits, .. } = &self.settings;
+        let Settings { connection, options, limits, .. } = &self.settings;
         let row = self.settings.row(name)?;
         let item = Attempts::new(connection, *limits).read(&row.get(true)).await?;
         let record = LockRecord::of(&LockModel::DEFAULT, item.as_ref());
-        let places = record.queue.iter().enumerate();
-        Ok(places.map(|(position, entry)| QueuePlace::read(position, &entry.owner)).collect())
+        Ok(QueuePlace::of(&record, options.now()))
     }
 }

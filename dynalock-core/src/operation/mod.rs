@@ -23,9 +23,9 @@ pub(crate) use page::{Access, ItemPage, PageRequest, PageStart, Segment, Selecti
 pub(crate) use put_many::PutMany;
 pub(crate) use reasons::ActionReasons;
 pub(crate) use scan::Scan;
+pub use table::DeletionProtection;
 pub(crate) use table::{
-    Billing, DeletionProtection, TableSettings, create_table, describe_table, describe_time_to_live,
-    switch_time_to_live_on,
+    Billing, TableSettings, create_table, describe_table, describe_time_to_live, switch_time_to_live_on,
 };
 pub(crate) use transact::{Transact, table_names};
 pub(crate) use update::UpdateItem;

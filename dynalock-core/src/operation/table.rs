@@ -40,9 +40,11 @@ pub(crate) enum Billing {
 
 /// Whether DynamoDB refuses to delete the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum DeletionProtection {
+pub enum DeletionProtection {
+    /// DynamoDB deletes the table at the first DeleteTable.
     #[default]
     Off,
+    /// DynamoDB refuses a DeleteTable until the protection is switched off.
     On,
 }
 

@@ -5,10 +5,12 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
+pub use history::{RememberedWrite, WriteHistory};
 pub(crate) use ring::{Incarnation, Repeats, Ring, WriteId};
 
 use crate::number::whole_number;
 
+mod history;
 #[cfg(test)]
 mod model_check;
 mod ring;

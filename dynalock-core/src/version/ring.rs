@@ -93,6 +93,10 @@ impl StoredId {
         self.0[0] & OF_TOKEN != 0
     }
 
+    pub(super) fn to_bytes(self) -> [u8; ID_LEN] {
+        self.0
+    }
+
     fn is(self, id: WriteId) -> bool {
         // Earlier versions of the library stored the first bit of the id itself.
         self.0[0] | OF_TOKEN == id.bytes[0] | OF_TOKEN && self.0[1..] == id.bytes[1..]

@@ -277,3 +277,19 @@ async fn a_fair_call_with_a_wait_of_zero_tries_once_and_leaves_no_entry() {
     }
     held.release().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_sees_how_long_each_caller_has_been_in_the_queue() {
+    let (_, locks, others) = Shop::with_locks().await;
+    let held = locks.acquire("printer").owner("ann").fair().await.unwrap();
+    travel(secs(2)).await;
+    let ticket = others.acquire("printer").owner("bob").fair().wait(Wait::Forever).enter().await.unwrap();
+    travel(secs(3)).await;
+    let info = others.inspect("printer").await.unwrap().unwrap();
+    let seen: Vec<_> =
+        info.queue.iter().map(|place| (place.owner.as_str(), place.since_entry.unwrap().as_secs())).collect();
+    assert_eq!(seen, [("ann", 5), ("bob", 3)]);
+    assert_eq!(others.queue("printer").await.unwrap(), info.queue);
+    drop(ticket);
+    held.release().await.unwrap();
+}

@@ -1,0 +1,123 @@
+use aws_sdk_dynamodb::Client;
+use dynalock::private::{LockModel, lease_of};
+use serde_json::{Value, json};
+
+use super::{
+    Item,
+    place::Place,
+    value::{item_to_json, to_text},
+};
+use crate::{
+    args::ItemArgs,
+    clock,
+    commands::locks::lease_lines,
+    failure::Failure,
+    lock::Lock,
+    output::{DIM, Output, RED, duration, pairs, print, print_json, shown},
+};
+
+/// The attributes of the library, which the text shows in its own words.
+const BOOKKEEPING: [&str; 9] = ["_writes", "_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
+
+/// An item with the things that DynamoDB knows about it.
+struct Shown<'a> {
+    args: &'a ItemArgs,
+    place: Place,
+    item: Item,
+    lease: Option<Lock>,
+    expires: Option<Expiry>,
+}
+
+/// The time to live of an item.
+struct Expiry {
+    attribute: String,
+    /// The time in seconds since the epoch, or `None` if the item has none.
+    at: Option<i64>,
+}
+
+pub(crate) async fn run(args: &ItemArgs, client: &Client, output: Output) -> Result<(), Failure> {
+    let place = Place::of(client, args).await?;
+    let item = place.read_existing(client).await?;
+    let mut lease = lease_of(&place.name, &item);
+    if lease.is_none() {
+        lease = place.read_lease_row(client).await?.and_then(|row| lease_of(&place.name, &row));
+    }
+    let expires = place.time_to_live(client).await?.map(|attribute| {
+        let at = item.get(&attribute).and_then(|value| value.as_n().ok()).and_then(|digits| digits.parse().ok());
+        Expiry { attribute, at }
+    });
+    let shown = Shown { args, place, item, lease: lease.map(Lock::from), expires };
+    match output.is_json {
+        true => print_json(&shown.to_json()),
+        false => print(&shown.to_text(output)),
+    }
+}
+
+impl Shown<'_> {
+    fn to_json(&self) -> Value {
+        let expires_at = self.expires.as_ref().and_then(|expires| expires.at);
+        json!({
+            "table": self.place.table,
+            "key": item_to_json(&self.place.key),
+            "version": self.version(),
+            "expires_at": expires_at.map(clock::rfc3339),
+            "expired": expires_at.is_some_and(is_past),
+            "lease": self.lease.as_ref().map(Lock::to_json),
+            "item": item_to_json(&self.item),
+        })
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.item.get(&self.args.version_attribute)?.as_n().ok()?.parse().ok()
+    }
+
+    fn to_text(&self, output: Output) -> String {
+        let version = self.version().map_or_else(
+            || format!("none in `{}`: another program wrote the item", shown(&self.args.version_attribute)),
+            |version| version.to_string(),
+        );
+        let mut lines =
+            vec![("table", shown(&self.place.table)), ("key", self.place.name.clone()), ("version", version)];
+        lines.extend(self.expires.as_ref().map(|expires| ("expires", expires.to_text(output))));
+        match &self.lease {
+            None => lines.push(("lease", output.paint(DIM, "never leased"))),
+            Some(lease) => {
+                let lease_lines = lease_lines(lease, output).into_iter();
+                lines.extend(lease_lines.map(|(name, value)| (if name == "state" { "lease" } else { name }, value)));
+                lines.push(("waiting", lease.waiters.len().to_string()));
+            }
+        }
+        format!("{}\n{}", pairs(output, lines), self.attributes(output))
+    }
+
+    /// Returns a line for each attribute of the user: the key, then the others by their names.
+    fn attributes(&self, output: Output) -> String {
+        let is_bookkeeping = |name: &str| {
+            let of_library = BOOKKEEPING.contains(&name) || LockModel::DEFAULT.names().contains(&name);
+            of_library || name == self.args.version_attribute
+        };
+        let mut names: Vec<_> = self.item.keys().filter(|name| !is_bookkeeping(name)).collect();
+        let keys = &self.place.key_names;
+        names.sort_by_key(|name| (keys.iter().position(|key| key == *name).unwrap_or(keys.len()), *name));
+        let lines: Vec<_> = names.into_iter().map(|name| (shown(name), to_text(&self.item[name], 0))).collect();
+        pairs(output, lines.iter().map(|(name, value)| (name.as_str(), value.clone())))
+    }
+}
+
+impl Expiry {
+    fn to_text(&self, output: Output) -> String {
+        let attribute = shown(&self.attribute);
+        let Some(at) = self.at else { return format!("never: the item has no number in `{attribute}`") };
+        let distance = duration(clock::since_epoch().abs_diff(std::time::Duration::from_secs(at.unsigned_abs())));
+        match is_past(at) {
+            true => {
+                output.paint(RED, &format!("{} ({distance} ago): calls treat the item as absent", clock::rfc3339(at)))
+            }
+            false => format!("{} (in {distance})", clock::rfc3339(at)),
+        }
+    }
+}
+
+fn is_past(epoch_seconds: i64) -> bool {
+    i64::try_from(clock::since_epoch().as_secs()).is_ok_and(|now| epoch_seconds < now)
+}

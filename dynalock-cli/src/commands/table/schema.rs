@@ -1,0 +1,32 @@
+//! The table that the options describe.
+
+use dynalock::private::{KeyModel, LockModel, Model, TimeModel, TimeUnit, TimesModel};
+
+use crate::args::{KeyArg, SchemaArgs};
+
+/// Returns the model of a table of items. The library keeps the names of a model for ever, so the
+/// names are leaked: the process creates only one model.
+pub(super) fn model(args: &SchemaArgs, partition_key: &KeyArg) -> &'static Model {
+    let key = |key: &KeyArg| KeyModel { name: leak(&key.name), key_type: key.key_type };
+    let expires = args.ttl.as_deref().map(|name| TimeModel { name: leak(name), unit: TimeUnit::Seconds });
+    Box::leak(Box::new(Model {
+        table: leak(&args.table),
+        partition_key: key(partition_key),
+        sort_key: args.sort_key.as_ref().map(key),
+        version: "_version",
+        version_is_field: false,
+        times: TimesModel { expires, ..TimesModel::NONE },
+        write_ids: 16,
+        attributes: &[],
+        show_key: true,
+        aliases: &[],
+        flattens: false,
+        // The items of any table may be leased. A time to live would delete their leases.
+        lock: Some(LockModel::DEFAULT),
+        indexes: &[],
+    }))
+}
+
+fn leak(text: &str) -> &'static str {
+    Box::leak(text.to_owned().into_boxed_str())
+}

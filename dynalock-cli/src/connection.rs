@@ -1,0 +1,40 @@
+//! The client of a command.
+
+use std::time::Duration;
+
+use aws_config::{BehaviorVersion, Region, timeout::TimeoutConfig};
+use aws_sdk_dynamodb::Client;
+use dynalock::Locks;
+
+use crate::args::{LockArgs, Target};
+
+/// The longest time of a request with the repetitions of the SDK.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) async fn configuration(target: &Target) -> aws_config::SdkConfig {
+    let timeouts = TimeoutConfig::builder().operation_timeout(OPERATION_TIMEOUT).build();
+    let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts);
+    if let Some(url) = &target.endpoint_url {
+        loader = loader.endpoint_url(url);
+    }
+    if let Some(region) = &target.region {
+        loader = loader.region(Region::new(region.clone()));
+    }
+    if let Some(profile) = &target.profile {
+        loader = loader.profile_name(profile);
+    }
+    loader.load().await
+}
+
+pub(crate) async fn client(target: &Target) -> Client {
+    Client::new(&configuration(target).await)
+}
+
+/// Returns the locks in the table and the namespace of a lock.
+pub(crate) fn locks_of(client: &Client, lock: &LockArgs) -> Locks {
+    let locks = Locks::new(client, lock.table.as_str());
+    match &lock.namespace {
+        Some(namespace) => locks.namespace(namespace.as_str()),
+        None => locks,
+    }
+}

@@ -1,0 +1,68 @@
+//! Colours, pipes and mistakes on the command line.
+
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use crate::support::{Engine, command, run};
+
+#[tokio::test]
+async fn a_pipe_gets_no_colours_unless_they_are_wanted() {
+    let engine = Engine::with_locks().await;
+    engine.hold("report", "worker-7").await;
+    let plain = engine.run("locks list locks").await;
+    assert!(!plain.stdout.contains('\u{1b}'), "{plain:?}");
+    let coloured = engine.run("locks list locks --color always").await;
+    assert!(coloured.stdout.contains("\u{1b}[32mheld\u{1b}[0m"), "{coloured:?}");
+}
+
+#[tokio::test]
+async fn a_closed_pipe_ends_the_command_without_a_message() {
+    let engine = Engine::with_locks().await;
+    let mut command = engine.command("locks watch locks --json --interval 0.1");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.next_line().await.unwrap().unwrap();
+    assert!(line.contains("\"locks\":[]"), "{line}");
+    drop(lines);
+    let ended = child.wait_with_output().await.unwrap();
+    assert_eq!((ended.status.code(), String::from_utf8(ended.stderr).unwrap()), (Some(0), String::new()));
+}
+
+#[tokio::test]
+async fn a_mistake_on_the_command_line_has_its_exit_code() {
+    for args in ["", "locks", "locks list", "table create t", "table create t --partition-key id:X", "no-such-command"]
+    {
+        assert_eq!(run(&mut command(args)).await.code, 2, "{args}");
+    }
+    let engine = Engine::with_locks().await;
+    let run = engine.run("locks watch locks").await;
+    assert_eq!(run.failed_with(2), "`watch` needs a terminal; add --json to print a line for each update");
+}
+
+#[tokio::test]
+async fn the_help_lists_the_exit_codes() {
+    let help = run(&mut command("--help")).await;
+    assert_eq!(help.code, 0);
+    for code in 0..=5 {
+        assert!(help.stdout.contains(&format!("\n  {code}  ")), "{code}: {}", help.stdout);
+    }
+}
+
+#[tokio::test]
+async fn an_unusable_configuration_is_explained() {
+    let engine = Engine::with_locks().await;
+    let told = async |command: &mut tokio::process::Command| run(command).await.failed_with(1).to_owned();
+    let without_region = told(engine.command("locks list locks").env_remove("AWS_REGION")).await;
+    assert!(without_region.starts_with("no Region (") && without_region.ends_with("add --region, or set AWS_REGION"));
+    let without_keys = told(engine.command("locks list locks").env_remove("AWS_ACCESS_KEY_ID")).await;
+    assert!(without_keys.starts_with("no credentials (") && without_keys.contains("--profile"), "{without_keys}");
+}
+
+#[tokio::test]
+async fn the_options_of_the_connection_overrule_the_environment() {
+    let engine = Engine::with_locks().await;
+    let mut command = command(&format!("--endpoint-url {} locks list locks --region us-east-1", engine.server.url()));
+    let run = run(command.env("AWS_ENDPOINT_URL", "http://127.0.0.1:9").env_remove("AWS_REGION")).await;
+    assert_eq!(run.succeeded(), "no locks");
+}
