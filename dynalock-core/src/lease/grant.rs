@@ -336,19 +336,19 @@ impl Grant {
     /// reason is never replaced.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
-        self.lost.send_if_modified(|slot| match slot {
+        let is_first = self.lost.send_if_modified(|slot| match slot {
             Some(first) => {
                 cause = first.clone();
                 false
             }
             None => {
-                if cause != Lost::Released {
-                    telemetry::lease_lost(&self.span, &self.row.table, self.fence, &cause);
-                }
                 *slot = Some(cause.clone());
                 true
             }
         });
+        if is_first && cause != Lost::Released {
+            telemetry::lease_lost(&self.span, &self.row.table, self.fence, &cause);
+        }
         cause
     }
 

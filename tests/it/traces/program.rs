@@ -53,7 +53,13 @@ async fn single_writes() {
     let stored = items.touch(stored).await.unwrap();
     let stored = items.replace(changed(stored, |product| product.stock = 3)).await.unwrap();
     items.update_with(key("a"), |product| product.stock = 4).await.unwrap();
-    items.try_update_with(key("a"), |product| Ok::<_, Error>(product.stock = 5)).await.unwrap();
+    items
+        .try_update_with(key("a"), |product| {
+            product.stock = 5;
+            Ok::<_, Error>(())
+        })
+        .await
+        .unwrap();
     items.upsert_with(key("a"), || product("a"), |product| product.stock = 6).await.unwrap();
     items.patch(key("a")).add(Product::ATTR.stock, 1).await.unwrap();
     items.update(stored.clone()).await.unwrap();
@@ -113,7 +119,13 @@ async fn combined() {
     let two = items.update_with(key("a"), |product| product.stock += 1);
     let (one, two) = tokio::join!(one, two);
     assert_eq!((one.unwrap().version(), two.unwrap().version()), (2, 2));
-    items.try_update_with(key("a"), |product| Ok::<_, Error>(product.stock = 5)).await.unwrap();
+    items
+        .try_update_with(key("a"), |product| {
+            product.stock = 5;
+            Ok::<_, Error>(())
+        })
+        .await
+        .unwrap();
     items.upsert_with(key("a"), || product("a"), |product| product.stock = 6).await.unwrap();
     items.patch(key("a")).add(Product::ATTR.stock, 1).await.unwrap();
     items.update_with(key("missing"), |product| product.stock += 1).await.unwrap_err();
@@ -145,7 +157,12 @@ async fn leases() {
     let items = &table.items;
     let mut held = items.lock(key("a")).await.unwrap();
     held.update(|parcel| parcel.items = 2).await.unwrap();
-    held.try_update(|parcel| Ok::<_, Error>(parcel.items = 3)).await.unwrap();
+    held.try_update(|parcel| {
+        parcel.items = 3;
+        Ok::<_, Error>(())
+    })
+    .await
+    .unwrap();
     held.patch().add(Parcel::ATTR.items, 1).await.unwrap();
     held.extend().await.unwrap();
     travel(TTL).await;
