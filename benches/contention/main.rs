@@ -17,6 +17,8 @@ mod caller;
 mod chart;
 mod load;
 mod network;
+#[path = "../simulated/mod.rs"]
+mod simulated;
 
 use std::{env, io, process::ExitCode, time::Duration};
 

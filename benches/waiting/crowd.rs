@@ -14,7 +14,10 @@ use dynalock::{
 };
 use tokio::{task::JoinSet, time::Instant};
 
-use crate::network::Network;
+use crate::{
+    network::Network,
+    simulated::{Layer as _, now, sleep},
+};
 
 const TTL: Duration = Duration::from_secs(20);
 /// The number of grants in the figures of a crowd.
@@ -133,11 +136,11 @@ impl Crowd {
     }
 
     async fn client(self, locks: Locks, arrival: Duration, log: Log) -> dynalock::Result<()> {
-        tokio::time::sleep(arrival).await;
+        sleep(arrival).await;
         let lock = self.order.acquire(&locks).await?;
-        let granted = Instant::now();
-        tokio::time::sleep(self.hold).await;
-        let held = Held { granted, released: Instant::now() };
+        let granted = now();
+        sleep(self.hold).await;
+        let held = Held { granted, released: now() };
         log.lock().unwrap_or_else(PoisonError::into_inner).push(held);
         lock.release().await
     }
@@ -159,9 +162,9 @@ pub(crate) async fn polls(order: Order, hold: Duration) -> Result<(f64, f64), Bo
             let (faults, locks) = process(&database, 1_000 * run + waiter + 1);
             all.push(faults);
             waiting.spawn(async move { order.acquire(&locks).await });
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(hold).await;
+        sleep(hold).await;
         let counts: Vec<_> = all.iter().map(|faults| faults.count("GetItem")).collect();
         next += counts[0];
         others += counts[1..].iter().sum::<usize>();
@@ -176,7 +179,7 @@ pub(crate) async fn polls(order: Order, hold: Duration) -> Result<(f64, f64), Bo
 /// Returns the locks of another process, and the log of its requests.
 fn process(database: &Database, seed: u64) -> (Faults, Locks) {
     let faults = Faults::none();
-    let http = faults.wrap(Network::over(database.connector(), seed));
+    let http = faults.wrap(Network::new(seed).wrap(database.connector()));
     let client = Client::from_conf(database.client().config().to_builder().http_client(http).build());
     let locks = Locks::new(&client, "locks").ttl(TTL).wait(Wait::Forever);
     (faults, locks)

@@ -6,10 +6,11 @@
 //! ideal wall time is the sum of all holds. A process is a client with its own connection.
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
-#![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 
 mod crowd;
 mod network;
+#[path = "../simulated/mod.rs"]
+mod simulated;
 
 use std::{env, error::Error, time::Duration};
 
