@@ -14,6 +14,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
 
 mod caller;
+#[path = "../simulated/chart.rs"]
 mod chart;
 mod load;
 mod network;

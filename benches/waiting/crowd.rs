@@ -67,9 +67,9 @@ impl fmt::Display for Crowd {
 }
 
 pub(crate) struct Figures {
-    /// The median of the hand-overs in milliseconds.
-    pub(crate) p50: u128,
-    pub(crate) p99: u128,
+    /// The median of the hand-overs.
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
     /// The wall time divided by the sum of all holds.
     pub(crate) wall: f64,
     /// The write units of a grant.
@@ -105,8 +105,8 @@ impl Crowd {
         hand_overs.sort();
         let grants = f64::from(u32::try_from(hand_overs.len() + runs)?);
         Ok(Figures {
-            p50: hand_overs[hand_overs.len() / 2].as_millis(),
-            p99: hand_overs[hand_overs.len() * 99 / 100].as_millis(),
+            p50: hand_overs[hand_overs.len() / 2],
+            p99: hand_overs[hand_overs.len() * 99 / 100],
             wall: wall.as_secs_f64() / (grants * self.hold.as_secs_f64()),
             writes: writes / grants,
             reads: reads / grants,
@@ -148,7 +148,7 @@ impl Crowd {
 
 /// Returns the number of reads of the next waiter, and of each other waiter, while another process
 /// holds the lock for this time.
-pub(crate) async fn polls(order: Order, hold: Duration) -> Result<(f64, f64), Box<dyn Error>> {
+pub(crate) async fn reads(order: Order, hold: Duration) -> Result<(f64, f64), Box<dyn Error>> {
     const WAITERS: u64 = 7;
     const RUNS: u64 = 5;
     let (mut next, mut others) = (0, 0);
