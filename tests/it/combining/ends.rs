@@ -105,6 +105,20 @@ async fn a_call_whose_deadline_ends_during_the_write_is_indeterminate() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_whose_deadline_ends_after_a_conflict_was_not_applied() {
+    let (shop, table) = far_away(0).await;
+    // This pace sleeps after each conflict, and reads again.
+    let products = table.items.clone().pace(Pace::Economy).combining();
+    conflict(&shop, &table);
+    let patient = start([add(&products, 1)]).remove(0);
+    // The write is refused after 10 ms.
+    let late = products.update_with("a", |product| product.stock += 10).deadline(millis(12)).await;
+    let spent = expect_error!(late, Error::Exhausted { spent, .. } => spent);
+    assert_eq!((spent.attempts, spent.elapsed), (1, millis(12)));
+    assert_eq!(patient.await.unwrap().unwrap().stock, 101);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_ends_at_its_deadline_while_nothing_answers() {
     let (shop, table) = far_away(0).await;
     let products = table.items.combining();
