@@ -148,6 +148,17 @@ async fn a_batch_has_the_time_of_its_most_patient_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_read_of_a_batch_has_the_time_of_its_call() {
+    let (shop, table) = far_away(0).await;
+    let products = table.items.clone().deadline(secs(1)).combining();
+    shop.faults.always(Fault::ServerError);
+    let call = start([products.update_with("a", |product| product.stock += 1).deadline(secs(10))]).remove(0);
+    travel(secs(2)).await;
+    shop.faults.clear();
+    assert_eq!(call.await.unwrap().unwrap().stock, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_batch_has_the_time_of_a_call_that_joins_it() {
     let (shop, table) = far_away(0).await;
     let products = table.items.combining();
