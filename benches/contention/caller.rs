@@ -10,7 +10,10 @@ use aws_sdk_dynamodb::{
 use dynalock::{Error, Repository, Versioned, local::Database, request::Combining, transact};
 use serde::{Deserialize, Serialize};
 
-use crate::network::{Network, RoundTrip, now, sleep};
+use crate::{
+    network::{Network, RoundTrip},
+    simulated::{Layer as _, now, sleep},
+};
 
 /// The item, of 400 bytes with the bookkeeping of the library.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]

@@ -6,7 +6,8 @@ use tokio::{runtime, task::JoinSet, time::Instant};
 
 use crate::{
     caller::{Caller, Outcome, Process, World},
-    network::{RoundTrip, now, sleep},
+    network::RoundTrip,
+    simulated::{now, sleep},
 };
 
 /// A load on one item.

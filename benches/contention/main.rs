@@ -14,9 +14,12 @@
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
 
 mod caller;
+#[path = "../simulated/chart.rs"]
 mod chart;
 mod load;
 mod network;
+#[path = "../simulated/mod.rs"]
+mod simulated;
 
 use std::{env, io, process::ExitCode, time::Duration};
 

@@ -6,15 +6,13 @@
 
 use std::{
     collections::HashMap,
-    f64::consts::TAU,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
 use aws_smithy_runtime_api::{
     client::{
-        http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
+        http::{HttpConnector as _, SharedHttpConnector},
         orchestrator::{HttpRequest, HttpResponse},
     },
     http::StatusCode,
@@ -23,11 +21,12 @@ use aws_smithy_types::body::SdkBody;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::simulated::{self, now, sleep};
+
 /// The time that the network takes for one request and its answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RoundTrip {
-    /// 5 ms in the median, lognormal with a deviation of 0.25. One request in a hundred takes four
-    /// times as long.
+    /// The round trip of the other benches, see [`simulated::round_trip`].
     Usual,
     /// Any time from 2 to 16 ms.
     Uneven,
@@ -78,17 +77,18 @@ impl Network {
         Self { round_trip, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Puts the network in front of an HTTP client.
-    pub(crate) fn wrap(&self, client: impl HttpClient + 'static) -> SharedHttpClient {
-        SharedHttpClient::new(Wired { inner: SharedHttpClient::new(client), network: self.clone() })
-    }
-
     /// Returns the cost of all requests so far, in write units.
     pub(crate) fn cost(&self) -> f64 {
         self.with(|state| state.cost)
     }
 
-    async fn carry(self, inner: SharedHttpConnector, request: HttpRequest) -> HttpResponse {
+    fn with<O>(&self, act: impl FnOnce(&mut State) -> O) -> O {
+        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl simulated::Layer for Network {
+    async fn carry(self, engine: SharedHttpConnector, request: HttpRequest) -> HttpResponse {
         let way = self.with(|state| self.round_trip.draw(&mut state.rng)) / 2;
         let arrives = now() + way;
         sleep_until(arrives).await;
@@ -98,14 +98,10 @@ impl Network {
             sleep_until(arrives + way).await;
             return throttled();
         }
-        let answer = inner.call(request).await.expect("the engine answers");
+        let answer = engine.call(request).await.expect("the engine answers");
         let done = self.with(|state| state.occupy(&demand, arrives, answer.status().is_success()));
         sleep_until(done + way).await;
         answer
-    }
-
-    fn with<O>(&self, act: impl FnOnce(&mut State) -> O) -> O {
-        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -178,39 +174,10 @@ impl Demand {
 
 impl RoundTrip {
     fn draw(self, rng: &mut fastrand::Rng) -> Duration {
-        let millis = match self {
-            Self::Usual => {
-                let usual = 5.0 * (0.25 * normal(rng)).exp();
-                if rng.f64() < 0.01 { 4.0 * usual } else { usual }
-            }
-            Self::Uneven => 2.0 + 14.0 * rng.f64(),
-        };
-        Duration::from_secs_f64(millis / 1_000.0)
-    }
-}
-
-/// Draws from the normal distribution (Box and Muller).
-fn normal(rng: &mut fastrand::Rng) -> f64 {
-    (-2.0 * (1.0 - rng.f64()).ln()).sqrt() * (TAU * rng.f64()).cos()
-}
-
-#[derive(Debug)]
-struct Wired<C> {
-    inner: C,
-    network: Network,
-}
-
-impl HttpClient for Wired<SharedHttpClient> {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Wired { inner, network: self.network.clone() })
-    }
-}
-
-impl HttpConnector for Wired<SharedHttpConnector> {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let carried = self.network.clone().carry(self.inner.clone(), request);
-        HttpConnectorFuture::new(async { Ok(carried.await) })
+        match self {
+            Self::Usual => simulated::round_trip(rng),
+            Self::Uneven => Duration::from_secs_f64((2.0 + 14.0 * rng.f64()) / 1_000.0),
+        }
     }
 }
 
@@ -221,16 +188,6 @@ fn throttled() -> HttpResponse {
     response
 }
 
-#[expect(clippy::disallowed_methods, reason = "the clock is paused")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the clock is paused")]
-pub(crate) async fn sleep(time: Duration) {
-    tokio::time::sleep(time).await;
-}
-
 async fn sleep_until(moment: Instant) {
-    tokio::time::sleep_until(moment - HALF_A_TICK).await;
+    sleep((moment - HALF_A_TICK).saturating_duration_since(now())).await;
 }

@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::{
     types::{AttributeValue, TransactWriteItem, Update},
 };
 
-use crate::clock;
+use crate::simulated::sleep;
 
 /// The number of attempts before the loop gives up.
 const ATTEMPTS: u32 = 10;
@@ -33,7 +33,7 @@ pub(crate) async fn transfer(client: &Client, [from, to]: [&str; 2], rng: &mut f
             Err(error)
                 if error.as_service_error().is_some_and(TransactWriteItemsError::is_transaction_canceled_exception) =>
             {
-                clock::sleep(JITTER.saturating_mul(1 << refusals).min(LONGEST).mul_f64(rng.f64())).await;
+                sleep(JITTER.saturating_mul(1 << refusals).min(LONGEST).mul_f64(rng.f64())).await;
             }
             Err(error) => panic!("{error:?}"),
         }

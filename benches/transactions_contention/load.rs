@@ -2,17 +2,15 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use aws_sdk_dynamodb::{
-    Client,
-    config::{SharedHttpClient, retry::RetryConfig},
-};
+use aws_sdk_dynamodb::{Client, config::retry::RetryConfig};
 use dynalock::{Repository, local::Database};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     accounts::{self, Account},
-    by_hand, clock,
+    by_hand,
     network::Network,
+    simulated::{Layer as _, now},
 };
 
 /// The way in which a unit of work is done.
@@ -59,7 +57,7 @@ pub(crate) struct Figures {
     pub(crate) p99: Duration,
     pub(crate) longest: Duration,
     /// The share of units of work that gave up, in percent.
-    pub(crate) lost: f64,
+    pub(crate) gave_up: f64,
 }
 
 /// A unit of work that has ended.
@@ -101,7 +99,7 @@ impl Load {
         database.transaction_time(self.busy);
 
         let processes: Vec<_> = (0..self.processes).map(|_| Process::new(&database, &network)).collect();
-        let (start, mut workers) = (clock::now(), JoinSet::new());
+        let (start, mut workers) = (now(), JoinSet::new());
         for (seed, process) in (0..self.workers).zip(processes.iter().cycle()) {
             workers.spawn(self.work(way, process.clone(), Arc::clone(&owners), seed, start + self.time));
         }
@@ -113,14 +111,14 @@ impl Load {
 
     async fn work(self, way: Way, process: Process, owners: Arc<[String]>, seed: u64, end: Instant) -> Vec<Ended> {
         let (mut rng, mut ended) = (fastrand::Rng::with_seed(seed), Vec::new());
-        while clock::now() < end {
+        while now() < end {
             let pair = self.pair(&mut rng).map(|number| owners[number].as_str());
-            let started = clock::now();
+            let started = now();
             let is_applied = match way {
                 Way::ByHand => by_hand::transfer(&process.client, pair, &mut rng).await.is_ok(),
                 Way::Library => accounts::transfer(&process.client, &process.accounts, pair).await.is_ok(),
             };
-            ended.push(Ended { time: clock::now() - started, at: clock::now(), is_applied });
+            ended.push(Ended { time: now() - started, at: now(), is_applied });
         }
         ended
     }
@@ -144,14 +142,14 @@ impl Load {
             p50: percentile(50),
             p99: percentile(99),
             longest: percentile(100),
-            lost: 100.0 * float(ended.len() - applied.count()) / float(ended.len()),
+            gave_up: 100.0 * float(ended.len() - applied.count()) / float(ended.len()),
         }
     }
 }
 
 impl Process {
     fn new(database: &Database, network: &Network) -> Self {
-        let http = network.wrap(SharedHttpClient::new(database.connector()));
+        let http = network.wrap(database.connector());
         let config = database.client().config().to_builder().http_client(http).retry_config(RetryConfig::disabled());
         let client = Client::from_conf(config.build());
         Self { accounts: Account::repository(&client), client }

@@ -9,9 +9,10 @@
 
 mod accounts;
 mod by_hand;
-mod clock;
 mod load;
 mod network;
+#[path = "../simulated/mod.rs"]
+mod simulated;
 
 use std::{env, io};
 
@@ -27,8 +28,8 @@ fn main() -> io::Result<()> {
     let ways = Way::ALL.into_iter().filter(|way| word.as_ref().is_none_or(|word| way.name().contains(word.as_str())));
     for way in ways {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()?;
-        let Figures { cost, rate, p50, p99, longest, lost } = runtime.block_on(load.run(way));
-        println!("| {} | {cost:.1} | {rate:.0} | {p50:.1?} | {p99:.1?} | {longest:.1?} | {lost:.1} % |", way.name());
+        let Figures { cost, rate, p50, p99, longest, gave_up } = runtime.block_on(load.run(way));
+        println!("| {} | {cost:.1} | {rate:.0} | {p50:.1?} | {p99:.1?} | {longest:.1?} | {gave_up:.1} % |", way.name());
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! The time of the network, and the cost of the requests that pass it.
 
 use std::{
-    f64::consts::TAU,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -9,23 +8,13 @@ use std::{
     time::Duration,
 };
 
-use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
 use aws_smithy_runtime_api::client::{
-    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
-    orchestrator::HttpRequest,
+    http::{HttpConnector as _, SharedHttpConnector},
+    orchestrator::{HttpRequest, HttpResponse},
 };
 use serde_json::Value;
 
-use crate::clock;
-
-/// The median of a round trip.
-const ROUND_TRIP: Duration = Duration::from_millis(5);
-
-/// The standard deviation of the logarithm of a round trip.
-const SPREAD: f64 = 0.25;
-
-/// The share of round trips that take four times as long.
-const SLOW: f64 = 0.01;
+use crate::simulated::{self, sleep};
 
 /// A network between the workers and the engine.
 #[derive(Debug, Clone)]
@@ -40,10 +29,6 @@ impl Network {
         Self { rng: Arc::new(Mutex::new(fastrand::Rng::with_seed(seed))), fifths: Arc::default() }
     }
 
-    pub(crate) fn wrap(&self, client: SharedHttpClient) -> SharedHttpClient {
-        SharedHttpClient::new(Distant { inner: client, network: self.clone() })
-    }
-
     /// Returns the cost of all requests so far, in write units.
     pub(crate) fn cost(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a sum of small costs")]
@@ -54,10 +39,7 @@ impl Network {
     /// Returns the times of a request and of its answer.
     fn round_trip(&self) -> [Duration; 2] {
         let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
-        // The Box-Muller transform makes a normal deviate of two uniform ones.
-        let deviate = (-2.0 * (1.0 - rng.f64()).ln()).sqrt() * (TAU * rng.f64()).cos();
-        let slow = if rng.f64() < SLOW { 4.0 } else { 1.0 };
-        let half = ROUND_TRIP.as_secs_f64() * 1000.0 * (SPREAD * deviate).exp() * slow / 2.0;
+        let half = simulated::round_trip(&mut rng).as_secs_f64() * 1_000.0 / 2.0;
         // Tokio's timer counts whole milliseconds and would round up, so the part of a millisecond
         // decides at random.
         [(); 2].map(|()| {
@@ -65,6 +47,20 @@ impl Network {
             let millis = (half + rng.f64()) as u64;
             Duration::from_millis(millis)
         })
+    }
+}
+
+impl simulated::Layer for Network {
+    async fn carry(self, engine: SharedHttpConnector, request: HttpRequest) -> HttpResponse {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default();
+        let cost = fifths(operation, request.body().bytes().unwrap_or_default());
+        self.fifths.fetch_add(cost, Ordering::Relaxed);
+        let [there, back] = self.round_trip();
+        sleep(there).await;
+        let answer = engine.call(request).await.expect("the engine answers");
+        sleep(back).await;
+        answer
     }
 }
 
@@ -79,35 +75,5 @@ fn fifths(operation: &str, body: &[u8]) -> u64 {
         // A refused transaction costs as much as a committed one.
         "TransactWriteItems" => 2 * 5 * actions,
         other => panic!("the cost of {other} is unknown"),
-    }
-}
-
-/// An HTTP client, or one of its connectors, behind the network.
-#[derive(Debug)]
-struct Distant<C> {
-    inner: C,
-    network: Network,
-}
-
-impl HttpClient for Distant<SharedHttpClient> {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Distant { inner, network: self.network.clone() })
-    }
-}
-
-impl HttpConnector for Distant<SharedHttpConnector> {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let target = request.headers().get("x-amz-target").unwrap_or_default();
-        let operation = target.rsplit('.').next().unwrap_or_default();
-        let cost = fifths(operation, request.body().bytes().unwrap_or_default());
-        self.network.fifths.fetch_add(cost, Ordering::Relaxed);
-        let ([there, back], inner) = (self.network.round_trip(), self.inner.clone());
-        HttpConnectorFuture::new(async move {
-            clock::sleep(there).await;
-            let answer = inner.call(request).await;
-            clock::sleep(back).await;
-            answer
-        })
     }
 }

@@ -14,7 +14,10 @@ use dynalock::{
 };
 use tokio::{task::JoinSet, time::Instant};
 
-use crate::network::Network;
+use crate::{
+    network::Network,
+    simulated::{Layer as _, now, sleep},
+};
 
 const TTL: Duration = Duration::from_secs(20);
 /// The number of grants in the figures of a crowd.
@@ -64,9 +67,9 @@ impl fmt::Display for Crowd {
 }
 
 pub(crate) struct Figures {
-    /// The median of the hand-overs in milliseconds.
-    pub(crate) p50: u128,
-    pub(crate) p99: u128,
+    /// The median of the hand-overs.
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
     /// The wall time divided by the sum of all holds.
     pub(crate) wall: f64,
     /// The write units of a grant.
@@ -102,8 +105,8 @@ impl Crowd {
         hand_overs.sort();
         let grants = f64::from(u32::try_from(hand_overs.len() + runs)?);
         Ok(Figures {
-            p50: hand_overs[hand_overs.len() / 2].as_millis(),
-            p99: hand_overs[hand_overs.len() * 99 / 100].as_millis(),
+            p50: hand_overs[hand_overs.len() / 2],
+            p99: hand_overs[hand_overs.len() * 99 / 100],
             wall: wall.as_secs_f64() / (grants * self.hold.as_secs_f64()),
             writes: writes / grants,
             reads: reads / grants,
@@ -133,11 +136,11 @@ impl Crowd {
     }
 
     async fn client(self, locks: Locks, arrival: Duration, log: Log) -> dynalock::Result<()> {
-        tokio::time::sleep(arrival).await;
+        sleep(arrival).await;
         let lock = self.order.acquire(&locks).await?;
-        let granted = Instant::now();
-        tokio::time::sleep(self.hold).await;
-        let held = Held { granted, released: Instant::now() };
+        let granted = now();
+        sleep(self.hold).await;
+        let held = Held { granted, released: now() };
         log.lock().unwrap_or_else(PoisonError::into_inner).push(held);
         lock.release().await
     }
@@ -145,7 +148,7 @@ impl Crowd {
 
 /// Returns the number of reads of the next waiter, and of each other waiter, while another process
 /// holds the lock for this time.
-pub(crate) async fn polls(order: Order, hold: Duration) -> Result<(f64, f64), Box<dyn Error>> {
+pub(crate) async fn reads(order: Order, hold: Duration) -> Result<(f64, f64), Box<dyn Error>> {
     const WAITERS: u64 = 7;
     const RUNS: u64 = 5;
     let (mut next, mut others) = (0, 0);
@@ -159,9 +162,9 @@ pub(crate) async fn polls(order: Order, hold: Duration) -> Result<(f64, f64), Bo
             let (faults, locks) = process(&database, 1_000 * run + waiter + 1);
             all.push(faults);
             waiting.spawn(async move { order.acquire(&locks).await });
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(hold).await;
+        sleep(hold).await;
         let counts: Vec<_> = all.iter().map(|faults| faults.count("GetItem")).collect();
         next += counts[0];
         others += counts[1..].iter().sum::<usize>();
@@ -176,7 +179,7 @@ pub(crate) async fn polls(order: Order, hold: Duration) -> Result<(f64, f64), Bo
 /// Returns the locks of another process, and the log of its requests.
 fn process(database: &Database, seed: u64) -> (Faults, Locks) {
     let faults = Faults::none();
-    let http = faults.wrap(Network::over(database.connector(), seed));
+    let http = faults.wrap(Network::new(seed).wrap(database.connector()));
     let client = Client::from_conf(database.client().config().to_builder().http_client(http).build());
     let locks = Locks::new(&client, "locks").ttl(TTL).wait(Wait::Forever);
     (faults, locks)

@@ -1,19 +1,26 @@
 //! The time and the requests of callers that wait for a lock.
 //!
-//! `cargo bench --bench waiting` runs clients on the engine in the process, in virtual time, and
-//! prints two tables. `cargo bench --bench waiting -- fair` measures the crowds with that word in
-//! their row. A hand-over is the time from the call of `release` to the next grant. The
-//! ideal wall time is the sum of all holds. A process is a client with its own connection.
+//! `cargo bench --bench waiting` runs clients on the engine in the process, in virtual time. It
+//! prints three tables, and writes the chart of `docs/charts`. `cargo bench --bench waiting --
+//! holds` makes the tables with that word in their names: `crowds`, `holds` or `reads`. A hand-over
+//! is the time from the call of `release` to the next grant. The ideal wall time is the sum of all
+//! holds. A process is a client with its own connection.
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
-#![expect(clippy::disallowed_methods, reason = "the clock is paused")]
 
+#[path = "../simulated/chart.rs"]
+mod chart;
 mod crowd;
 mod network;
+#[path = "../simulated/mod.rs"]
+mod simulated;
 
 use std::{env, error::Error, time::Duration};
 
-use crowd::{Crowd, Figures, Order, polls};
+use chart::{Chart, Line};
+use crowd::{Crowd, Figures, Order, reads};
+
+const ORDERS: [Order; 2] = [Order::Fair, Order::Any];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()?;
@@ -21,35 +28,87 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn report() -> Result<(), Box<dyn Error>> {
-    let crowds = [
-        Crowd { order: Order::Fair, processes: 8, clients: 1, hold: Duration::from_millis(20) },
-        Crowd { order: Order::Any, processes: 8, clients: 1, hold: Duration::from_millis(20) },
-        Crowd { order: Order::Fair, processes: 1, clients: 32, hold: Duration::from_millis(20) },
-        Crowd { order: Order::Any, processes: 1, clients: 32, hold: Duration::from_millis(20) },
-        Crowd { order: Order::Fair, processes: 4, clients: 8, hold: Duration::from_millis(20) },
-        Crowd { order: Order::Any, processes: 4, clients: 8, hold: Duration::from_millis(20) },
-        Crowd { order: Order::Fair, processes: 8, clients: 1, hold: Duration::from_millis(500) },
-        Crowd { order: Order::Any, processes: 8, clients: 1, hold: Duration::from_millis(500) },
-    ];
-    println!(
-        "| order | processes | clients in each | held | hand-over p50 | p99 | wall time of the ideal | write units a grant | read units a grant |"
-    );
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
     // `cargo bench` adds its own arguments.
     let word = env::args().skip(1).find(|argument| !argument.starts_with("--"));
-    for crowd in crowds.into_iter().filter(|crowd| word.as_ref().is_none_or(|word| crowd.to_string().contains(word))) {
-        let Figures { p50, p99, wall, writes, reads } = crowd.measure().await?;
-        println!("| {crowd} | {p50} ms | {p99} ms | {wall:.2} | {writes:.2} | {reads:.2} |");
+    let is_wanted = |table: &str| word.as_ref().is_none_or(|word| table.contains(word.as_str()));
+    if is_wanted("crowds") {
+        crowds().await?;
     }
-    if word.is_some() {
-        return Ok(());
+    if is_wanted("holds") {
+        holds().await?;
     }
-    println!();
-    println!("| order | held | polls of the next waiter | polls of each other waiter |");
-    println!("|---|---:|---:|---:|");
-    for (order, hold) in [(Order::Fair, 10), (Order::Any, 10), (Order::Fair, 60), (Order::Any, 60)] {
-        let (next, others) = polls(order, Duration::from_secs(hold)).await?;
-        println!("| {order} | {hold} s | {next:.1} | {others:.1} |");
+    if is_wanted("reads") {
+        reads_while_held().await?;
     }
     Ok(())
+}
+
+/// Short holds, by many clients in several processes.
+async fn crowds() -> Result<(), Box<dyn Error>> {
+    head();
+    for (processes, clients) in [(8, 1), (1, 32), (4, 8)] {
+        for order in ORDERS {
+            measured(Crowd { order, processes, clients, hold: Duration::from_millis(20) }).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Short and long holds, by eight clients in eight processes.
+async fn holds() -> Result<(), Box<dyn Error>> {
+    head();
+    let holds = [5, 20, 100, 500, 2_000].map(Duration::from_millis);
+    let names = ["5 ms", "20 ms", "100 ms", "500 ms", "2 s"].map(str::to_owned);
+    let mut lines = Vec::new();
+    for order in ORDERS {
+        let [mut half, mut most] = ["median", "99 %"].map(|share| Line::new(format!("{order}, {share}")));
+        for hold in holds {
+            let figures = measured(Crowd { order, processes: 8, clients: 1, hold }).await?;
+            half.values.push(millis(figures.p50));
+            most.values.push(millis(figures.p99));
+        }
+        lines.extend([half, most]);
+    }
+    let chart = Chart {
+        title: "Eight processes that wait for one lock: from a release to the next grant",
+        across: "time for which each process holds the lock",
+        up: "milliseconds",
+        command: "cargo bench --bench waiting -- holds",
+        places: &names,
+        lines,
+    };
+    Ok(chart.save("waiting.svg")?)
+}
+
+/// The reads of the waiters during one long hold.
+async fn reads_while_held() -> Result<(), Box<dyn Error>> {
+    println!("\n| order | held | reads of the next waiter | reads of each other waiter |");
+    println!("|---|---:|---:|---:|");
+    for hold in [10, 60] {
+        for order in ORDERS {
+            let (next, others) = reads(order, Duration::from_secs(hold)).await?;
+            println!("| {order} | {hold} s | {next:.1} | {others:.1} |");
+        }
+    }
+    Ok(())
+}
+
+fn head() {
+    println!(
+        "\n| order | processes | clients in each | held | hand-over p50 | p99 | wall time of the ideal | write units a grant | read units a grant |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+}
+
+/// Runs a crowd and prints its row.
+async fn measured(crowd: Crowd) -> Result<Figures, Box<dyn Error>> {
+    let figures = crowd.measure().await?;
+    let Figures { p50, p99, wall, writes, reads } = &figures;
+    let [p50, p99] = [p50, p99].map(|time| time.as_millis());
+    println!("| {crowd} | {p50} ms | {p99} ms | {wall:.2} | {writes:.2} | {reads:.2} |");
+    Ok(figures)
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
 }

@@ -29,6 +29,10 @@ pub(crate) fn canonical(text: String) -> String {
 /// Returns the number of digits without leading and trailing zeros. For a text that is not a
 /// number, returns the length of the text.
 pub(crate) fn significant_digits(text: &str) -> usize {
+    // Most numbers are positive whole numbers, and need no copy of their digits.
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.trim_matches('0').len();
+    }
     normal(text).map_or(text.len(), |number| number.digits.len())
 }
 
@@ -215,7 +219,9 @@ mod tests {
 
     #[test]
     fn zeros_around_a_number_take_no_room() {
-        for (text, digits) in [("1700000000000", 2), ("0.001", 1), ("-12.50", 3), ("0", 0)] {
+        for (text, digits) in
+            [("1700000000000", 2), ("007", 1), ("0.001", 1), ("-12.50", 3), ("0", 0), ("00", 0), ("", 0)]
+        {
             assert_eq!(significant_digits(text), digits, "{text}");
         }
     }

@@ -158,7 +158,8 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     if model.lock.is_some_and(|lock| lock.names().contains(&name)) {
         return reserved("the name is reserved for the lease");
     }
-    if name == WRITES || PATCHES.contains(&name) {
+    // Most names do not begin like the reserved names, and need no comparison with each of them.
+    if name.starts_with('_') && (name == WRITES || PATCHES.contains(&name)) {
         return reserved("the name is reserved for the ids of writes and patches");
     }
     Ok(!model.times.is_kept(name))

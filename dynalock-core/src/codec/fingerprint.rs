@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The largest size of a serialized value that is its own fingerprint, in bytes.
-const LARGEST_PLAIN: usize = 64;
+const LARGEST_PLAIN: usize = 128;
 
 /// The first byte of a fingerprint that is a hash. Other fingerprints begin with a [`Tag`].
 const HASHED: u8 = u8::MAX;

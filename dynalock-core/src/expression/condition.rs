@@ -45,7 +45,7 @@ pub(crate) fn unchanged<'a>(
     let mut terms = Joined::new("", " AND ");
     let version = to.name(model.version);
     match revision.version {
-        Some(number) => terms.push(format_args!("{version} = {}", to.value(AttributeValue::N(number.to_string())))),
+        Some(number) => terms.equal(version, to.value(AttributeValue::N(number.to_string()))),
         None => {
             // A condition that only the version is absent would also be true for a missing item.
             terms.push(format_args!("attribute_exists({})", to.name(model.partition_key.name)));
@@ -58,11 +58,11 @@ pub(crate) fn unchanged<'a>(
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
             // `_writes` begins with the incarnation. The ids after the incarnation need no
             // comparison, because they change only together with the version.
-            terms.push(format_args!("begins_with({}, {incarnation})", to.name(WRITES)));
+            terms.begins_with(to.name(WRITES), incarnation);
         }
         (Some(_), Some(ring)) => {
             // An item without a version is unchanged only if all of `_writes` is unchanged.
-            terms.push(format_args!("{} = {}", to.name(WRITES), to.value(blob(ring.as_bytes()))));
+            terms.equal(to.name(WRITES), to.value(blob(ring.as_bytes())));
         }
         (_, None) => terms.push(format_args!("attribute_not_exists({})", to.name(WRITES))),
     }
@@ -97,7 +97,7 @@ fn same_content<'a>(
 /// either.
 fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placeholders) {
     match item.get(name) {
-        Some(value) => terms.push(format_args!("{} = {}", to.name(name), to.value(value.clone()))),
+        Some(value) => terms.equal(to.name(name), to.value(value.clone())),
         None => terms.push(format_args!("attribute_not_exists({})", to.name(name))),
     }
 }

@@ -31,10 +31,14 @@ pub(crate) struct Transact {
 
 impl Transact {
     pub(crate) fn new(writes: impl IntoIterator<Item = Write>, token: Option<String>) -> Result<Self, Refusal> {
-        let mut tables = Vec::new();
-        let actions = writes.into_iter().inspect(|write| tables.push(Arc::clone(&write.table)));
-        let actions = actions.map(Write::transact_item).collect::<Result<Vec<_>, _>>();
-        let actions = actions.map_err(|error| not_constructed(&error))?;
+        let writes = writes.into_iter();
+        // An action of the SDK has more than a kilobyte, so the list does not grow.
+        let (count, _) = writes.size_hint();
+        let (mut tables, mut actions) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for write in writes {
+            tables.push(Arc::clone(&write.table));
+            actions.push(write.transact_item().map_err(|error| not_constructed(&error))?);
+        }
         Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default(), shares: Mutex::default() })
     }
 

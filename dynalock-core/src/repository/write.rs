@@ -71,7 +71,7 @@ impl Deleted {
 
 impl Mode {
     /// Returns the name of the call.
-    fn operation(&self) -> &'static str {
+    fn operation(self) -> &'static str {
         match self {
             Self::Changes => "update",
             Self::Always => "touch",

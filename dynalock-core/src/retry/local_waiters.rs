@@ -1,3 +1,9 @@
+//! Shares the rows of locks between the waiters of one process.
+//!
+//! The waiters of one connection that wait for the same row share what their requests show. The
+//! first waiter reads for all others, and the answer to a release wakes the next waiter without a
+//! read. A lock without a queue passes to a waiter of the same process at most four times in a row.
+
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -24,8 +30,9 @@ struct AwaitedRow {
     seen: Option<SeenRow>,
     /// The fence of the last lock that this process has released without a queue.
     last_fence: u64,
-    /// The number of plain hand-overs in a row that stayed in this process.
-    hand_overs: u32,
+    /// The number of releases without a queue that this process has made in a row, with no grant to
+    /// another process in between.
+    releases: u32,
 }
 
 /// A row as a request of this process has shown it.
@@ -46,7 +53,7 @@ pub(crate) enum RowSource {
     ConsistentRead,
     /// A write that has removed the previous holder. The row is the row after the write.
     Removal,
-    /// A write that has removed the previous holder, after several hand-overs in this process. The
+    /// A write that has removed the previous holder, after several releases in a row by this process. The
     /// waiters of this process pause for one interval, so that other processes get the lock.
     RemovalForOthers,
 }
@@ -83,18 +90,18 @@ impl LocalWaiters {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// Shares the row after the release of a plain lock with this fence. At most four releases in a
-    /// row offer the lock to a waiter of this process.
+    /// Shares the row after the release of a lock without a queue. The lock had this fence. At most
+    /// four releases in a row offer the lock to a waiter of this process.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
-        const MOST_HAND_OVERS: u32 = 4;
+        const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
             // Each grant raises the fence by one, so a gap shows a grant of another process.
             let is_next = row.last_fence.checked_add(1) == Some(fence);
-            let hand_overs = if is_next { row.hand_overs } else { 0 };
+            let releases = if is_next { row.releases } else { 0 };
             let mut seen = seen();
             row.last_fence = fence;
-            row.hand_overs = match hand_overs {
-                MOST_HAND_OVERS => {
+            row.releases = match releases {
+                MOST_RELEASES => {
                     seen.source = RowSource::RemovalForOthers;
                     0
                 }

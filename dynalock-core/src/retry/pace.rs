@@ -72,7 +72,7 @@ pub(super) struct Times {
 #[derive(Debug, Default)]
 pub(super) struct Contenders(Arc<()>);
 
-/// A call that has slept after a conflict. The call counts as running until this value is dropped.
+/// A call that has slept after a conflict. The call stops counting when this value is dropped.
 #[derive(Debug)]
 struct Contender(Arc<()>);
 
@@ -83,7 +83,7 @@ impl Contenders {
 }
 
 impl Contender {
-    /// Returns the number of all such calls, including this one.
+    /// Returns the number of all calls of the connection that count, including this call.
     fn count(&self) -> u32 {
         // One reference belongs to `Contenders`.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)

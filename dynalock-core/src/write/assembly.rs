@@ -75,7 +75,8 @@ pub(crate) struct OnlyWrite<'o> {
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
     let count = operations.len();
     let (positions, next) = (vec![WritePosition::default(); count], vec![None; count]);
-    let mut assembly = Assembly { writes: Vec::new(), positions, next, sizes: Vec::new() };
+    let (writes, sizes) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let mut assembly = Assembly { writes, positions, next, sizes };
     for group in group(operations) {
         assembly.add(&group, stamps)?;
     }
@@ -226,8 +227,8 @@ impl<'o> ItemOperations<'o> {
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
     // The groups have the order of the calls, so that a transaction with the caller's token has the
     // same text in each call.
-    let mut groups: Vec<ItemOperations<'_>> = Vec::new();
-    let mut known = HashMap::new();
+    let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
+    let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
         let position = *known.entry((&*item_ref.table, &item_ref.key)).or_insert(groups.len());
         match groups.get_mut(position) {

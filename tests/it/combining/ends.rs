@@ -105,6 +105,20 @@ async fn a_call_whose_deadline_ends_during_the_write_is_indeterminate() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_whose_deadline_ends_after_a_conflict_was_not_applied() {
+    let (shop, table) = far_away(0).await;
+    // This pace sleeps after each conflict, and reads again.
+    let products = table.items.clone().pace(Pace::Economy).combining();
+    conflict(&shop, &table);
+    let patient = start([add(&products, 1)]).remove(0);
+    // The write is refused after 10 ms.
+    let late = products.update_with("a", |product| product.stock += 10).deadline(millis(12)).await;
+    let spent = expect_error!(late, Error::Exhausted { spent, .. } => spent);
+    assert_eq!((spent.attempts, spent.elapsed), (1, millis(12)));
+    assert_eq!(patient.await.unwrap().unwrap().stock, 101);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_ends_at_its_deadline_while_nothing_answers() {
     let (shop, table) = far_away(0).await;
     let products = table.items.combining();
@@ -131,6 +145,48 @@ async fn a_batch_has_the_time_of_its_most_patient_call() {
     shop.faults.clear();
     assert_eq!(calls.remove(1).await.unwrap().unwrap().stock, 1);
     expect_error!(calls.remove(0).await.unwrap(), Error::Exhausted { .. });
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_read_of_a_batch_has_the_time_of_its_call() {
+    let (shop, table) = far_away(0).await;
+    let products = table.items.clone().deadline(secs(1)).combining();
+    shop.faults.always(Fault::ServerError);
+    let call = start([products.update_with("a", |product| product.stock += 1).deadline(secs(10))]).remove(0);
+    travel(secs(2)).await;
+    shop.faults.clear();
+    assert_eq!(call.await.unwrap().unwrap().stock, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_has_the_time_of_a_call_that_joins_it() {
+    let (shop, table) = far_away(0).await;
+    let products = table.items.combining();
+    let update = |seconds| products.update_with("a", |product| product.stock += 1).deadline(secs(seconds));
+    let hasty = start([update(1)]).remove(0);
+    travel(millis(2)).await;
+    let patient = start([update(10)]).remove(0);
+    // The read is answered after 5 ms.
+    travel(millis(4)).await;
+    shop.faults.always(Fault::ServerError);
+    travel(secs(2)).await;
+    shop.faults.clear();
+    assert_eq!(patient.await.unwrap().unwrap().stock, 2);
+    expect_error!(hasty.await.unwrap(), Error::Indeterminate { .. });
+}
+
+/// The second call enters after the read of the first one, and neither changes anything. The batch
+/// therefore reads again.
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_deadline_ends_during_a_second_read_was_not_applied() {
+    let (shop, table) = far_away(0).await;
+    let products = table.items.combining();
+    let early = start([products.update_with("a", |_| ())]).remove(0);
+    travel(millis(2)).await;
+    let late = products.update_with("a", |_| ()).deadline(millis(6)).await;
+    expect_error!(late, Error::Exhausted { .. });
+    assert_eq!(early.await.unwrap().unwrap().version(), 1);
+    assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [2, 0]);
 }
 
 /// A handle whose worker runs in one runtime, and whose second caller waits in another one.

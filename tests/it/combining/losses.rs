@@ -3,14 +3,48 @@
 
 use dynalock::local::{Fault, Faults};
 
-use super::{add, delay};
+use super::{add, delay, far_away, stock};
 use crate::{
     storms::{self, seeds, survives},
     support::{
-        FAULTS, Product, Shop, Table, secs, settle,
+        FAULTS, LOST_REPLIES, Product, Shop, Table, millis, secs, settle, start,
         tally::{Tally, increment},
+        together, travel,
     },
 };
+
+/// A call that enters while the batch is in doubt waits for the next batch.
+#[tokio::test(start_paused = true)]
+async fn a_batch_whose_reply_is_lost_keeps_its_calls() {
+    for lost in LOST_REPLIES {
+        let (shop, table) = far_away(0).await;
+        let products = table.items.combining();
+        shop.faults.script_on("UpdateItem", 0, lost.clone());
+        let first = start((0..8).map(|_| add(&products, 1)));
+        // The write is applied after 10 ms.
+        travel(millis(11)).await;
+        let late = add(&products, 1).await.unwrap();
+        assert_eq!((late.stock, late.version()), (9, 3), "{lost:?}");
+        for call in first {
+            let product = call.await.unwrap().unwrap();
+            assert_eq!((product.stock, product.version()), (8, 2), "{lost:?}");
+        }
+    }
+}
+
+/// The item of the last batch may be outdated after a pause.
+#[tokio::test(start_paused = true)]
+async fn the_batch_after_a_pause_reads_the_item() {
+    for paused in [Fault::Throttle, Fault::LoseReply] {
+        let (shop, table) = far_away(0).await;
+        let products = table.items.combining();
+        shop.faults.script_on("UpdateItem", 0, paused.clone());
+        for result in together((0..150).map(|_| add(&products, 1))).await {
+            result.unwrap();
+        }
+        assert_eq!((stock(&table).await, shop.counts(["GetItem", "UpdateItem"])), (150, [2, 3]), "{paused:?}");
+    }
+}
 
 /// Lets 4 writers send increments of the item `a`, two writers through each of two handles.
 async fn increments(table: &Table<Product>, each: usize) -> Tally {

@@ -1,5 +1,6 @@
 //! Combined calls with faults, other writers and leases, on tokio's paused clock.
 
+mod bounds;
 mod ends;
 mod leases;
 mod load;

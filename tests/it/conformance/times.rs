@@ -8,11 +8,12 @@ use std::{
 use dynalock::{Error, Repository, Stored, Transaction, Versioned, local::Fault, private::ClockAhead as _};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Item, Shop, Table, changed, expect_error, item, n, s};
+use crate::support::{Item, Shop, Table, changed, expect_error, item, n, s, together};
 
 cases![
     a_create_sets_both_times,
     each_write_sets_the_last_time_and_keeps_the_first,
+    combined_calls_keep_the_first_time,
     a_transaction_and_a_unit_of_work_set_the_times,
     a_time_of_the_caller_is_overwritten,
     a_value_without_changes_is_not_written,
@@ -107,6 +108,19 @@ async fn each_write_sets_the_last_time_and_keeps_the_first(shop: &Shop) {
         let stored = table.raw.get("a").await.unwrap();
         assert_eq!((&stored["writtenAt"], &stored["changedAt"]), (&n(created), &n(updated)), "round {round}");
         last = updated;
+    }
+}
+
+/// The second batch starts from the item that the first batch has left.
+async fn combined_calls_keep_the_first_time(shop: &Shop) {
+    let table = shop.table::<Note>().await;
+    let notes = table.items.combining();
+    let calls = (0..150).map(|_| notes.upsert_with("a", || Note::new("a", ""), |note| note.text.push('x')));
+    let results: Vec<_> = together(calls).await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(shop.counts(["GetItem", "PutItem"]), [1, 1]);
+    let stored = table.raw.get("a").await.unwrap();
+    for note in results {
+        assert_eq!(stored["writtenAt"], n(times(&note).0));
     }
 }
 

@@ -176,3 +176,17 @@ async fn a_crowd_ends_with_exact_sums_while_replies_are_lost() {
         crowd(Faults::seeded(seed).rate(lost, 0.05).only([TRANSACT])).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_ends_with_exact_sums_while_applied_transactions_are_never_answered() {
+    for seed in 0..3 {
+        crowd(Faults::seeded(seed).rate(Fault::NeverAnswerAfterApply, 0.05).only([TRANSACT])).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_ends_with_exact_sums_while_transactions_arrive_twice() {
+    for seed in 0..3 {
+        crowd(Faults::seeded(seed).rate(Fault::DeliverTwice, 0.2).only([TRANSACT])).await;
+    }
+}

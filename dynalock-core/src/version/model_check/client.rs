@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::{
     Sending, Setup,
-    rules::{Drawn, LostPatch, Patch},
-    world::{Change, Request, World},
+    rules::{Batches, Drawn, LostPatch, Patch},
+    world::{Basis, Change, Request, World},
 };
 use crate::version::{Doubt, LateCopies, Verdict, ring::tests::id as write_id};
 
@@ -25,6 +25,12 @@ pub(super) enum Call {
     /// The client updates the item as it was before the first call, under a token of the caller.
     /// All such calls of a search have the same token, and are one call of several processes.
     Given,
+    /// An upsert through a combining handle. The calls of this kind that follow each other in a
+    /// script wait in one queue, and the client is the worker of the queue: it writes one or more of
+    /// them together, under one write id.
+    Combined,
+    /// The client updates the item that its last batch has returned, without a read.
+    UpdateReturned,
     /// A call of another program. It is one request, which is always answered.
     Foreign(Foreign),
 }
@@ -43,6 +49,13 @@ pub(super) enum Foreign {
     /// An update that removes the ids of patches, and leaves the version unchanged.
     Wipe,
     Delete,
+}
+
+impl Call {
+    /// Returns whether the call is repeated after a conflict.
+    fn is_repeated(self) -> bool {
+        matches!(self, Self::Modify | Self::Upsert | Self::Combined)
+    }
 }
 
 /// The end of a call.
@@ -67,6 +80,8 @@ pub(super) struct Client {
     /// The number of its calls that have ended.
     done: u8,
     phase: Phase,
+    /// The item that the last call returned, if the last call was combined.
+    returned: Option<Basis>,
 }
 
 #[derive(Clone, Hash)]
@@ -74,6 +89,7 @@ enum Phase {
     /// The client is between two calls, or before a read that follows a conflict.
     Reading {
         attempts: u8,
+        batch: Batch,
     },
     Sending(Attempt),
     /// The client is about to read the item, because the condition was false and the answer had no
@@ -87,6 +103,21 @@ struct Attempt {
     /// The number of requests that this call has sent.
     sent: u8,
     in_doubt: bool,
+    batch: Batch,
+}
+
+/// The calls that a client writes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Batch {
+    /// The number of calls whose changes are written.
+    calls: u8,
+    /// The number of calls at the end of the batch whose callers have left.
+    left: u8,
+}
+
+impl Batch {
+    /// A call that is written alone.
+    const ONE: Self = Self { calls: 1, left: 0 };
 }
 
 /// An event, for a trace.
@@ -109,7 +140,7 @@ pub(super) type Step = (u8, Event, World);
 
 impl Client {
     pub(super) fn new(number: u8) -> Self {
-        Self { number, done: 0, phase: Phase::Reading { attempts: 0 } }
+        Self { number, done: 0, phase: Phase::Reading { attempts: 0, batch: Batch::ONE }, returned: None }
     }
 
     /// Adds the next possible steps of this client.
@@ -123,10 +154,14 @@ impl Client {
             return;
         }
         match &self.phase {
-            Phase::Reading { attempts } => {
-                for at in setup.clocks.times() {
-                    let next = self.start(setup, world.clone(), call, *attempts, *at);
-                    steps.push((self.number, Event::Reads, next));
+            Phase::Reading { attempts, batch } => {
+                for basis in self.bases(world, call) {
+                    for batch in self.joined(setup, *batch) {
+                        for at in setup.clocks.times() {
+                            let next = self.start(setup, world.clone(), basis.clone(), batch, *attempts, *at);
+                            steps.push((self.number, Event::Reads, next));
+                        }
+                    }
                 }
             }
             Phase::Sending(attempt) if is_lost_patch(setup, attempt) && !has_token(setup, attempt) => {
@@ -149,36 +184,67 @@ impl Client {
         }
     }
 
-    /// Returns the world in which the client sends its first request, computed from the current
-    /// item.
-    fn start(&self, setup: &Setup, world: World, call: Call, sent: u8, at: u64) -> World {
-        let change = match (call, world.basis()) {
+    /// Returns the items from which a call may start.
+    fn bases(&self, world: &World, call: Call) -> Vec<Option<Basis>> {
+        match (call, &self.returned) {
+            (Call::UpdateReturned, returned) => vec![returned.clone()],
+            // A batch starts from the result of the last batch, or reads the item.
+            (Call::Combined, Some(returned)) => vec![Some(returned.clone()), world.basis()],
+            _ => vec![world.basis()],
+        }
+    }
+
+    /// Returns the batches that waiting calls may make of a batch.
+    fn joined(&self, setup: &Setup, batch: Batch) -> impl Iterator<Item = Batch> + use<> {
+        let rest = &setup.scripts[usize::from(self.number)][usize::from(self.done)..];
+        let combined = rest.iter().take_while(|call| **call == Call::Combined).count();
+        let most = u8::try_from(combined).unwrap() - batch.left;
+        (batch.calls..=most.max(batch.calls)).map(move |calls| Batch { calls, ..batch })
+    }
+
+    /// Returns the world after the last caller of a batch has left, and has learned that its call
+    /// has no effect. To keep the search small, callers leave only when no call waits.
+    fn left(&self, setup: &Setup, world: &World, batch: Batch) -> Option<(World, Batch)> {
+        let is_queue_empty = self.joined(setup, batch).count() == 1;
+        let calls = batch.calls.checked_sub(1).filter(|calls| *calls > 0 && is_queue_empty)?;
+        let mut world = world.clone();
+        world.end(self.call(setup) + calls, End::Conflict);
+        Some((world, Batch { calls, left: batch.left + 1 }))
+    }
+
+    /// Returns the world in which the client sends its first request, computed from the item `basis`.
+    fn start(&self, setup: &Setup, world: World, basis: Option<Basis>, batch: Batch, sent: u8, at: u64) -> World {
+        let call = setup.scripts[usize::from(self.number)][usize::from(self.done)];
+        let change = match (call, basis) {
             (Call::Given, _) => match setup.world().basis() {
                 Some(basis) => Change::Given(basis),
                 None => return self.ends(setup, world, End::Conflict),
             },
-            (Call::Create, _) | (Call::Upsert, None) => Change::Create,
+            (Call::Create, _) | (Call::Upsert | Call::Combined, None) => Change::Create,
             (Call::Delete, Some(basis)) => Change::Delete(basis),
-            (Call::Update | Call::Modify | Call::Upsert, Some(basis)) => Change::Update(basis),
+            (Call::Update | Call::Modify | Call::Upsert | Call::Combined | Call::UpdateReturned, Some(basis)) => {
+                Change::Update(basis)
+            }
             (Call::Patch, _) => Change::Patch(Patch::default()),
-            (Call::Update | Call::Modify | Call::Delete | Call::Foreign(_), _) => {
+            (Call::Update | Call::Modify | Call::Delete | Call::UpdateReturned | Call::Foreign(_), _) => {
                 return self.ends(setup, world, End::Conflict);
             }
         };
-        self.sends(setup, world, change, sent, at)
+        self.sends(setup, world, change, batch, sent, at)
     }
 
     /// Returns the world in which the client sends this change, with no attempt in doubt.
-    fn sends(&self, setup: &Setup, mut world: World, change: Change, sent: u8, at: u64) -> World {
+    fn sends(&self, setup: &Setup, mut world: World, change: Change, batch: Batch, sent: u8, at: u64) -> World {
         let request = Request {
             call: self.call(setup),
+            calls: batch.calls,
             change,
             id: 0,
             incarnation: 0,
             at,
             keep: setup.keep[usize::from(self.number)],
         };
-        let attempt = Attempt { request: Rc::new(marked(setup, request, sent)), sent, in_doubt: false };
+        let attempt = Attempt { request: Rc::new(marked(setup, request, sent)), sent, in_doubt: false, batch };
         world.clients[usize::from(self.number)].phase = Phase::Sending(attempt);
         world
     }
@@ -211,19 +277,35 @@ impl Client {
 
     fn gets_no_answer(&self, setup: &Setup, world: &World, attempt: &Attempt, steps: &mut Vec<Step>) {
         let again = Attempt { sent: attempt.sent + 1, in_doubt: true, ..attempt.clone() };
-        let mut next = match again.sent == setup.attempts {
-            true => self.ends(setup, world.clone(), End::Indeterminate),
-            false => self.sends_again(setup, world.clone(), &again),
+        let all = match again.sent == setup.attempts {
+            true => vec![self.ends(setup, world.clone(), End::Indeterminate)],
+            false => self
+                .batches_in_doubt(setup, world, attempt.batch)
+                .map(|(world, batch)| self.sends_again(setup, world, &Attempt { batch, ..again.clone() }))
+                .collect(),
         };
-        if attempt.request.change == Change::Create {
-            steps.push((self.number, Event::GetsNoAnswerForWhatIsLost, next.clone()));
+        for mut next in all {
+            if attempt.request.change == Change::Create {
+                steps.push((self.number, Event::GetsNoAnswerForWhatIsLost, next.clone()));
+            }
+            next.is_late(&attempt.request);
+            steps.push((self.number, Event::GetsNoAnswer, next));
         }
-        next.is_late(&attempt.request);
-        steps.push((self.number, Event::GetsNoAnswer, next));
+    }
+
+    /// Returns the batches of the next attempt, while this attempt is in doubt.
+    fn batches_in_doubt(&self, setup: &Setup, world: &World, batch: Batch) -> impl Iterator<Item = (World, Batch)> {
+        let joined = match setup.rules.batches {
+            Batches::AreFrozen | Batches::AreLeft => vec![batch],
+            Batches::AreJoined => self.joined(setup, batch).collect(),
+        };
+        let left = self.left(setup, world, batch).filter(|_| setup.rules.batches == Batches::AreLeft);
+        joined.into_iter().map(|batch| (world.clone(), batch)).chain(left)
     }
 
     fn sends_again(&self, setup: &Setup, mut world: World, again: &Attempt) -> World {
-        let request = Rc::new(marked(setup, Request::clone(&again.request), again.sent));
+        let request = Request { calls: again.batch.calls, ..Request::clone(&again.request) };
+        let request = Rc::new(marked(setup, request, again.sent));
         world.clients[usize::from(self.number)].phase = Phase::Sending(Attempt { request, ..*again });
         world
     }
@@ -253,26 +335,45 @@ impl Client {
             }
             Verdict::Applied => step(self.ends(setup, world, End::Applied)),
             Verdict::Unknown => step(self.ends(setup, world, End::Indeterminate)),
-            Verdict::Conflict if attempt.sent < setup.attempts && matches!(call, Call::Modify | Call::Upsert) => {
-                let mut later = world.clone();
-                later.clients[usize::from(self.number)].phase = Phase::Reading { attempts: attempt.sent };
-                step(later);
-                for at in setup.clocks.times() {
-                    step(self.start(setup, world.clone(), call, attempt.sent, *at));
+            Verdict::Conflict if attempt.sent < setup.attempts && call.is_repeated() => {
+                let left = self.left(setup, &world, attempt.batch);
+                for (world, batch) in std::iter::once((world, attempt.batch)).chain(left) {
+                    let mut later = world.clone();
+                    later.clients[usize::from(self.number)].phase = Phase::Reading { attempts: attempt.sent, batch };
+                    step(later);
+                    for batch in self.joined(setup, batch) {
+                        for at in setup.clocks.times() {
+                            step(self.start(setup, world.clone(), world.basis(), batch, attempt.sent, *at));
+                        }
+                    }
                 }
             }
             Verdict::Conflict => match item.filter(|_| call == Call::Patch && attempt.sent < setup.attempts) {
-                Some(item) => step(self.sends(setup, world, Change::Patch(item.patch()), attempt.sent, request.at)),
+                Some(item) => {
+                    let change = Change::Patch(item.patch());
+                    step(self.sends(setup, world, change, attempt.batch, attempt.sent, request.at));
+                }
                 None => step(self.ends(setup, world, End::Conflict)),
             },
         }
     }
 
+    /// Returns the world after the end of the current call, or of all calls of the current batch.
     fn ends(&self, setup: &Setup, mut world: World, end: End) -> World {
-        world.end(self.call(setup), end);
-        let client = &mut world.clients[usize::from(self.number)];
-        client.done += 1;
-        client.phase = Phase::Reading { attempts: 0 };
+        let (batch, request) = match &self.phase {
+            Phase::Reading { batch, .. } => (*batch, None),
+            Phase::Sending(attempt) | Phase::Looking(attempt) => (attempt.batch, Some(&attempt.request)),
+        };
+        let first = self.call(setup);
+        for call in first..first + batch.calls {
+            world.end(call, end);
+        }
+        let is_combined = setup.scripts[usize::from(self.number)][usize::from(self.done)] == Call::Combined;
+        let written = request.filter(|_| is_combined && end == End::Applied);
+        let returned = written.and_then(|request| world.returned(request, setup));
+        let done = self.done + batch.calls + batch.left;
+        let phase = Phase::Reading { attempts: 0, batch: Batch::ONE };
+        world.clients[usize::from(self.number)] = Self { number: self.number, done, phase, returned };
         world
     }
 

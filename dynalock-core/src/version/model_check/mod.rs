@@ -7,6 +7,7 @@
 //! | repeated requests | A request that was answered may arrive again. Creates and patches are excepted. |
 //! | patches | A patch without an answer is not sent again: the client reads the item at any later time. An item keeps the ids of its last two patches. |
 //! | other programs | They increment or remove the version, put items without ids, remove the ids of patches, and delete. |
+//! | batches | A client writes several combined calls together, under one write id. Calls join and leave at a conflict, and a batch may start from the result of the last batch. |
 //! | tokens | The server remembers the requests that it applied. In some searches, it forgets them. Two processes may make one call under one token of the caller. |
 //! | clocks | In some searches, each clock is right or an hour ahead, at random for each call. |
 //!
@@ -14,6 +15,7 @@
 //! find no violation. Each broken rule has a search that finds its violation.
 
 mod client;
+mod combining;
 mod rules;
 mod search;
 mod world;

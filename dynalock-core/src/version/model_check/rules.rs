@@ -23,6 +23,8 @@ pub(super) struct Rules {
     pub(super) lost_patch: LostPatch,
     /// The verdict on a patch in doubt whose id is not in the item.
     pub(super) absent_patch: Verdict,
+    pub(super) batches: Batches,
+    pub(super) returned: Returned,
     pub(super) ids: Drawn,
     pub(super) incarnations: Drawn,
     /// The frequency with which a token is drawn. An attempt under another token has another
@@ -44,6 +46,24 @@ pub(super) enum LostPatch {
     IsLookedFor,
     /// The client sends the patch again.
     IsSentAgain,
+}
+
+/// The calls of a batch while an attempt of the batch is in doubt.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Batches {
+    /// The calls stay the same until the outcome is certain.
+    AreFrozen,
+    /// Waiting calls join the next attempt.
+    AreJoined,
+    /// A caller may leave, and learns that its call has no effect.
+    AreLeft,
+}
+
+/// The item that each caller of a batch gets. Its revision is the revision after the batch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Returned {
+    AsTheBatchLeftIt,
+    AsTheFirstCallLeftIt,
 }
 
 /// The condition of a patch on the ids of patches in the item.
@@ -70,6 +90,8 @@ pub(super) const REAL: Rules = Rules {
     register: Register::IsCompared,
     lost_patch: LostPatch::IsLookedFor,
     absent_patch: Verdict::Unknown,
+    batches: Batches::AreFrozen,
+    returned: Returned::AsTheBatchLeftIt,
     ids: Drawn::PerCall,
     incarnations: Drawn::PerAttempt,
     tokens: Drawn::PerCall,

@@ -8,7 +8,7 @@ use std::{
 use super::{
     Deletes, Duplicates, Setup,
     client::{Client, End, Foreign},
-    rules::{Patch, Register, Rules},
+    rules::{Patch, Register, Returned, Rules},
 };
 use crate::version::{
     Expected, Revision, Ring,
@@ -33,7 +33,7 @@ pub(super) struct World {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Item {
     pub(super) revision: Revision,
-    /// The attributes of the caller. Each call writes another value.
+    /// The attributes of the caller. Each call writes another value, and so does each batch.
     content: u8,
     /// The ids of the last patches, newest first.
     patches: Vec<u8>,
@@ -95,6 +95,8 @@ pub(super) enum Change {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     pub(super) call: u8,
+    /// The number of calls that the request writes together. `call` is the first of them.
+    pub(super) calls: u8,
     pub(super) change: Change,
     pub(super) id: u8,
     pub(super) incarnation: u8,
@@ -143,7 +145,7 @@ impl Request {
     /// Returns the place of the request in a sorted list. Worlds that differ only in the order of
     /// their requests are then equal.
     fn order(&self) -> impl Ord + use<> {
-        (self.call, self.id, self.incarnation, self.at, self.basis().map(|basis| basis.writes))
+        (self.call, self.calls, self.id, self.incarnation, self.at, self.basis().map(|basis| basis.writes))
     }
 
     fn holds(&self, item: Option<&Item>, rules: &Rules) -> bool {
@@ -180,7 +182,7 @@ impl Request {
     fn next(&self, now: Option<&Item>, rules: &Rules) -> Option<Item> {
         let (id, begins) = (write_id(self.id), incarnation(self.incarnation));
         let patches = now.map(|now| now.patches.clone()).unwrap_or_default();
-        let item = |revision, patches| Item { revision, content: self.call + 1, patches };
+        let item = |revision, patches| Item { revision, content: content_of(self.call, self.calls), patches };
         match (&self.change, now) {
             (Change::Create, _) => {
                 let ring = Ring::new(begins).push(id, self.at, self.keep);
@@ -196,6 +198,11 @@ impl Request {
             (Change::Delete(_) | Change::Patch(_), _) => None,
         }
     }
+}
+
+/// Returns the attributes of the caller after a write of `calls` calls, of which `call` is the first.
+fn content_of(call: u8, calls: u8) -> u8 {
+    16 * (calls - 1) + call + 1
 }
 
 impl Item {
@@ -232,6 +239,24 @@ impl World {
     pub(super) fn basis(&self) -> Option<Basis> {
         let item = Rc::clone(self.item.as_ref()?);
         Some(Basis { item, writes: self.ghost.writes, deletes: self.ghost.deletes })
+    }
+
+    /// Returns the item that the callers of a batch get. `request` is the last write of the batch.
+    pub(super) fn returned(&self, request: &Request, setup: &Setup) -> Option<Basis> {
+        let now = self.item.as_deref()?;
+        let written = request.next(request.basis().map(|basis| &*basis.item), &setup.rules)?;
+        // Another attempt of a create has begun the life of the item.
+        let life = now.revision.ring.as_ref()?.incarnation();
+        let ring = written.revision.ring.map(|ring| Ring::of(life, ring.time(), ring.ids()));
+        let written = Item { revision: Revision { ring, ..written.revision }, ..written };
+        // No write may start from another item.
+        let writes = if written.has_content_of(now) { self.ghost.writes } else { u8::MAX };
+        let calls = match setup.rules.returned {
+            Returned::AsTheBatchLeftIt => request.calls,
+            Returned::AsTheFirstCallLeftIt => 1,
+        };
+        let item = Rc::new(Item { content: content_of(request.call, calls), ..written });
+        Some(Basis { item, writes, deletes: self.ghost.deletes })
     }
 
     /// Applies a request if its condition is true. Returns whether the answer is a success, or
@@ -293,11 +318,15 @@ impl World {
 
     fn note(&mut self, request: &Request, setup: &Setup) {
         let call = request.call;
+        let calls = usize::from(call)..usize::from(call + request.calls);
+        let now = self.item.as_deref().map(|item| item.content);
         let ghost = &mut self.ghost;
-        let again = ghost.applied[usize::from(call)] > 0;
+        let again = ghost.applied[calls.clone()].iter().any(|applied| *applied > 0);
         let broken = match &request.change {
             Change::Create => again.then_some(Violation::CreatedTwice(call)),
-            Change::Update(basis) | Change::Given(basis) | Change::Delete(basis) if basis.writes != ghost.writes => {
+            Change::Update(basis) | Change::Given(basis) | Change::Delete(basis)
+                if basis.writes != ghost.writes || Some(basis.item.content) != now =>
+            {
                 Some(Violation::LostUpdate(call))
             }
             Change::Update(_) | Change::Given(_) | Change::Delete(_) | Change::Patch(_) => {
@@ -305,7 +334,9 @@ impl World {
             }
         };
         ghost.broken = ghost.broken.or(broken.filter(setup.looks_for));
-        ghost.applied[usize::from(call)] += 1;
+        for applied in &mut ghost.applied[calls] {
+            *applied += 1;
+        }
         ghost.writes += 1;
         match request.change {
             Change::Create => ghost.creator = Some(call),

@@ -10,6 +10,7 @@ cases![
     a_value_of_the_expired_life_is_refused,
     a_create_exactly_once_writes_over_an_expired_item,
     an_upsert_writes_over_an_expired_item_without_a_refusal,
+    combined_calls_write_over_an_expired_item,
     an_item_of_another_program_that_expired_is_replaced,
     an_expired_item_that_does_not_fit_is_replaced,
     an_expired_item_that_was_revived_is_not_replaced,
@@ -61,6 +62,15 @@ async fn an_upsert_writes_over_an_expired_item_without_a_refusal(shop: &Shop) {
     let created = table.items.upsert_with("over", init, |it| it.user = "bob".to_owned()).await.unwrap();
     assert_eq!((created.version(), created.user.as_str()), (1, "bob"));
     assert_eq!(shop.counts(["GetItem", "PutItem", "UpdateItem"]), [1, 1, 0]);
+}
+
+async fn combined_calls_write_over_an_expired_item(shop: &Shop) {
+    let table = sessions(shop).await;
+    let combined = table.items.combining();
+    expect_error!(combined.update_with("over", |it| it.user.push('x')).await, Error::NotFound { .. });
+    let created = combined.upsert_with("over", || Session::alive("over"), |it| it.user.push('x')).await.unwrap();
+    assert_eq!((created.version(), created.user.as_str()), (1, "annx"));
+    assert_eq!(shop.counts(["GetItem", "PutItem", "UpdateItem"]), [2, 1, 0]);
 }
 
 async fn an_item_of_another_program_that_expired_is_replaced(shop: &Shop) {

@@ -1,0 +1,55 @@
+//! Searches with combined calls: batches of several calls under one write id, lost replies, late
+//! copies and other writers.
+
+use super::{
+    COUNT, PUT, Setup, Start,
+    client::Call::{self, Combined, Delete, Update, UpdateReturned, Upsert},
+    rules::{Batches, REAL, Returned, Rules},
+    world::Violation,
+};
+
+/// Combined calls of one or two queues, beside other writers.
+const QUEUES: [&[&[Call]]; 5] = [
+    &[&[Combined, Combined, Combined], &[Update]],
+    &[&[Combined, Combined], &[Upsert, Delete]],
+    &[&[Combined, Combined], &[Combined]],
+    &[&[Combined, Combined, UpdateReturned], &[Update]],
+    &[&[Combined, Combined], &[COUNT, PUT]],
+];
+
+#[test]
+fn each_call_of_a_batch_is_applied_once_or_has_no_effect() {
+    let worlds = [Start::Absent, Start::Written, Start::Counted]
+        .map(|start| QUEUES.map(|scripts| Setup::new(start, scripts).holds()));
+    let of_queues = [
+        [43_522, 84_870, 8_445, 10_818, 1_074],
+        [18_941, 42_801, 2_762, 6_727, 1_128],
+        [28_701, 64_839, 4_019, 9_982, 1_373],
+    ];
+    assert_eq!(worlds, of_queues);
+    let three_attempts = Setup { attempts: 3, ..Setup::new(Start::Written, &[&[Combined, Combined], &[Update]]) };
+    assert_eq!(three_attempts.holds(), 7_305);
+}
+
+#[test]
+fn a_call_that_joins_a_batch_in_doubt_is_taken_for_a_success() {
+    let rules = Rules { batches: Batches::AreJoined, ..REAL };
+    let setup = Setup { rules, attempts: 3, ..Setup::new(Start::Written, &[&[Combined, Combined]]) };
+    assert_eq!(setup.breaks(), Violation::FalseSuccess(1));
+}
+
+#[test]
+fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
+    let rules = Rules { batches: Batches::AreLeft, ..REAL };
+    let setup = Setup { rules, attempts: 3, ..Setup::new(Start::Written, &[&[Combined, Combined]]) };
+    assert_eq!(setup.breaks(), Violation::FalseConflict(1));
+}
+
+/// The first caller of a batch gets the revision of the batch. Its next write would undo the calls
+/// behind its own.
+#[test]
+fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
+    let rules = Rules { returned: Returned::AsTheFirstCallLeftIt, ..REAL };
+    let setup = Setup { rules, ..Setup::new(Start::Written, &[&[Combined, Combined, UpdateReturned]]) };
+    assert_eq!(setup.breaks(), Violation::LostUpdate(2));
+}
