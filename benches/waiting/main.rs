@@ -104,7 +104,7 @@ fn head() {
 async fn measured(crowd: Crowd) -> Result<Figures, Box<dyn Error>> {
     let figures = crowd.measure().await?;
     let Figures { p50, p99, wall, writes, reads } = &figures;
-    let [p50, p99] = [p50, p99].map(|time| time.as_millis());
+    let [p50, p99] = [p50, p99].map(Duration::as_millis);
     println!("| {crowd} | {p50} ms | {p99} ms | {wall:.2} | {writes:.2} | {reads:.2} |");
     Ok(figures)
 }

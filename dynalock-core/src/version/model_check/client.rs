@@ -296,10 +296,10 @@ impl Client {
     /// Returns the batches of the next attempt, while this attempt is in doubt.
     fn batches_in_doubt(&self, setup: &Setup, world: &World, batch: Batch) -> impl Iterator<Item = (World, Batch)> {
         let joined = match setup.rules.batches {
-            Batches::AreFrozen | Batches::AreLeft => vec![batch],
-            Batches::AreJoined => self.joined(setup, batch).collect(),
+            Batches::Frozen | Batches::Left => vec![batch],
+            Batches::Joined => self.joined(setup, batch).collect(),
         };
-        let left = self.left(setup, world, batch).filter(|_| setup.rules.batches == Batches::AreLeft);
+        let left = self.left(setup, world, batch).filter(|_| setup.rules.batches == Batches::Left);
         joined.into_iter().map(|batch| (world.clone(), batch)).chain(left)
     }
 

@@ -33,14 +33,14 @@ fn each_call_of_a_batch_is_applied_once_or_has_no_effect() {
 
 #[test]
 fn a_call_that_joins_a_batch_in_doubt_is_taken_for_a_success() {
-    let rules = Rules { batches: Batches::AreJoined, ..REAL };
+    let rules = Rules { batches: Batches::Joined, ..REAL };
     let setup = Setup { rules, attempts: 3, ..Setup::new(Start::Written, &[&[Combined, Combined]]) };
     assert_eq!(setup.breaks(), Violation::FalseSuccess(1));
 }
 
 #[test]
 fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
-    let rules = Rules { batches: Batches::AreLeft, ..REAL };
+    let rules = Rules { batches: Batches::Left, ..REAL };
     let setup = Setup { rules, attempts: 3, ..Setup::new(Start::Written, &[&[Combined, Combined]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(1));
 }

@@ -52,11 +52,11 @@ pub(super) enum LostPatch {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Batches {
     /// The calls stay the same until the outcome is certain.
-    AreFrozen,
+    Frozen,
     /// Waiting calls join the next attempt.
-    AreJoined,
+    Joined,
     /// A caller may leave, and learns that its call has no effect.
-    AreLeft,
+    Left,
 }
 
 /// The item that each caller of a batch gets. Its revision is the revision after the batch.
@@ -90,7 +90,7 @@ pub(super) const REAL: Rules = Rules {
     register: Register::IsCompared,
     lost_patch: LostPatch::IsLookedFor,
     absent_patch: Verdict::Unknown,
-    batches: Batches::AreFrozen,
+    batches: Batches::Frozen,
     returned: Returned::AsTheBatchLeftIt,
     ids: Drawn::PerCall,
     incarnations: Drawn::PerAttempt,
