@@ -132,7 +132,7 @@ fn field(handle: &Handle<'_>) -> Ident {
     generated_ident(handle.attribute.ident)
 }
 
-/// Returns the expression of a handle.
+/// Returns the Rust expression that makes a handle.
 fn value(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream {
     let Handle { attribute, missing, aliases, .. } = handle;
     let name = &attribute.name;

@@ -21,7 +21,7 @@ pub(crate) struct Lockable {
     /// The names of the lease attributes, in the order of [`Lockable::NAMES`].
     pub(crate) names: [Option<LitStr>; 8],
     pub(crate) unit: Option<LitStr>,
-    /// The tokens of the word `separate`, if the lease is stored in a separate row.
+    /// The word `separate` of the attribute. `None` if the lease is stored in the item itself.
     pub(crate) separate: Option<Ident>,
 }
 

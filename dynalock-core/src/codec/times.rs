@@ -26,7 +26,7 @@ impl KeptTimes {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }
     }
 
-    /// Returns the attributes for the times in this value, by name.
+    /// Returns the attributes that store these times, with their names.
     pub(crate) fn attributes(self, model: &Model) -> impl Iterator<Item = (&'static str, AttributeValue)> {
         let created_at = model.times.created_at.zip(self.created_at);
         let updated_at = model.times.updated_at.zip(self.updated_at);

@@ -1,4 +1,4 @@
-//! The capacity units that calls consume, by their cause.
+//! Counts the capacity units that calls consume, separately for each cause.
 //!
 //! A repository or a `Locks` that is [`metered`](crate::Repository::metered) asks each request for
 //! the consumed capacity. The cost of a failed call is in its error: [`Error::cost`](crate::Error::cost).

@@ -346,7 +346,7 @@ pub enum Error {
     Unavailable(Unavailable),
 
     /// The table does not exist in this account and Region. Nothing was written.
-    #[error("table `{table}` does not exist in this account and Region; create it, or use the name of another table")]
+    #[error("table `{table}` does not exist in this call_cost and Region; create it, or use the name of another table")]
     #[non_exhaustive]
     TableNotFound {
         /// The table.

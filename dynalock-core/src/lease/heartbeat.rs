@@ -7,7 +7,7 @@ use crate::{
     clock,
     error::{Error, Spent, Unavailable},
     random,
-    retry::{Account, Answered, Attempts, Connection, Limits, Purpose},
+    retry::{Answered, Attempts, CallCost, Connection, Limits, Purpose},
     telemetry::{self, in_lease},
 };
 
@@ -57,7 +57,7 @@ impl Grant {
         let started = clock::now();
         let left = || deadline.saturating_sub(clock::now().duration_since(started));
         let mut requests = 0;
-        let account = Account::open(connection.meter.as_ref(), None);
+        let call_cost = CallCost::begin_call(connection.meter.as_ref(), None);
         loop {
             if let Some(lost) = self.lost_now() {
                 return Err(Error::Lost(lost));
@@ -66,11 +66,11 @@ impl Grant {
                 Duration::ZERO => None,
                 left => {
                     requests += 1;
-                    clock::within(left, self.beat_once(account.clone(), connection, payload)).await
+                    clock::within(left, self.beat_once(call_cost.clone(), connection, payload)).await
                 }
             };
             let Some(result) = result else {
-                let cost = account.map(|account| account.cost());
+                let cost = call_cost.map(|call_cost| call_cost.cost());
                 let spent = Spent::new(requests, clock::now().duration_since(started)).with_cost(cost);
                 return Err(Error::Exhausted { spent, last: Box::new(Error::Unavailable(Unavailable::Timeout)) });
             };
@@ -102,7 +102,7 @@ impl Grant {
     /// Sends a heartbeat in one request.
     async fn beat_once(
         &self,
-        account: Option<Arc<Account>>,
+        call_cost: Option<Arc<CallCost>>,
         connection: &Arc<Connection>,
         payload: Option<&[u8]>,
     ) -> Result<BeatResult, Error> {
@@ -114,7 +114,7 @@ impl Grant {
         // The lease counts from the time before the request. The other callers count from the same
         // time or a later one.
         let sent = clock::now();
-        let mut attempts = Attempts::on(account, connection, limits).with_purpose(Purpose::Heartbeat);
+        let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.update(|| {
             let beat = HeartbeatFields { fence: self.fence, number: beat, until: self.options.until(), payload };
             self.row.beat(self.kind, &self.owner, &beat)

@@ -177,7 +177,8 @@ impl LockRecord {
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
-    /// Returns the observation of the head of the queue, if the head holds the lock.
+    /// Returns the head of the queue as this row shows it, or `None` if the head does not hold the
+    /// lock.
     pub(crate) fn head_observation(&self) -> Option<&Observation> {
         self.observation().filter(|_| self.owner.is_none())
     }

@@ -84,7 +84,7 @@ fn resolved(text: &str, names: &std::collections::HashMap<String, String>, value
     out + &word(rest)
 }
 
-/// Returns an effect with spaces, as the specification writes it.
+/// Returns an update expression with spaces, as the specification writes it.
 fn spaced(effect: &str) -> String {
     effect.replace('=', " = ").replace('+', " + ").replace(", ", ",").replace(',', ", ")
 }

@@ -22,7 +22,7 @@ use crate::{
     },
     model::{IntoKey, LockModel, LockPlace, Lockable},
     repository::Repository,
-    retry::{Account, Attempts, Limits},
+    retry::{Attempts, CallCost, Limits},
     telemetry::observe,
     write::key::{checked_key, lease_row_key},
 };
@@ -617,7 +617,7 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
             owner_label: Arc::clone(owner),
             payload: None,
             limits: *limits,
-            account: Account::open(repository.connection.meter.as_ref(), limits.budget),
+            call_cost: CallCost::begin_call(repository.connection.meter.as_ref(), limits.budget),
         })
     }
 

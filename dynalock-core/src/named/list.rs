@@ -14,7 +14,7 @@ use crate::{
     codec::Item,
     error::Result,
     operation::Scan,
-    retry::{Account, Attempts},
+    retry::{Attempts, CallCost},
     telemetry::observe,
 };
 
@@ -25,8 +25,8 @@ type Page = Result<(Vec<Item>, Option<Item>)>;
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     settings: Settings,
-    /// The account of the whole read, or `None` if the read is not metered.
-    account: Option<Arc<Account>>,
+    /// The cost of the whole read, or `None` if the read is not metered.
+    call_cost: Option<Arc<CallCost>>,
     read: VecDeque<LockInfo>,
     next: Next,
 }
@@ -41,8 +41,8 @@ enum Next {
 
 impl LockList {
     pub(super) fn new(settings: Settings) -> Self {
-        let account = Account::open(settings.connection.meter.as_ref(), settings.limits.budget);
-        Self { settings, account, read: VecDeque::new(), next: Next::Page(None) }
+        let call_cost = CallCost::begin_call(settings.connection.meter.as_ref(), settings.limits.budget);
+        Self { settings, call_cost, read: VecDeque::new(), next: Next::Page(None) }
     }
 
     /// Returns the state of the next lock, or `None` after the last lock. A program can call this
@@ -87,7 +87,7 @@ impl Stream for LockList {
                 Next::Nothing => return Poll::Ready(None),
                 Next::Page(start) => {
                     let (start, table) = (start.take(), Arc::clone(&self.settings.table));
-                    let page = page(self.account.clone(), self.settings.clone(), start);
+                    let page = page(self.call_cost.clone(), self.settings.clone(), start);
                     self.next = Next::Coming(Box::pin(observe("list", table, page)));
                 }
                 Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
@@ -108,10 +108,10 @@ impl Stream for LockList {
     }
 }
 
-async fn page(account: Option<Arc<Account>>, settings: Settings, start: Option<Item>) -> Page {
+async fn page(call_cost: Option<Arc<CallCost>>, settings: Settings, start: Option<Item>) -> Page {
     let scan = Scan { table: Arc::clone(&settings.table), start };
     let client = settings.connection.client.clone();
-    let mut attempts = Attempts::on(account, &settings.connection, settings.limits);
+    let mut attempts = Attempts::on(call_cost, &settings.connection, settings.limits);
     attempts.repeat(&scan.table, || Box::pin(scan.send(&client))).await
 }
 

@@ -189,7 +189,7 @@ impl Locks {
         // can still have this fence.
         match record.head_observation() {
             Some(head) if record.last_fence() == Some(expected_fence) => {
-                let mut attempts = Attempts::on(attempts.account(), connection, *limits);
+                let mut attempts = Attempts::on(attempts.call_cost(), connection, *limits);
                 let reason = DequeueReason::Operator(head.clone());
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,

@@ -13,7 +13,7 @@ use crate::{
         row::{LeaseSubject, Row},
     },
     model::{Item, KeyModel, LockModel, Model, TimesModel},
-    retry::{Account, Connection, Limits},
+    retry::{CallCost, Connection, Limits},
 };
 
 /// The model of the rows of named locks.
@@ -55,7 +55,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Returns the time that a call waits for a lock that another caller holds.
+    /// Returns the longest time that a call waits for a lock.
     pub(super) fn wait(&self) -> Wait {
         self.wait.unwrap_or_else(|| self.options.default_wait())
     }
@@ -74,7 +74,7 @@ impl Settings {
             owner_label: Arc::clone(&self.owner),
             payload,
             limits: self.limits,
-            account: Account::open(self.connection.meter.as_ref(), self.limits.budget),
+            call_cost: CallCost::begin_call(self.connection.meter.as_ref(), self.limits.budget),
             background,
         })
     }

@@ -80,11 +80,11 @@ pub(crate) struct OverBudget {
 /// A request that is asked for its consumed capacity.
 pub(crate) struct MeteredRequest {
     facts: RequestFacts,
-    state: Mutex<State>,
+    state: Mutex<RequestState>,
 }
 
 #[derive(Default)]
-struct State {
+struct RequestState {
     shares: Vec<Share>,
     kind: RequestKind,
     reserved: Units,
@@ -145,7 +145,7 @@ impl MeteredRequest {
         Self { facts, state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RequestState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -209,7 +209,7 @@ impl MeteredRequest {
     /// Ends the request. Returns what it has consumed, and replaces the reserved units in the
     /// budget. A request that has not departed has consumed nothing.
     pub(crate) fn end(&self, is_free: bool) -> Consumed {
-        let State { shares, kind, reserved, departed, seen, .. } = std::mem::take(&mut *self.state());
+        let RequestState { shares, kind, reserved, departed, seen, .. } = std::mem::take(&mut *self.state());
         let shares = if departed && !is_free { shares } else { Vec::new() };
         let capacity: Capacity = shares.iter().map(|share| share.capacity).sum();
         self.facts.allowance.settle(reserved, capacity.total());
@@ -327,7 +327,7 @@ pub(crate) struct Consumed {
     pub(crate) page: Option<Capacity>,
 }
 
-impl State {
+impl RequestState {
     /// Replaces the estimates for one table by the reported capacity. DynamoDB reports one number
     /// for all items of a table, so each item gets an equal part.
     fn settle(&mut self, consumed: &ConsumedCapacity) {

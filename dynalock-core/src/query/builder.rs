@@ -19,7 +19,7 @@ use crate::{
     model::{IndexModel, IndexScope, KeyModel, Projection, Versioned},
     operation::{Access, PageRequest, Selection},
     repository::Repository,
-    retry::{Account, Limits},
+    retry::{CallCost, Limits},
     telemetry::observe,
 };
 
@@ -366,11 +366,11 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the capacity units that all pages of the read may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the read units that all pages of the read may consume together. The library estimates
+    /// the units of each request before it is sent, as the [module `cost`](crate::cost) says. If a
+    /// request would pass the budget, it is not sent, and the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is always
+    /// metered.
     ///
     /// The estimate for a page is the number of units of the page before it. A
     /// [`stream`](Self::stream) returns the items that were read, and then the error. A
@@ -754,8 +754,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let connection = Arc::clone(&self.repository.connection);
         let hides_expired = (self.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
         let limits = self.limits;
-        let account = Account::open(connection.meter.as_ref(), limits.budget);
-        Ok(Some(Plan { connection, limits, account, model, request, keys, hides_lease_rows, hides_expired, fetches }))
+        let call_cost = CallCost::begin_call(connection.meter.as_ref(), limits.budget);
+        Ok(Some(Plan { connection, limits, call_cost, model, request, keys, hides_lease_rows, hides_expired, fetches }))
     }
 
     /// Returns whether the items that the read finds contain an attribute. The table holds all

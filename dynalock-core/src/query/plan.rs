@@ -16,15 +16,15 @@ use crate::{
     key::Key,
     model::{ItemExpiry, KeyModel, Model},
     operation::{Access, ItemPage, PageRequest, PageStart, Segment},
-    retry::{Account, Attempts, Connection, Limits},
+    retry::{Attempts, CallCost, Connection, Limits},
 };
 
 /// The settings of a read that are the same for all its pages.
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
-    /// The account of the read, or `None` if the read is not metered.
-    pub(super) account: Option<Arc<Account>>,
+    /// The cost of the read, or `None` if the read is not metered.
+    pub(super) call_cost: Option<Arc<CallCost>>,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
     /// The key attributes whose values name a place in the order of the read.
@@ -82,7 +82,7 @@ impl Plan {
     }
 
     fn attempts(&self, limits: Limits) -> Attempts {
-        Attempts::on(self.account.clone(), &self.connection, limits)
+        Attempts::on(self.call_cost.clone(), &self.connection, limits)
     }
 
     /// Reads the page that begins at `start`. The result leaves out lease rows and expired items.

@@ -21,7 +21,7 @@ use aws_sdk_dynamodb::{
 };
 
 use super::{
-    account::ConnectionMeter, budget::Budget, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork,
+    budget::Budget, call_cost::ConnectionMeter, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork,
     thread::Thread,
 };
 use crate::{

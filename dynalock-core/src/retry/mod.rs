@@ -4,19 +4,19 @@
 //! deadline and the number of attempts, and reacts to each [`Failure`](crate::operation::Failure).
 //! False conditions are not handled here, but in the module `write`.
 
-mod account;
 mod attempts;
 mod backoff;
 mod budget;
+mod call_cost;
 mod connection;
 mod local_waiters;
 mod pace;
 mod pending;
 mod thread;
 
-pub(crate) use account::{Account, ConnectionMeter, Purpose, TableMeter};
 pub(crate) use attempts::{AfterConflict, Answered, Attempts, mismatch, unexpected_condition};
 pub(crate) use backoff::Backoff;
+pub(crate) use call_cost::{CallCost, ConnectionMeter, Purpose, TableMeter};
 pub(crate) use connection::Connection;
 pub(crate) use local_waiters::{LocalWaiter, RowSource, SeenRow};
 pub use pace::Pace;

@@ -92,7 +92,7 @@ pub enum TableDifference {
     IndexMissing {
         /// The index.
         index: &'static str,
-        /// The scope of the index in the struct: global or local.
+        /// The scope that the struct declares for the index: global or local.
         scope: IndexScope,
     },
     /// An index is local in the table and global in the struct, or the reverse.

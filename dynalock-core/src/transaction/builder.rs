@@ -135,8 +135,8 @@ impl Transaction {
 
     /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
     /// default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the
-    /// outcome of a request whose reply was lost. The deadlines and paces of the repositories do
-    /// not apply to a transaction.
+    /// outcome of a request whose reply was lost. A transaction does not use the deadline and the
+    /// pace of a repository.
     ///
     /// # Examples
     ///

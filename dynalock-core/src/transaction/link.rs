@@ -4,25 +4,24 @@ use aws_sdk_dynamodb::Client;
 
 use crate::{
     repository::Repository,
-    retry::{Account, Attempts, Connection, ConnectionMeter, Limits, TableMeter},
+    retry::{Attempts, CallCost, Connection, ConnectionMeter, Limits, TableMeter},
 };
 
 /// The connection of a transaction. If a repository was made from the same client, the transaction
-/// shares the connection of that repository: its credentials, its measured round trip and its retry
-/// budget. If no repository was made from the same client, the transaction makes its own
-/// connection.
+/// shares the credentials, the measured round trip and the retry budget of that repository. If no
+/// repository was made from the same client, the transaction makes its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
     connection: Option<Arc<Connection>>,
     /// The meters of the repositories, each with its table.
     meters: Vec<(Arc<str>, ConnectionMeter)>,
-    account: Option<Arc<Account>>,
+    call_cost: Option<Arc<CallCost>>,
 }
 
 impl Link {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, connection: None, meters: Vec::new(), account: None }
+        Self { client, connection: None, meters: Vec::new(), call_cost: None }
     }
 
     /// Takes over the connection of a repository, if the repository was made from the same client.
@@ -32,8 +31,8 @@ impl Link {
             && !self.meters.iter().any(|(known, _)| known == table)
         {
             self.meters.push((Arc::clone(table), meter.clone()));
-            if let Some(account) = &self.account {
-                account.add_meter(table, meter);
+            if let Some(call_cost) = &self.call_cost {
+                call_cost.add_meter(table, meter);
             }
         }
         // A repository of another client may have other credentials, so its connection must not be
@@ -43,19 +42,19 @@ impl Link {
         }
     }
 
-    /// Returns the account of the transaction, or `None` if the transaction is not metered.
-    fn account(&mut self, budget: Option<u64>) -> Option<Arc<Account>> {
-        if self.account.is_none() && (budget.is_some() || !self.meters.is_empty()) {
+    /// Returns the cost of the transaction, or `None` if the transaction is not metered.
+    fn call_cost(&mut self, budget: Option<u64>) -> Option<Arc<CallCost>> {
+        if self.call_cost.is_none() && (budget.is_some() || !self.meters.is_empty()) {
             let meters = self.meters.iter().map(|(table, by)| TableMeter::new(Some(Arc::clone(table)), by));
-            self.account = Some(Account::of_tables(meters, budget));
+            self.call_cost = Some(CallCost::of_tables(meters, budget));
         }
-        self.account.clone()
+        self.call_cost.clone()
     }
 
     /// Begins the requests of the transaction.
     pub(super) fn attempts(&mut self, limits: Limits) -> Attempts {
-        let account = self.account(limits.budget);
-        Attempts::on(account, self.connection(), limits)
+        let call_cost = self.call_cost(limits.budget);
+        Attempts::on(call_cost, self.connection(), limits)
     }
 
     fn connection(&mut self) -> &Arc<Connection> {

@@ -151,8 +151,8 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     name
 }
 
-/// Reports serde attributes on a key or on the version by which the attribute could be missing,
-/// could have two names, or could have another form than its type's.
+/// Reports serde attributes on a key field or on the version field that could omit the stored
+/// attribute, give it two names, or change its stored form.
 fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     for word in field.serde.skips() {
         errors.at(word, format_args!("{role} cannot be skipped"));

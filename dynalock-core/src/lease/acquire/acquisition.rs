@@ -147,8 +147,8 @@ impl<'a> Acquisition<'a> {
 
     /// Returns the counter like [`attempts`](Self::attempts), with other limits.
     pub(crate) fn attempts_within(&self, limits: Limits) -> Attempts {
-        let AcquireSpec { account, connection, .. } = self.spec;
-        Attempts::on(account.clone(), connection, limits).with_purpose(Purpose::Acquire)
+        let AcquireSpec { call_cost, connection, .. } = self.spec;
+        Attempts::on(call_cost.clone(), connection, limits).with_purpose(Purpose::Acquire)
     }
 
     /// Returns the counter for a read while the call waits.
@@ -171,7 +171,8 @@ impl<'a> Acquisition<'a> {
     }
 
     pub(crate) fn spent(&self) -> Spent {
-        Spent::new(self.requests, self.elapsed()).with_cost(self.spec.account.as_ref().map(|account| account.cost()))
+        Spent::new(self.requests, self.elapsed())
+            .with_cost(self.spec.call_cost.as_ref().map(|call_cost| call_cost.cost()))
     }
 
     /// Returns the fence of the previous holder if this call removed its expired lease. The fence

@@ -52,7 +52,7 @@ impl AcquireCall {
     ) -> impl Future<Output = Result<G>> + Send + 'static {
         if let Some((first, others)) = self.locks.split_first_mut() {
             for other in others {
-                other.account.clone_from(&first.account);
+                other.call_cost.clone_from(&first.call_cost);
             }
         }
         // The acquire runs in its own task: if it stopped with the caller's future, a granted lock

@@ -12,7 +12,7 @@ use crate::{
         row::Row,
     },
     random,
-    retry::{Account, Attempts, Connection, Limits, Purpose},
+    retry::{Attempts, CallCost, Connection, Limits, Purpose},
     telemetry::{detached, failure},
 };
 
@@ -30,8 +30,8 @@ pub(crate) struct AcquireSpec {
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
-    /// The account of the call, which all its locks share. `None` if the call is not metered.
-    pub(crate) account: Option<Arc<Account>>,
+    /// The cost of the call, which all its locks share. `None` if the call is not metered.
+    pub(crate) call_cost: Option<Arc<CallCost>>,
     pub(crate) background: Background,
 }
 

@@ -5,8 +5,8 @@ pub(crate) use requests::Answered;
 use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 
 use super::{
-    Account, Backoff, Connection, Limits, Purpose,
-    account::{Flight, Landing},
+    Backoff, CallCost, Connection, Limits, Purpose,
+    call_cost::{CostOutcome, MeteredAttempt},
     pace::{ConflictBackoff, ConflictStep, Times},
 };
 use crate::{
@@ -33,7 +33,7 @@ pub(crate) struct Attempts {
     unsent: u32,
     in_doubt: bool,
     /// The cost of the call, or `None` if the call is not metered.
-    account: Option<Arc<Account>>,
+    call_cost: Option<Arc<CallCost>>,
     purpose: Purpose,
     /// `true` if the last metered request that may have consumed capacity was lost.
     repeats_lost: bool,
@@ -72,13 +72,13 @@ pub(crate) enum AfterConflict {
 
 impl Attempts {
     pub(crate) fn new(connection: &Arc<Connection>, limits: Limits) -> Self {
-        Self::on(Account::open(connection.meter.as_ref(), limits.budget), connection, limits)
+        Self::on(CallCost::begin_call(connection.meter.as_ref(), limits.budget), connection, limits)
     }
 
-    /// Starts a part of a call with this account.
-    pub(crate) fn on(account: Option<Arc<Account>>, connection: &Arc<Connection>, limits: Limits) -> Self {
+    /// Starts a part of a call whose cost is counted here.
+    pub(crate) fn on(call_cost: Option<Arc<CallCost>>, connection: &Arc<Connection>, limits: Limits) -> Self {
         Self {
-            account,
+            call_cost,
             purpose: Purpose::Work,
             repeats_lost: false,
             limits,
@@ -104,13 +104,13 @@ impl Attempts {
     /// Returns the number of requests that were sent, the time since the start of the call, and its
     /// cost.
     pub(crate) fn spent(&self) -> Spent {
-        let cost = self.account.as_ref().map(|account| account.cost());
+        let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
     }
 
-    /// Returns the account of the call, or `None` if the call is not metered.
-    pub(crate) fn account(&self) -> Option<Arc<Account>> {
-        self.account.clone()
+    /// Returns the cost of the call, or `None` if the call is not metered.
+    pub(crate) fn call_cost(&self) -> Option<Arc<CallCost>> {
+        self.call_cost.clone()
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
@@ -234,8 +234,9 @@ impl Attempts {
         // The attempt is counted before it is sent, because the caller may drop this future at any
         // time.
         self.count += 1;
-        let flight = self.account.as_ref().map(|account| account.begin(self.purpose, self.repeats_lost));
-        let metered = flight.as_ref().map(|flight| Arc::clone(flight.request()));
+        let metered_attempt =
+            self.call_cost.as_ref().map(|call_cost| call_cost.begin_attempt(self.purpose, self.repeats_lost));
+        let metered = metered_attempt.as_ref().map(|attempt| Arc::clone(attempt.request()));
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
             (outcome, IN_FLIGHT.with(|in_flight| in_flight.departed.get()))
@@ -249,8 +250,8 @@ impl Attempts {
         if outcome.is_err() && (!departed || matches!(outcome, Err(Failure::Misconfigured(_)))) {
             self.unsent += 1;
         }
-        if let Some(flight) = flight {
-            self.land(flight, &outcome);
+        if let Some(attempt) = metered_attempt {
+            self.end_metered(attempt, &outcome);
         }
         self.in_doubt |= matches!(&outcome, Err(failure) if failure.leaves_doubt());
         self.unanswered = match &outcome {
@@ -273,11 +274,11 @@ impl Attempts {
     }
 
     /// Charges a metered request.
-    fn land<O>(&mut self, flight: Flight, outcome: &Result<O, Failure>) {
-        match flight.land(outcome) {
-            Landing::Lost => self.repeats_lost = true,
-            Landing::Answered | Landing::Refused => self.repeats_lost = false,
-            Landing::Free => {}
+    fn end_metered<O>(&mut self, attempt: MeteredAttempt, outcome: &Result<O, Failure>) {
+        match attempt.end(outcome) {
+            CostOutcome::Lost => self.repeats_lost = true,
+            CostOutcome::Answered | CostOutcome::Refused => self.repeats_lost = false,
+            CostOutcome::Free => {}
         }
     }
 
@@ -298,7 +299,7 @@ impl Attempts {
             Failure::Misconfigured(why) => Err(Error::Misconfigured(why)),
             Failure::InvalidSetting(why) => Err(Error::InvalidSetting(why)),
             Failure::OverBudget(over) => {
-                let budget = self.account.as_ref().map(|account| account.budget()).unwrap_or_default();
+                let budget = self.call_cost.as_ref().map(|call_cost| call_cost.budget()).unwrap_or_default();
                 Err(Error::BudgetExceeded { budget, needed: over.needed, spent: self.spent() })
             }
             Failure::Permanent(refusal) if refusal.is_of_key_schema() => {

@@ -393,7 +393,8 @@ fn has_token(setup: &Setup, attempt: &Attempt) -> bool {
     setup.sending.has_token(&attempt.request.change)
 }
 
-/// Returns whether an attempt is a patch in doubt, which is not sent again without a token.
+/// Returns whether an attempt is a patch with an unknown outcome. Such a patch is sent again only
+/// under a token.
 fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
     let is_patch = matches!(attempt.request.change, Change::Patch(_));
     is_patch && attempt.in_doubt && setup.rules.lost_patch == LostPatch::IsLookedFor

@@ -33,8 +33,8 @@ pub(crate) struct IntentOf<T> {
     pub(crate) policy: LeasePolicy,
     /// The condition that the caller added to a single write.
     pub(crate) condition: Option<Arc<Condition<T>>>,
-    /// The time of the write, in epoch milliseconds. All attempts have the same time, so that the
-    /// result does not depend on which of them was applied.
+    /// The time of the write, in epoch milliseconds. All attempts write the same time. The stored
+    /// item is therefore the same, whichever attempt was applied.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
 }

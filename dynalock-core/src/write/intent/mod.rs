@@ -27,7 +27,7 @@ pub(crate) trait Intent: Send + Sync {
 
     fn key(&self) -> Key;
 
-    /// Returns the plan of one attempt.
+    /// Returns the plan of one attempt: its write and the revision after it.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
     /// Returns whether two attempts of the write could both be applied, because the change depends

@@ -33,14 +33,14 @@ pub(crate) struct ConnectionMeter {
     pub(crate) key_text: KeyText,
 }
 
-/// The cost of a call that is metered. The parts of a call share one account.
-pub(crate) struct Account {
+/// The cost of a call that is metered. The parts of a call share one value.
+pub(crate) struct CallCost {
     allowance: Arc<Allowance>,
-    state: Mutex<State>,
+    state: Mutex<CallCostState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CallCostState {
     meters: Vec<TableMeter>,
     cost: Cost,
     /// `true` from a refused write until the next applied write.
@@ -67,20 +67,20 @@ impl TableMeter {
     }
 }
 
-impl Account {
-    /// Opens the account of a call. Returns `None` for a call that is not metered.
-    pub(crate) fn open(meter: Option<&ConnectionMeter>, budget: Option<u64>) -> Option<Arc<Self>> {
+impl CallCost {
+    /// Begins the cost of a call. Returns `None` for a call that is not metered.
+    pub(crate) fn begin_call(meter: Option<&ConnectionMeter>, budget: Option<u64>) -> Option<Arc<Self>> {
         if meter.is_none() && budget.is_none() {
             return None;
         }
         Some(Self::of_tables(meter.map(|by| TableMeter::new(None, by)), budget))
     }
 
-    /// Opens the account of a call on the items of several repositories.
+    /// Begins the cost of a call on the items of several repositories.
     pub(crate) fn of_tables(meters: impl IntoIterator<Item = TableMeter>, budget: Option<u64>) -> Arc<Self> {
         let allowance = Arc::new(Allowance::new(budget.map(Units::whole)));
         let meters = meters.into_iter().collect();
-        Arc::new(Self { allowance, state: Mutex::new(State { meters, ..State::default() }) })
+        Arc::new(Self { allowance, state: Mutex::new(CallCostState { meters, ..CallCostState::default() }) })
     }
 
     /// Adds the meter of another repository.
@@ -97,7 +97,7 @@ impl Account {
     }
 
     /// Begins a request. The request is charged when the returned value is dropped.
-    pub(super) fn begin(self: &Arc<Self>, purpose: Purpose, is_repeated: bool) -> Flight {
+    pub(super) fn begin_attempt(self: &Arc<Self>, purpose: Purpose, is_repeated: bool) -> MeteredAttempt {
         let state = self.state();
         let facts = RequestFacts {
             allowance: Arc::clone(&self.allowance),
@@ -106,22 +106,22 @@ impl Account {
             page: state.page,
         };
         let request = Arc::new(MeteredRequest::new(facts));
-        Flight { account: Arc::clone(self), request, purpose, is_repeated, landing: Landing::Lost }
+        MeteredAttempt { call_cost: Arc::clone(self), request, purpose, is_repeated, outcome: CostOutcome::Lost }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CallCostState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn cause(&self, purpose: Purpose, is_repeated: bool, landing: Landing, is_read: bool) -> Cause {
+impl CallCostState {
+    fn cause(&self, purpose: Purpose, is_repeated: bool, outcome: CostOutcome, is_read: bool) -> Cause {
         match purpose {
             Purpose::Heartbeat => Cause::Heartbeats,
             _ if is_repeated => Cause::Retries,
             Purpose::Poll => Cause::Polls,
-            Purpose::Acquire if landing == Landing::Refused => Cause::Polls,
-            Purpose::Work if landing == Landing::Refused || (is_read && self.after_refusal) => Cause::Conflicts,
+            Purpose::Acquire if outcome == CostOutcome::Refused => Cause::Polls,
+            Purpose::Work if outcome == CostOutcome::Refused || (is_read && self.after_refusal) => Cause::Conflicts,
             Purpose::Acquire | Purpose::Work => Cause::Useful,
         }
     }
@@ -145,17 +145,17 @@ impl State {
 
 /// A metered request between its start and its end. The drop of this value charges the request, so
 /// that a request whose future was dropped is charged, too.
-pub(super) struct Flight {
-    account: Arc<Account>,
+pub(super) struct MeteredAttempt {
+    call_cost: Arc<CallCost>,
     request: Arc<MeteredRequest>,
     purpose: Purpose,
     is_repeated: bool,
-    landing: Landing,
+    outcome: CostOutcome,
 }
 
 /// The end of a request, as far as its cost is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Landing {
+pub(super) enum CostOutcome {
     /// DynamoDB sent no usable answer.
     Lost,
     /// The request has consumed nothing.
@@ -165,20 +165,20 @@ pub(super) enum Landing {
     Refused,
 }
 
-impl Flight {
+impl MeteredAttempt {
     pub(super) fn request(&self) -> &Arc<MeteredRequest> {
         &self.request
     }
 
     /// Ends the request with this outcome.
-    pub(super) fn land<O>(mut self, outcome: &Result<O, Failure>) -> Landing {
-        self.landing = match outcome {
-            _ if self.request.is_answered() => Landing::Answered,
+    pub(super) fn end<O>(mut self, answer: &Result<O, Failure>) -> CostOutcome {
+        self.outcome = match answer {
+            _ if self.request.is_answered() => CostOutcome::Answered,
             // The caller has converted a refusal into a value.
-            Ok(_) | Err(Failure::Contention(_)) => Landing::Refused,
+            Ok(_) | Err(Failure::Contention(_)) => CostOutcome::Refused,
             Err(Failure::Condition(item)) => {
                 self.request.refuse(&[item.as_ref().map(size)]);
-                Landing::Refused
+                CostOutcome::Refused
             }
             Err(Failure::Cancelled(reasons)) => {
                 let reasons = reasons.as_slice();
@@ -186,35 +186,35 @@ impl Flight {
                 self.request.refuse(&sizes);
                 let is_decided = |class| matches!(class, CancellationClass::Conflict | CancellationClass::Contention);
                 let is_refused = reasons.iter().filter_map(ActionReason::class).any(is_decided);
-                if is_refused { Landing::Refused } else { Landing::Free }
+                if is_refused { CostOutcome::Refused } else { CostOutcome::Free }
             }
-            Err(Failure::Ambiguous(_)) => Landing::Lost,
-            Err(_) => Landing::Free,
+            Err(Failure::Ambiguous(_)) => CostOutcome::Lost,
+            Err(_) => CostOutcome::Free,
         };
-        self.landing
+        self.outcome
     }
 }
 
-impl Drop for Flight {
+impl Drop for MeteredAttempt {
     fn drop(&mut self) {
-        let consumed = self.request.end(self.landing == Landing::Free);
+        let consumed = self.request.end(self.outcome == CostOutcome::Free);
         if consumed.shares.is_empty() {
             return;
         }
         let is_read = consumed.shares.iter().all(|share| share.capacity.write.is_zero());
-        let mut state = self.account.state();
-        let cause = state.cause(self.purpose, self.is_repeated, self.landing, is_read);
+        let mut state = self.call_cost.state();
+        let cause = state.cause(self.purpose, self.is_repeated, self.outcome, is_read);
         state.charge(self.purpose, cause, consumed);
-        match self.landing {
-            Landing::Refused => state.after_refusal = true,
-            Landing::Answered if !is_read => state.after_refusal = false,
-            Landing::Answered | Landing::Lost | Landing::Free => {}
+        match self.outcome {
+            CostOutcome::Refused => state.after_refusal = true,
+            CostOutcome::Answered if !is_read => state.after_refusal = false,
+            CostOutcome::Answered | CostOutcome::Lost | CostOutcome::Free => {}
         }
     }
 }
 
-impl fmt::Debug for Account {
+impl fmt::Debug for CallCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Account").field("cost", &self.cost()).finish_non_exhaustive()
+        f.debug_struct("CallCost").field("cost", &self.cost()).finish_non_exhaustive()
     }
 }
