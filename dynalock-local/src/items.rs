@@ -40,7 +40,7 @@ pub(crate) fn named_by(engine: &Database, operation: &str, request: &Value) -> V
     }
 }
 
-/// Returns the item of a put or the key of a delete, for one write of a batch.
+/// Returns the table and the key of the item that a put or a delete of a batch writes.
 pub(crate) fn named_by_write(engine: &Database, table: &str, write: &Value) -> Option<Named> {
     let attributes = write.get("PutRequest").map_or_else(|| &write["DeleteRequest"]["Key"], |put| &put["Item"]);
 

@@ -5,7 +5,7 @@
 //! cargo run --manifest-path benches/comparison/Cargo.toml
 //! ```
 //!
-//! The program runs on the in-process DynamoDB, in virtual time, with a round trip of 5 ms. Each
+//! The program runs on the in-process DynamoDB, in virtual time, with a round trip of 6 ms. Each
 //! task adds 1 to the counter, again and again. After a conflict, the tasks of the SDK, of modyne
 //! and of toasty read the item and try again, as the guides of these libraries advise. dynalock has
 //! its own loop. All clients of the SDK have their default settings.

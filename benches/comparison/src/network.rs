@@ -13,7 +13,7 @@ use aws_smithy_runtime_api::client::{
 use dynalock::local::{Database, Faults};
 
 /// Half a round trip.
-const ONE_WAY: Duration = Duration::from_micros(2_500);
+const ONE_WAY: Duration = Duration::from_millis(3);
 
 /// Returns a client whose requests pass through the network and then through `faults`.
 pub(crate) fn client(database: &Database, faults: &Faults) -> Client {

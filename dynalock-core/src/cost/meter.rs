@@ -49,7 +49,7 @@ pub struct CostReport {
     /// The costs of all requests.
     pub total: Cost,
     /// The number of calls that consumed capacity. The heartbeats of a lock are no calls. Each item
-    /// of a call for many items counts as a call.
+    /// of a `create_many`, an `update_many` or a `delete_many` counts as a call.
     pub calls: u64,
     /// The most expensive keys, the most expensive key first: at most 1,000. A write unit counts
     /// five times as much as a read unit.

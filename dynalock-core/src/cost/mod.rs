@@ -20,6 +20,9 @@
 //! The first copy of a lost request counts as useful, and its repetition as a retry. A throttled
 //! request consumes nothing, so the request that is sent in its place is useful.
 //!
+//! The cause "conflicts" contains each refused write, for example a write whose `.when` condition was
+//! false. The metric `dynalock_conflicts_total` counts only the conflicts with other writers.
+//!
 //! # Estimates
 //!
 //! DynamoDB reports the capacity of an answered request. For these requests, DynamoDB reports none,
@@ -42,7 +45,11 @@
 //! | a page of a query or a scan | the units of the page before it; the smallest cost of a page for the first one |
 //!
 //! A request may consume more than its estimate. A call can therefore pass its budget by one
-//! request, for example by the first page of a scan, which may cost 256 units.
+//! request, for example by the first page of a scan, which may cost 256 units. A parallel scan can
+//! pass its budget by one page of each segment.
+//!
+//! After a write was applied or lost, the budget does not apply to the reads of the call. These reads
+//! find out the outcome of the write, or return the item after the write.
 //!
 //! The estimates do not include indexes. DynamoDB charges a write for each index entry that it
 //! changes, and a refused write changes none.

@@ -311,9 +311,10 @@ pub enum Error {
     },
 
     /// The next request of the call would pass its [budget](crate::Repository::budget), so the call
-    /// ended without this request. Nothing was written.
+    /// ended without this request. No item was written.
     ///
-    /// The call has consumed the units in `spent`. Allow more units, or continue later. If the
+    /// The call has consumed the units in `spent`. A call for locks removes the places in queues that
+    /// it may have left. Allow more units, or continue later. If the
     /// outcome of an earlier write of the call is unknown, the error is
     /// [`Error::Indeterminate`], and `BudgetExceeded` is its cause.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]

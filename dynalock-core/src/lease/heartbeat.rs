@@ -85,6 +85,7 @@ impl Grant {
                     | Error::TableMismatch { .. }
                     | Error::Corrupt { .. }),
                 ) => {
+                    telemetry::heartbeat_failed(&self.row.table, &error);
                     self.lease().trouble = Some(error.to_string().into());
                     return Err(error);
                 }

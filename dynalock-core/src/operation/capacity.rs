@@ -51,16 +51,19 @@ pub(crate) struct RequestFacts {
     /// The text of the keys in each table. `None` as the table stands for all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
     /// The item that the call has seen last.
-    pub(crate) seen: Option<SeenItem>,
+    pub(crate) seen: Option<SizedItem>,
     /// The capacity of the previous page of a query or a scan.
     pub(crate) page: Capacity,
+    /// `true` if the budget does not apply to reads, because they find out or return the outcome of
+    /// a write of the call.
+    pub(crate) reads_are_exempt: bool,
 }
 
 /// An item of a known size.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct SeenItem {
+#[derive(Clone)]
+pub(crate) struct SizedItem {
     table: String,
-    key: Option<String>,
+    key: Item,
     bytes: usize,
 }
 
@@ -90,7 +93,7 @@ struct RequestState {
     reserved: Units,
     departed: bool,
     is_answered: bool,
-    seen: Option<SeenItem>,
+    seen: Option<SizedItem>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -108,6 +111,8 @@ pub(crate) struct Share {
     pub(crate) table: String,
     pub(crate) key: Option<String>,
     pub(crate) capacity: Capacity,
+    /// The key in a request that contains nothing else of its item.
+    key_item: Option<Item>,
 }
 
 impl Allowance {
@@ -157,7 +162,11 @@ impl MeteredRequest {
             state.shares = shares;
         }
         let needed = state.shares.iter().map(|share| share.capacity.total()).sum();
-        self.facts.allowance.reserve(needed)?;
+        if state.is_read() && self.facts.reads_are_exempt {
+            self.facts.allowance.settle(Units::ZERO, needed);
+        } else {
+            self.facts.allowance.reserve(needed)?;
+        }
         state.reserved = needed;
         Ok(())
     }
@@ -171,6 +180,10 @@ impl MeteredRequest {
 
     pub(crate) fn depart(&self) {
         self.state().departed = true;
+    }
+
+    pub(crate) fn is_read(&self) -> bool {
+        self.state().is_read()
     }
 
     pub(crate) fn is_answered(&self) -> bool {
@@ -187,7 +200,7 @@ impl MeteredRequest {
         if let Some(item) = item_in(output)
             && let [share] = &state.shares[..]
         {
-            state.seen = Some(SeenItem { bytes: size(item), ..share.item() });
+            state.seen = share.item(size(item));
         }
     }
 
@@ -202,7 +215,7 @@ impl MeteredRequest {
             }
         }
         if let ([share], [Some(bytes)]) = (&state.shares[..], sizes) {
-            state.seen = Some(SeenItem { bytes: *bytes, ..share.item() });
+            state.seen = share.item(*bytes);
         }
     }
 
@@ -221,26 +234,32 @@ impl MeteredRequest {
         let mut texts = self.facts.keys.iter();
         let text = texts.find(|(of, _)| of.as_ref().is_none_or(|of| **of == *table)).map(|(_, text)| text);
         let key = key.and_then(|key| text?(key));
-        Share { table, key, capacity }
+        Share { table, key, capacity, key_item: None }
     }
 
-    /// Returns the size of an item if the call has seen the item.
-    fn seen(&self, share: &Share) -> usize {
-        let seen = self.facts.seen.as_ref().filter(|seen| seen.table == share.table && seen.key == share.key);
-        seen.map_or(0, |seen| seen.bytes)
+    /// Returns the size of an item if the call has seen the item. The second argument is a key or a
+    /// whole item.
+    fn seen(&self, table: &str, item: Option<&Item>) -> usize {
+        let is_of = |seen: &&SizedItem| {
+            seen.table == table
+                && seen.key.iter().all(|(name, value)| item.and_then(|item| item.get(name)) == Some(value))
+        };
+        self.facts.seen.as_ref().filter(is_of).map_or(0, |seen| seen.bytes)
     }
 
     fn read_of(&self, table: Option<&String>, key: Option<&Item>, consistent: Option<bool>) -> Share {
         let share = self.share(table, key, Capacity::default());
-        let units = read_units(self.seen(&share));
+        let units = read_units(self.seen(&share.table, key));
         let units = if consistent == Some(true) { units } else { units.part(0, 2) };
-        Share { capacity: Capacity::read(units), ..share }
+        Share { capacity: Capacity::read(units), key_item: key.cloned(), ..share }
     }
 
     fn write_of(&self, table: Option<&String>, key: Option<&Item>, bytes: usize) -> Share {
         let share = self.share(table, key, Capacity::default());
-        let units = write_units(bytes.max(self.seen(&share)));
-        Share { capacity: Capacity::write(units), ..share }
+        let units = write_units(bytes.max(self.seen(&share.table, key)));
+        // A put has no key of its own, but the whole item.
+        let key_item = if bytes == 0 { key.cloned() } else { None };
+        Share { capacity: Capacity::write(units), key_item, ..share }
     }
 
     fn page_of(&self, table: Option<&String>, consistent: Option<bool>) -> Share {
@@ -322,17 +341,20 @@ impl MeteredRequest {
 pub(crate) struct Consumed {
     pub(crate) shares: Vec<Share>,
     /// The item that the answer has shown.
-    pub(crate) seen: Option<SeenItem>,
+    pub(crate) seen: Option<SizedItem>,
     /// The capacity of a page, or `None` for all other requests.
     pub(crate) page: Option<Capacity>,
 }
 
 impl RequestState {
+    fn is_read(&self) -> bool {
+        self.shares.iter().all(|share| share.capacity.write.is_zero())
+    }
+
     /// Replaces the estimates for one table by the reported capacity. DynamoDB reports one number
     /// for all items of a table, so each item gets an equal part.
     fn settle(&mut self, consumed: &ConsumedCapacity) {
-        let is_read = self.shares.iter().all(|share| share.capacity.write.is_zero());
-        let capacity = capacity(consumed, is_read);
+        let capacity = capacity(consumed, self.is_read());
         let is_named = |share: &&mut Share| consumed.table_name.as_ref().is_none_or(|table| share.table == *table);
         let mut shares: Vec<_> = self.shares.iter_mut().filter(is_named).collect();
         // DynamoDB may name a table by its ARN. The answer then has no known name.
@@ -348,8 +370,9 @@ impl RequestState {
 }
 
 impl Share {
-    fn item(&self) -> SeenItem {
-        SeenItem { table: self.table.clone(), key: self.key.clone(), bytes: 0 }
+    /// Returns the item of this share with its size, if the request contains its key.
+    fn item(&self, bytes: usize) -> Option<SizedItem> {
+        Some(SizedItem { table: self.table.clone(), key: self.key_item.clone()?, bytes })
     }
 }
 

@@ -15,7 +15,7 @@ mod update;
 mod write;
 
 pub(crate) use body::keep_body;
-pub(crate) use capacity::{Allowance, Consumed, IN_FLIGHT, InFlight, KeyText, MeteredRequest, RequestFacts, SeenItem};
+pub(crate) use capacity::{Allowance, Consumed, IN_FLIGHT, InFlight, KeyText, MeteredRequest, RequestFacts, SizedItem};
 pub(crate) use classify::{EmptyAnswer, Failure};
 pub(crate) use get::GetItem;
 pub(crate) use get_many::{GetMany, TransactGet};

@@ -109,6 +109,8 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
             names.push(table);
         }
     }
+    // The same tables in another order are the same label of a metric.
+    names.sort_unstable();
     match names[..] {
         [only] => Arc::clone(only),
         _ => names.into_iter().map(|name| &**name).collect::<Vec<_>>().join(", ").into(),

@@ -9,7 +9,7 @@ use crate::{
     codec::size,
     cost::{Capacity, Cause, Charge, Cost, Meter, Units},
     error::{ActionReason, CancellationClass},
-    operation::{Allowance, Consumed, Failure, KeyText, MeteredRequest, RequestFacts, SeenItem},
+    operation::{Allowance, Consumed, Failure, KeyText, MeteredRequest, RequestFacts, SizedItem},
     telemetry,
 };
 
@@ -24,6 +24,17 @@ pub(crate) enum Purpose {
     /// The reads of a caller that waits for a lock, and requests that clean up after it.
     Poll,
     Heartbeat,
+}
+
+/// The facts about a call that decide the cause of its next request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CostContext {
+    pub(super) purpose: Purpose,
+    /// `true` if an earlier copy of the request was lost.
+    pub(super) repeats_lost: bool,
+    /// `true` if a write of the call was applied or has an unknown outcome. The budget then does not
+    /// apply to reads, because they find out or return the outcome.
+    pub(super) reads_are_exempt: bool,
 }
 
 /// The meter of a connection, and the text of the keys of its items.
@@ -45,7 +56,7 @@ struct CallCostState {
     cost: Cost,
     /// `true` from a refused write until the next applied write.
     after_refusal: bool,
-    seen: Option<SeenItem>,
+    seen: Option<SizedItem>,
     page: Capacity,
 }
 
@@ -97,16 +108,17 @@ impl CallCost {
     }
 
     /// Begins a request. The request is charged when the returned value is dropped.
-    pub(super) fn begin_attempt(self: &Arc<Self>, purpose: Purpose, is_repeated: bool) -> MeteredAttempt {
+    pub(super) fn begin_attempt(self: &Arc<Self>, of: CostContext) -> MeteredAttempt {
         let state = self.state();
         let facts = RequestFacts {
             allowance: Arc::clone(&self.allowance),
             keys: state.meters.iter().map(|meter| (meter.table.clone(), meter.by.key_text)).collect(),
             seen: state.seen.clone(),
             page: state.page,
+            reads_are_exempt: of.reads_are_exempt,
         };
         let request = Arc::new(MeteredRequest::new(facts));
-        MeteredAttempt { call_cost: Arc::clone(self), request, purpose, is_repeated, outcome: CostOutcome::Lost }
+        MeteredAttempt { call_cost: Arc::clone(self), request, of, outcome: CostOutcome::Lost }
     }
 
     fn state(&self) -> MutexGuard<'_, CallCostState> {
@@ -115,10 +127,10 @@ impl CallCost {
 }
 
 impl CallCostState {
-    fn cause(&self, purpose: Purpose, is_repeated: bool, outcome: CostOutcome, is_read: bool) -> Cause {
-        match purpose {
+    fn cause(&self, of: CostContext, outcome: CostOutcome, is_read: bool) -> Cause {
+        match of.purpose {
             Purpose::Heartbeat => Cause::Heartbeats,
-            _ if is_repeated => Cause::Retries,
+            _ if of.repeats_lost => Cause::Retries,
             Purpose::Poll => Cause::Polls,
             Purpose::Acquire if outcome == CostOutcome::Refused => Cause::Polls,
             Purpose::Work if outcome == CostOutcome::Refused || (is_read && self.after_refusal) => Cause::Conflicts,
@@ -148,8 +160,7 @@ impl CallCostState {
 pub(super) struct MeteredAttempt {
     call_cost: Arc<CallCost>,
     request: Arc<MeteredRequest>,
-    purpose: Purpose,
-    is_repeated: bool,
+    of: CostContext,
     outcome: CostOutcome,
 }
 
@@ -168,6 +179,10 @@ pub(super) enum CostOutcome {
 impl MeteredAttempt {
     pub(super) fn request(&self) -> &Arc<MeteredRequest> {
         &self.request
+    }
+
+    pub(super) fn is_read(&self) -> bool {
+        self.request.is_read()
     }
 
     /// Ends the request with this outcome.
@@ -203,8 +218,8 @@ impl Drop for MeteredAttempt {
         }
         let is_read = consumed.shares.iter().all(|share| share.capacity.write.is_zero());
         let mut state = self.call_cost.state();
-        let cause = state.cause(self.purpose, self.is_repeated, self.outcome, is_read);
-        state.charge(self.purpose, cause, consumed);
+        let cause = state.cause(self.of, self.outcome, is_read);
+        state.charge(self.of.purpose, cause, consumed);
         match self.outcome {
             CostOutcome::Refused => state.after_refusal = true,
             CostOutcome::Answered if !is_read => state.after_refusal = false,

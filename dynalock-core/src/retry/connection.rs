@@ -21,8 +21,8 @@ use aws_sdk_dynamodb::{
 };
 
 use super::{
-    budget::Budget, call_cost::ConnectionMeter, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork,
-    thread::Thread,
+    call_cost::ConnectionMeter, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork,
+    retry_budget::RetryBudget, thread::Thread,
 };
 use crate::{
     codec::Item,
@@ -35,7 +35,7 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// The user's client, from which this connection was made.
     origin: Client,
-    pub(super) budget: Budget,
+    pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
     /// The queue entries whose removal is not complete, by table and key of the row.
@@ -63,7 +63,7 @@ impl Connection {
         Self {
             client: Client::from_conf(config.build()),
             origin: client.clone(),
-            budget: Budget::full(),
+            retry_budget: RetryBudget::full(),
             round_trip: RoundTrip::default(),
             contenders: Contenders::default(),
             abandoned: PendingWork::default(),

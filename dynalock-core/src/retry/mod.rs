@@ -6,12 +6,12 @@
 
 mod attempts;
 mod backoff;
-mod budget;
 mod call_cost;
 mod connection;
 mod local_waiters;
 mod pace;
 mod pending;
+mod retry_budget;
 mod thread;
 
 pub(crate) use attempts::{AfterConflict, Answered, Attempts, mismatch, unexpected_condition};

@@ -113,7 +113,7 @@ impl ConflictBackoff {
         contenders: &Contenders,
         rng: &mut fastrand::Rng,
     ) -> ConflictStep {
-        if self.immediate < self.budget(size) {
+        if self.immediate < self.immediate_attempts(size) {
             self.immediate += 1;
             return ConflictStep::AtOnce;
         }
@@ -134,7 +134,7 @@ impl ConflictBackoff {
     }
 
     /// Returns the number of immediate attempts before the next sleep.
-    fn budget(&self, size: usize) -> u32 {
+    fn immediate_attempts(&self, size: usize) -> u32 {
         const KB: usize = 1024;
         // A refused write costs as many write units as an applied one, so large items get fewer
         // immediate attempts.

@@ -17,7 +17,7 @@ use tracing::{
 
 use super::{
     DROPPED, OK, SYSTEM, TARGET,
-    meter::{CALL_DURATION, CALLS, CONFLICTS, count, measure},
+    metric::{CALL_DURATION, CALLS, CONFLICTS, count, measure},
 };
 use crate::{
     clock::{self, Instant},

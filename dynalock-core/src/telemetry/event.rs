@@ -8,7 +8,7 @@ use tracing::{Span, debug, info_span, warn};
 use super::{
     SYSTEM, TARGET,
     call::{current, current_span},
-    meter::{BATCH_CALLS, HEARTBEATS_FAILED, LEASES_LOST, LOCK_WAIT, LOST_REPLIES, RETRIES, count, measure},
+    metric::{BATCH_CALLS, HEARTBEATS_FAILED, LEASES_LOST, LOCK_WAIT, LOST_REPLIES, RETRIES, count, measure},
 };
 use crate::error::{CancellationClass, Error, Lost};
 
@@ -30,7 +30,7 @@ impl LostReply {
     }
 }
 
-/// Records that another writer was faster, and that the call tries again after a pause.
+/// Records that another writer was faster. The call tries again after the pause, if it has the time.
 pub(crate) fn conflict(pause: Duration) {
     debug!(target: TARGET, { dynalock.pause_ms = millis(pause) }, "conflict");
     if let Some(call) = current() {

@@ -5,12 +5,12 @@
 //! works for a call runs in [`continued`], and other background work runs in [`detached`] or
 //! [`in_lease`].
 //!
-//! Spans and events contain no item and no key. Only the text of an error, at the level DEBUG, may
-//! name a lock.
+//! Spans and events contain no item. Only the text of an error, at the level DEBUG, may contain the
+//! name of a lock, or the key of an item whose type has `#[dynalock(show_key)]`.
 
 mod call;
 mod event;
-mod meter;
+mod metric;
 mod request;
 
 pub(crate) use call::{
@@ -22,7 +22,7 @@ pub(crate) use event::{
     queue_position, retry,
 };
 #[cfg(feature = "metrics")]
-pub use meter::describe;
+pub use metric::describe;
 pub(crate) use request::request;
 
 /// The target of all spans and events. A filter such as `dynalock=debug` selects it.

@@ -12,7 +12,7 @@ use tracing::{Instrument, Span, field::Empty};
 use super::{
     DROPPED, OK, SYSTEM, TARGET,
     call::current,
-    meter::{REQUESTS, count},
+    metric::{REQUESTS, count},
 };
 
 /// A request that was sent, until its answer.

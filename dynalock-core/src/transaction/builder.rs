@@ -500,7 +500,7 @@ impl Transaction {
             Resolved::Operations(operations) => operations,
             Resolved::Reads(reads) => return Ok(Explained::before_write(reads)),
         };
-        let mut attempts = self.link.attempts(self.limits);
+        let mut attempts = self.link.attempts_without_requests(self.limits);
         let (mut stamps, token) = Token::or_drawn(self.token.clone(), &mut attempts);
         let assembly = commit::refuse_committed(&attempts, &operations, token.known(&stamps))
             .and_then(|()| assemble(&operations, &mut stamps));

@@ -57,6 +57,11 @@ impl Link {
         Attempts::on(call_cost, self.connection(), limits)
     }
 
+    /// Begins the attempts of a call that sends nothing.
+    pub(super) fn attempts_without_requests(&mut self, limits: Limits) -> Attempts {
+        Attempts::on(None, self.connection(), limits)
+    }
+
     fn connection(&mut self) -> &Arc<Connection> {
         self.connection.get_or_insert_with(|| Arc::new(Connection::over(&self.client)))
     }

@@ -17,7 +17,7 @@ use crate::{
     random,
     retry::Attempts,
     telemetry::{LostReply, lost_reply},
-    version::{Doubt, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
+    version::{Doubt, Expected, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
 };
 
 /// The known outcome of a write.
@@ -122,10 +122,12 @@ impl Writer<'_> {
 
     /// Returns what the result shows about the attempts whose replies were lost.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
+        // A delete without a condition may be applied twice. Both attempts have the same effect.
+        let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
             // A new plan is applied only if no earlier attempt was applied.
             Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
-                if self.delivery == Delivery::Plain && !self.intent.is_relative() =>
+                if self.delivery == Delivery::Plain && !self.intent.is_relative() && !is_repeatable =>
             {
                 LostReply::NotApplied
             }
@@ -185,7 +187,7 @@ impl Writer<'_> {
                 return Ok(result);
             }
             let plan = self.plan().map_err(|error| self.stop(error))?;
-            request = self.request(plan)?;
+            request = self.request(plan).map_err(|error| self.stop(error))?;
         }
     }
 

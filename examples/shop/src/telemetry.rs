@@ -10,13 +10,13 @@ use tracing_subscriber::{
     util::{SubscriberInitExt, TryInitError},
 };
 
-/// At the level TRACE, the SDK logs whole requests with all content, so this filter names it.
+/// At the level TRACE, the SDK logs whole requests with all content, so this filter limits it to warnings.
 const DEFAULT_FILTER: &str = "info,aws_config=warn,aws_runtime=warn,aws_smithy_runtime=warn";
 
 /// The reason why a program has no logs.
 #[derive(Debug, thiserror::Error)]
 pub enum NoLogs {
-    /// `RUST_LOG` is not a list of levels such as `info,dynalock_core=debug`.
+    /// `RUST_LOG` is not a list of levels such as `info,dynalock=debug`.
     #[error("RUST_LOG cannot be read: {0}")]
     Filter(#[from] ParseError),
     /// The process has logs already.

@@ -8,7 +8,7 @@ use dynalock::{
 };
 
 use super::{Metered, cost_of, shown};
-use crate::support::{Order, Product, Shop, Table, changed, secs};
+use crate::support::{Archive, Order, Product, Shop, Table, changed, secs};
 
 #[tokio::test]
 async fn a_request_that_would_pass_the_budget_is_not_sent() {
@@ -41,6 +41,38 @@ async fn a_write_is_estimated_by_the_item_that_was_read() {
     let Error::BudgetExceeded { needed, spent, .. } = &error else { panic!("{error:?}") };
     assert_eq!((*needed, shown(**spent.cost.as_ref().unwrap())), (Units::whole(5), "useful 2r 0w".to_owned()));
     assert_eq!(shop.counts(["UpdateItem"]), [0]);
+}
+
+/// The separate row of a lease is small, however large its item is.
+#[tokio::test]
+async fn the_row_of_a_lease_is_not_estimated_by_its_item() {
+    let large = Archive { label: Some("n".repeat(100_000)), ..Archive::new("a", 1) };
+    let (_, Table { items, .. }) = Shop::with_items([large]).await;
+    // The read costs 25 units, the item 196 in the transaction, and the row 2.
+    items.update_with("a", |archive| archive.items += 1).budget(25 + 196 + 2).await.unwrap();
+    let error = items.update_with("a", |archive| archive.items += 1).budget(25 + 196 + 1).await.unwrap_err();
+    assert!(matches!(error, Error::BudgetExceeded { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_budget_that_is_set_after_an_explanation_applies() {
+    let (shop, Table { items, .. }) = Shop::with_items([Product::new("a", 1)]).await;
+    let items = items.metered();
+    let mut tx = Transaction::new(&shop.client);
+    tx.patch(&items, "a").add(Product::ATTR.stock, 1);
+    let units = tx.explain().unwrap().write_units(100);
+    assert_eq!(units, Units::whole(2));
+    let error = tx.budget(1).commit().await.unwrap_err();
+    assert!(matches!(error, Error::BudgetExceeded { .. }), "{error:?}");
+}
+
+/// After the patch, the library reads the item, because the reply to a transaction does not contain
+/// the item.
+#[tokio::test]
+async fn a_budget_does_not_stop_the_read_after_a_patch() {
+    let (_, Table { items, .. }) = Shop::with_items([Product::new("a", 1)]).await;
+    let product = items.patch("a").add(Product::ATTR.stock, 1).exactly_once().budget(2).await.unwrap();
+    assert_eq!(product.stock, 2);
 }
 
 #[tokio::test]

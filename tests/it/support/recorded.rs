@@ -3,11 +3,11 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, LazyLock, Mutex, MutexGuard},
 };
 
 use tracing::{
-    Event, Level, Subscriber,
+    Dispatch, Event, Level, Subscriber,
     field::{Field, Visit},
     span::{Attributes, Id, Record},
     subscriber::DefaultGuard,
@@ -56,8 +56,15 @@ struct Log {
 
 struct Recorder(Arc<Mutex<Log>>);
 
+/// Two subscribers that nothing uses. If only one subscriber exists, `tracing` lets the thread that
+/// meets an event first decide whether the event is ever recorded. A test without a subscriber would
+/// then switch the event off for all tests.
+static OTHERS: LazyLock<[Dispatch; 2]> =
+    LazyLock::new(|| [(); 2].map(|()| Dispatch::new(tracing_subscriber::registry())));
+
 impl Recorded {
     pub(crate) fn start() -> Self {
+        LazyLock::force(&OTHERS);
         let log = Arc::<Mutex<Log>>::default();
         let subscriber = tracing_subscriber::registry().with(Recorder(Arc::clone(&log)));
         Self { log, _subscriber: tracing::subscriber::set_default(subscriber) }

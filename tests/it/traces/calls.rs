@@ -75,7 +75,7 @@ async fn the_span_of_a_metered_call_has_its_capacity() {
     let recorded = Recorded::start();
     items.update_with("a", |product| product.stock += 1).await.unwrap();
     let call = recorded.one("update_with");
-    assert_eq!((call.get("dynalock.read_units"), call.get("dynalock.write_units")), ("1", "1"));
+    assert_eq!((call.get("dynalock.read_units"), call.get("dynalock.write_units")), ("1.0", "1.0"));
 }
 
 #[tokio::test(start_paused = true)]

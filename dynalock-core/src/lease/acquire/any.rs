@@ -102,7 +102,9 @@ impl Acquisition<'_> {
             Ok(answer) => answer,
             Err(error) => {
                 // If the reply was lost, the attempt may have been granted.
-                spec.give_back(owner);
+                if attempts.is_in_doubt() || !matches!(error, Error::BudgetExceeded { .. }) {
+                    spec.give_back(owner);
+                }
                 return Err(error);
             }
         };

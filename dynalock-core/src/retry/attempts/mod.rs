@@ -6,7 +6,7 @@ use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
 
 use super::{
     Backoff, CallCost, Connection, Limits, Purpose,
-    call_cost::{CostOutcome, MeteredAttempt},
+    call_cost::{CostContext, CostOutcome, MeteredAttempt},
     pace::{ConflictBackoff, ConflictStep, Times},
 };
 use crate::{
@@ -34,9 +34,7 @@ pub(crate) struct Attempts {
     in_doubt: bool,
     /// The cost of the call, or `None` if the call is not metered.
     call_cost: Option<Arc<CallCost>>,
-    purpose: Purpose,
-    /// `true` if the last metered request that may have consumed capacity was lost.
-    repeats_lost: bool,
+    cost_context: CostContext,
     pauses: u32,
     /// The number of attempts in a row that were not answered.
     unanswered: u32,
@@ -79,8 +77,7 @@ impl Attempts {
     pub(crate) fn on(call_cost: Option<Arc<CallCost>>, connection: &Arc<Connection>, limits: Limits) -> Self {
         Self {
             call_cost,
-            purpose: Purpose::Work,
-            repeats_lost: false,
+            cost_context: CostContext::default(),
             limits,
             started: clock::now(),
             connection: Arc::clone(connection),
@@ -97,8 +94,15 @@ impl Attempts {
     }
 
     /// Sets the purpose of the following requests.
-    pub(crate) fn with_purpose(self, purpose: Purpose) -> Self {
-        Self { purpose, ..self }
+    pub(crate) fn with_purpose(mut self, purpose: Purpose) -> Self {
+        self.cost_context.purpose = purpose;
+        self
+    }
+
+    /// Exempts the following reads from the budget of the call, because they find out whether a
+    /// write was applied.
+    pub(crate) fn exempt_reads(&mut self) {
+        self.cost_context.reads_are_exempt = true;
     }
 
     /// Returns the number of requests that were sent, the time since the start of the call, and its
@@ -234,8 +238,7 @@ impl Attempts {
         // The attempt is counted before it is sent, because the caller may drop this future at any
         // time.
         self.count += 1;
-        let metered_attempt =
-            self.call_cost.as_ref().map(|call_cost| call_cost.begin_attempt(self.purpose, self.repeats_lost));
+        let metered_attempt = self.call_cost.as_ref().map(|call_cost| call_cost.begin_attempt(self.cost_context));
         let metered = metered_attempt.as_ref().map(|attempt| Arc::clone(attempt.request()));
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
@@ -266,7 +269,7 @@ impl Attempts {
             Err(_) => false,
         };
         if answered {
-            self.connection.budget.deposit();
+            self.connection.retry_budget.deposit();
             self.connection.round_trip.sample(clock::now().duration_since(sent));
             self.backoff.reset();
         }
@@ -275,11 +278,15 @@ impl Attempts {
 
     /// Charges a metered request.
     fn end_metered<O>(&mut self, attempt: MeteredAttempt, outcome: &Result<O, Failure>) {
-        match attempt.end(outcome) {
-            CostOutcome::Lost => self.repeats_lost = true,
-            CostOutcome::Answered | CostOutcome::Refused => self.repeats_lost = false,
+        let is_read = attempt.is_read();
+        let ended = attempt.end(outcome);
+        let context = &mut self.cost_context;
+        match ended {
+            CostOutcome::Lost => context.repeats_lost = true,
+            CostOutcome::Answered | CostOutcome::Refused => context.repeats_lost = false,
             CostOutcome::Free => {}
         }
+        context.reads_are_exempt |= !is_read && matches!(ended, CostOutcome::Lost | CostOutcome::Answered);
     }
 
     /// Sleeps before the next attempt, or returns the error that ends the call.
@@ -333,7 +340,7 @@ impl Attempts {
         let pause = self.backoff.next(first, self.rng.get());
         // The order of these tests matters: a retry that has no time left must not take a token
         // from the budget.
-        if !self.may_go_on(pause) || (costs && !self.connection.budget.withdraw()) {
+        if !self.may_go_on(pause) || (costs && !self.connection.retry_budget.withdraw()) {
             return Err(self.exhausted(last));
         }
         self.pauses += 1;

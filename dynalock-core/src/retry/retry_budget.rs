@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 ///
 /// The bucket starts full. Two answered requests pay for one retry, so the budget is sufficient
 /// while at most a third of all requests is lost. In an outage, the client sends
-/// [`Budget::CAPACITY`] retries, and after that only first attempts. A retry after a conflict takes
+/// [`RetryBudget::CAPACITY`] retries, and after that only first attempts. A retry after a conflict takes
 /// no token, because a conflict shows that the service works.
 #[derive(Debug)]
-pub(crate) struct Budget(AtomicI64);
+pub(crate) struct RetryBudget(AtomicI64);
 
-impl Budget {
+impl RetryBudget {
     /// The number of retries that a full bucket pays for.
     pub(crate) const CAPACITY: i64 = 100;
 
@@ -41,18 +41,18 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use super::Budget;
+    use super::RetryBudget;
 
     #[test]
     fn an_outage_is_met_with_a_bounded_number_of_retries() {
-        let budget = Budget::full();
+        let budget = RetryBudget::full();
         let granted = (0..1000).filter(|_| budget.withdraw()).count();
         assert_eq!(granted, 100);
     }
 
     #[test]
     fn two_successes_pay_for_one_retry_and_a_full_bucket_takes_no_more() {
-        let budget = Budget::full();
+        let budget = RetryBudget::full();
         budget.deposit();
         assert_eq!((0..1000).filter(|_| budget.withdraw()).count(), 100);
         budget.deposit();
