@@ -221,7 +221,8 @@ impl<T> Repository<T> {
     ///
     /// The locks and leases of the items are metered, too. A transaction or a unit of work is
     /// metered if one of its repositories is. Its costs in a table go to the meter of the repository
-    /// of this table.
+    /// of this table. If two of its metered repositories have the same table, the first one gets the
+    /// costs.
     ///
     /// A metered repository has a retry budget and a measured round trip of its own. Call `metered`
     /// where the program makes the repository. Its clones share the meter.
