@@ -218,7 +218,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
-        observe("extend", self.table(), self.guard.grant.beat()).await
+        Box::pin(observe("extend", self.table(), self.guard.grant.beat())).await
     }
 
     pub(super) fn table(&self) -> Arc<str> {
@@ -314,7 +314,7 @@ impl<T: Lockable> LeaseGuard<T> {
             change(value);
             Ok(())
         };
-        observe("lease_update", self.table(), self.write(AfterWrite::Renew, change)).await.map(drop)
+        Box::pin(observe("lease_update", self.table(), self.write(AfterWrite::Renew, change))).await.map(drop)
     }
 
     /// Changes the value like [`update`](Self::update), with a closure that may return an error. If
@@ -351,7 +351,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ) -> Result<(), E> {
         let table = self.table();
         let write = self.write(AfterWrite::Renew, |value| change(value).map_err(CallFailure::Closure));
-        let written = observe_as("lease_try_update", table, write, CallFailure::of).await;
+        let written = Box::pin(observe_as("lease_try_update", table, write, CallFailure::of)).await;
         written.map(drop).map_err(CallFailure::into_error)
     }
 
@@ -441,7 +441,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// If the future is dropped, the write may or may not have been applied. The lease is released
     /// in the background.
     pub async fn commit(self, change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
-        observe("lease_commit", self.table(), self.write_and_release(change)).await
+        Box::pin(observe("lease_commit", self.table(), self.write_and_release(change))).await
     }
 
     async fn write_and_release(mut self, mut change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
@@ -487,7 +487,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The future can be dropped at any time: a background task finishes the release.
     pub async fn release(self) -> Result<Stored<T>> {
-        observe("release", self.table(), self.guard.release()).await?;
+        Box::pin(observe("release", self.table(), self.guard.release())).await?;
         Ok(self.stored)
     }
 

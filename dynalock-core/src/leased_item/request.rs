@@ -208,7 +208,7 @@ impl<T> Repository<T> {
     where
         T: Lockable,
     {
-        observe("resume", Arc::clone(&self.table), self.resume_lease(token)).await
+        Box::pin(observe("resume", Arc::clone(&self.table), self.resume_lease(token))).await
     }
 
     async fn resume_lease(&self, token: LockToken) -> Result<LeaseGuard<T>>
@@ -581,7 +581,7 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// The future can be dropped at any time. A task on the caller's runtime then gives up the
     /// place in the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
-        observe("enter", self.table(), self.enter_queue()).await
+        Box::pin(observe("enter", self.table(), self.enter_queue())).await
     }
 
     async fn enter_queue(self) -> Result<QueueTicket<LeaseGuard<T>>> {

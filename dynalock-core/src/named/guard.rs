@@ -218,7 +218,7 @@ impl LockGuard {
     ///
     /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
-        observe("extend", self.table(), self.beat()).await
+        Box::pin(observe("extend", self.table(), self.beat())).await
     }
 
     pub(super) async fn beat(&self) -> Result<()> {
@@ -307,7 +307,7 @@ impl LockGuard {
     ///
     /// The future can be dropped at any time: a background task finishes the release.
     pub async fn release(self) -> Result<()> {
-        observe("release", self.table(), self.held.release()).await
+        Box::pin(observe("release", self.table(), self.held.release())).await
     }
 
     pub(super) fn releasing(self) -> impl Future<Output = Result<()>> + Send + 'static {

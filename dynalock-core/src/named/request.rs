@@ -433,7 +433,7 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// The future can be dropped at any time. A task on the caller's runtime then gives up the
     /// place in the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
-        observe("enter", self.table(), self.enter_queue()).await
+        Box::pin(observe("enter", self.table(), self.enter_queue())).await
     }
 
     async fn enter_queue(self) -> Result<QueueTicket<LockGuard>> {

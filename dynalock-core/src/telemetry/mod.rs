@@ -1,9 +1,10 @@
 //! Traces and metrics.
 //!
 //! Each call of the public API runs in [`observe`], which makes the span of the call and counts the
-//! call. Each request runs in [`request`], and each event has a function in `event`. A task that
-//! works for a call runs in [`continued`], and other background work runs in [`detached`] or
-//! [`in_lease`].
+//! call. Each caller boxes the future of [`observe`]: the type of this future is deep, and the
+//! compiler would refuse a program that nests such types. Each request runs in [`request`], and each
+//! event has a function in `event`. A task that works for a call runs in [`continued`], and other
+//! background work runs in [`detached`] or [`in_lease`].
 //!
 //! Spans and events contain no item. Only the text of an error, at the level DEBUG, may contain the
 //! name of a lock, or the key of an item whose type has `#[dynalock(show_key)]`.
