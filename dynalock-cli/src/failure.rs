@@ -69,7 +69,7 @@ impl Failure {
     }
 }
 
-/// Returns the innermost cause of a failed request.
+/// Returns the error of DynamoDB, or the texts of the causes of a failed request.
 pub(crate) fn describe<E, R>(error: &SdkError<E, R>) -> String
 where
     E: ProvideErrorMetadata + StdError + 'static,
@@ -78,13 +78,10 @@ where
     if let (Some(code), message) = (error.code(), error.message()) {
         return format!("DynamoDB refused the request: {code}: {}", message.unwrap_or("no reason"));
     }
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+    let first: &dyn StdError = error;
+    let causes = std::iter::successors(Some(first), |&error| error.source()).map(ToString::to_string);
+    // A text of the SDK with a brace contains a whole request.
+    causes.filter(|text| !text.contains('{')).collect::<Vec<_>>().join(": ")
 }
 
 impl fmt::Display for Failure {

@@ -24,8 +24,8 @@ struct Shown {
     scroll: usize,
 }
 
-/// What the user wants after a key.
-enum Wish {
+/// The action that a key stands for.
+enum KeyAction {
     Leave,
     Scroll(isize),
     Nothing,
@@ -53,10 +53,10 @@ pub(super) async fn run(watched: &Watched, interval: Duration, output: Output) -
         tokio::select! {
             event = events.next() => match event.transpose()? {
                 None => return Ok(()),
-                Some(Event::Key(key)) => match wish(key) {
-                    Wish::Leave => return Ok(()),
-                    Wish::Scroll(rows) => shown.scroll(rows, screen.0.size()?.height),
-                    Wish::Nothing => {}
+                Some(Event::Key(key)) => match action_of(key) {
+                    KeyAction::Leave => return Ok(()),
+                    KeyAction::Scroll(rows) => shown.scroll(rows, screen.0.size()?.height),
+                    KeyAction::Nothing => {}
                 },
                 // The next frame has the new size.
                 Some(_) => {}
@@ -95,18 +95,18 @@ fn ended() -> impl Future<Output = ()> {
     std::future::pending()
 }
 
-fn wish(key: KeyEvent) -> Wish {
+fn action_of(key: KeyEvent) -> KeyAction {
     if key.kind == KeyEventKind::Release {
-        return Wish::Nothing;
+        return KeyAction::Nothing;
     }
     match key.code {
-        KeyCode::Char('q') | KeyCode::Esc => Wish::Leave,
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Wish::Leave,
-        KeyCode::Down | KeyCode::Char('j') => Wish::Scroll(1),
-        KeyCode::Up | KeyCode::Char('k') => Wish::Scroll(-1),
-        KeyCode::PageDown => Wish::Scroll(10),
-        KeyCode::PageUp => Wish::Scroll(-10),
-        _ => Wish::Nothing,
+        KeyCode::Char('q') | KeyCode::Esc => KeyAction::Leave,
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => KeyAction::Leave,
+        KeyCode::Down | KeyCode::Char('j') => KeyAction::Scroll(1),
+        KeyCode::Up | KeyCode::Char('k') => KeyAction::Scroll(-1),
+        KeyCode::PageDown => KeyAction::Scroll(10),
+        KeyCode::PageUp => KeyAction::Scroll(-10),
+        _ => KeyAction::Nothing,
     }
 }
 

@@ -80,6 +80,14 @@ async fn missing_credentials_and_a_missing_region_fail() {
 }
 
 #[tokio::test]
+async fn an_endpoint_without_a_scheme_fails_in_one_line() {
+    let run = run(&mut command("doctor --endpoint-url nonsense")).await;
+    let line = run.stdout.lines().find(|line| line.contains("endpoint ")).unwrap();
+    assert!(line.contains("endpoint must contain scheme") && !line.contains('{'), "{line}");
+    assert_eq!(run.code, 4);
+}
+
+#[tokio::test]
 async fn an_endpoint_that_does_not_answer_fails() {
     let engine = Engine::start().await;
     let mut command = engine.command("doctor --table locks");

@@ -7,7 +7,7 @@ use crate::{
     operation::{Access, Action, GetItem, PageRequest, PageStart, Selection, Write},
 };
 
-/// What a request does with one item, or with the items of one page:
+/// The part of a request for one item, or for the items of one page:
 /// [`ExplainedRequest::actions`](super::ExplainedRequest::actions).
 ///
 /// ```

@@ -356,8 +356,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the requests that [`update`](Self::update) would send, with the condition that this
-    /// guard holds the lease. The closure runs on a copy of the value. Nothing is sent, and the
-    /// value in the guard stays as it is.
+    /// guard holds the lease. The closure runs on a copy of the value. This method sends nothing,
+    /// and the value in the guard stays as it is.
     ///
     /// # Examples
     ///

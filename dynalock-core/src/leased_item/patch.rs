@@ -63,8 +63,8 @@ impl<T: Lockable> LeaseGuard<T> {
 impl<T: Lockable> GuardPatch<'_, T> {
     patch_methods!();
 
-    /// Returns the requests of this patch, with the condition that this guard holds the lease.
-    /// Nothing is sent.
+    /// Returns the requests of this patch, with the condition that this guard holds the lease. This
+    /// method sends nothing.
     ///
     /// # Examples
     ///

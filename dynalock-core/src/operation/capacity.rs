@@ -337,7 +337,7 @@ impl MeteredRequest {
     }
 }
 
-/// What a request has consumed.
+/// The capacity that a request has consumed.
 pub(crate) struct Consumed {
     pub(crate) shares: Vec<Share>,
     /// The item that the answer has shown.

@@ -637,8 +637,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     /// Returns the request of the first page that [`collect`](Self::collect),
-    /// [`stream`](Self::stream) and [`page`](Self::page) send: one request for each segment.
-    /// Nothing is sent. If the range or the limit allows no item, there is no request.
+    /// [`stream`](Self::stream) and [`page`](Self::page) send: one request for each segment. This
+    /// method sends nothing. If the range or the limit allows no item, there is no request.
     ///
     /// # Examples
     ///

@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl<T: Versioned> Request<T, Get> {
-    /// Returns the request of this read. Nothing is sent.
+    /// Returns the request that this read would send. This method sends nothing.
     ///
     /// # Examples
     ///
@@ -42,7 +42,8 @@ impl<T: Versioned> Request<T, Get> {
 }
 
 impl<T: Versioned> Request<T, GetMany> {
-    /// Returns the requests of this read, with up to 100 keys each. Nothing is sent.
+    /// Returns the requests that this read would send, with up to 100 keys each. This method sends
+    /// nothing.
     ///
     /// # Examples
     ///
@@ -71,7 +72,7 @@ impl<T: Versioned> Request<T, GetMany> {
 }
 
 impl<T: Versioned + Clone> Request<T, Create<T>> {
-    /// Returns the request of this create. Nothing is sent.
+    /// Returns the request that this create would send. This method sends nothing.
     ///
     /// # Examples
     ///
@@ -96,7 +97,8 @@ impl<T: Versioned + Clone> Request<T, Create<T>> {
 }
 
 impl<T: Versioned + Clone> Request<T, Update<T>> {
-    /// Returns the request of this update, touch or replace. Nothing is sent.
+    /// Returns the request that this update, touch or replace would send. This method sends
+    /// nothing.
     ///
     /// The call reads the item first in three cases: the value comes from [`Stored::assume`]; a
     /// replace writes an item that contains its lease; or the update expression would be too long,
@@ -135,8 +137,8 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
 }
 
 impl<T: Versioned + Clone> Request<T, Delete<T>> {
-    /// Returns the request of this delete. Nothing is sent. If the value comes from
-    /// [`Stored::assume`], the result contains the read of the item, and is not
+    /// Returns the request that this delete would send. This method sends nothing. If the value
+    /// comes from [`Stored::assume`], the result contains the read of the item, and is not
     /// [complete](Explained::is_complete).
     ///
     /// # Examples
@@ -164,7 +166,8 @@ impl<T: Versioned + Clone> Request<T, Delete<T>> {
 macro_rules! explain_each {
     ($($kind:ident),*) => {$(
         impl<T: Versioned + Clone> Request<T, WriteMany<$kind<T>>> {
-            /// Returns the requests of each write, in the order of the items. Nothing is sent.
+            /// Returns the requests that each write would send, in the order of the items. This
+            /// method sends nothing.
             ///
             /// # Examples
             ///
@@ -193,7 +196,7 @@ macro_rules! explain_each {
 explain_each!(Create, Update, Delete);
 
 impl<T: Versioned> Request<T, DeleteUnchecked> {
-    /// Returns the request of this delete. Nothing is sent.
+    /// Returns the request that this delete would send. This method sends nothing.
     ///
     /// # Examples
     ///
@@ -221,8 +224,9 @@ impl<T: Versioned> Request<T, DeleteUnchecked> {
 }
 
 impl<T: Versioned> Request<T, Patch<T>> {
-    /// Returns the requests of this patch. Nothing is sent. A patch that is sent as a transaction
-    /// is followed by a read of the item, because a transaction returns no item.
+    /// Returns the requests that this patch would send. This method sends nothing. A patch that is
+    /// sent as a transaction is followed by a read of the item, because a transaction returns no
+    /// item.
     ///
     /// # Examples
     ///
@@ -256,7 +260,7 @@ where
     O: NoValue,
 {
     /// Returns the requests of this call, as if its read returned `stored`: the read, and the write
-    /// of the changes that the closure makes to a clone of the value. Nothing is sent.
+    /// of the changes that the closure makes to a clone of the value. This method sends nothing.
     ///
     /// If the closure changes nothing, the call sends no write. If `stored` comes from
     /// [`Stored::assume`], or if the update expression would be too long, the write depends on the
@@ -300,7 +304,7 @@ where
     E: From<Error>,
 {
     /// Returns the requests of this call, as if its read returned `stored`:
-    /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). Nothing is sent.
+    /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). This method sends nothing.
     ///
     /// # Examples
     ///

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::error::{CancellationClass, Error, Lost};
 
-/// What the library found out about a write whose reply was lost.
+/// The outcome of a write whose reply was lost, as far as the library found it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LostReply {
     Applied,

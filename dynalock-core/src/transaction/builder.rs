@@ -464,8 +464,8 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Returns the request of this transaction. Nothing is sent, and the transaction can still be
-    /// changed and committed.
+    /// Returns the request that this transaction would send. This method sends nothing, and the
+    /// transaction can still be changed and committed.
     ///
     /// The commit reads an item first for each value from [`Stored::assume`], and for each replace
     /// of an item that contains its lease. If there is such an operation, the result contains these

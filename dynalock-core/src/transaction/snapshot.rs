@@ -150,7 +150,7 @@ impl TransactionGet {
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
-    /// Returns the request of this read. Nothing is sent.
+    /// Returns the request that this read would send. This method sends nothing.
     ///
     /// # Examples
     ///

@@ -9,7 +9,7 @@ pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) state: State,
     message: String,
-    /// What the user can do, if the state is not `Ok`.
+    /// The advice for the user, or `None` if the state is `Ok`.
     advice: Option<&'static str>,
 }
 
