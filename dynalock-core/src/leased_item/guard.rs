@@ -14,7 +14,7 @@ use crate::{
     },
     model::{ItemRef, Lockable},
     repository::{Repository, Session, explain},
-    telemetry::{CallFailure, observe, observe_as},
+    telemetry::{CallFailure, observe, observe_closure},
     write::{
         guard::{Guard, sealed},
         intent::Change,
@@ -218,7 +218,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
-        Box::pin(observe("extend", self.table(), self.guard.grant.beat())).await
+        observe("extend", self.table(), self.guard.grant.beat()).await
     }
 
     pub(super) fn table(&self) -> Arc<str> {
@@ -314,7 +314,7 @@ impl<T: Lockable> LeaseGuard<T> {
             change(value);
             Ok(())
         };
-        Box::pin(observe("lease_update", self.table(), self.write(AfterWrite::Renew, change))).await.map(drop)
+        observe("lease_update", self.table(), self.write(AfterWrite::Renew, change)).await.map(drop)
     }
 
     /// Changes the value like [`update`](Self::update), with a closure that may return an error. If
@@ -351,8 +351,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ) -> Result<(), E> {
         let table = self.table();
         let write = self.write(AfterWrite::Renew, |value| change(value).map_err(CallFailure::Closure));
-        let written = Box::pin(observe_as("lease_try_update", table, write, CallFailure::of)).await;
-        written.map(drop).map_err(CallFailure::into_error)
+        observe_closure("lease_try_update", table, write).await.map(drop)
     }
 
     /// Returns the requests that [`update`](Self::update) would send, with the condition that this
@@ -441,7 +440,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// If the future is dropped, the write may or may not have been applied. The lease is released
     /// in the background.
     pub async fn commit(self, change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
-        Box::pin(observe("lease_commit", self.table(), self.write_and_release(change))).await
+        observe("lease_commit", self.table(), self.write_and_release(change)).await
     }
 
     async fn write_and_release(mut self, mut change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
@@ -487,7 +486,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The future can be dropped at any time: a background task finishes the release.
     pub async fn release(self) -> Result<Stored<T>> {
-        Box::pin(observe("release", self.table(), self.guard.release())).await?;
+        observe("release", self.table(), self.guard.release()).await?;
         Ok(self.stored)
     }
 

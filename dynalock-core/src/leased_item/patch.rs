@@ -100,7 +100,7 @@ impl<'g, T: Lockable> IntoFuture for GuardPatch<'g, T> {
 
     fn into_future(self) -> Self::IntoFuture {
         let table = self.guard.table();
-        Box::pin(observe("lease_patch", table, self.guard.send_patch(self.content)))
+        observe("lease_patch", table, self.guard.send_patch(self.content))
     }
 }
 

@@ -1,4 +1,4 @@
-use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
+use std::{fmt, future::IntoFuture, marker::PhantomData, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
@@ -23,7 +23,7 @@ use crate::{
     model::{IntoKey, LockModel, LockPlace, Lockable},
     repository::Repository,
     retry::{Attempts, CallCost, Limits},
-    telemetry::observe,
+    telemetry::{BoxedCall, observe},
     write::key::{checked_key, lease_row_key},
 };
 
@@ -208,7 +208,7 @@ impl<T> Repository<T> {
     where
         T: Lockable,
     {
-        Box::pin(observe("resume", Arc::clone(&self.table), self.resume_lease(token))).await
+        observe("resume", Arc::clone(&self.table), self.resume_lease(token)).await
     }
 
     async fn resume_lease(&self, token: LockToken) -> Result<LeaseGuard<T>>
@@ -581,7 +581,7 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// The future can be dropped at any time. A task on the caller's runtime then gives up the
     /// place in the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
-        Box::pin(observe("enter", self.table(), self.enter_queue())).await
+        observe("enter", self.table(), self.enter_queue()).await
     }
 
     async fn enter_queue(self) -> Result<QueueTicket<LeaseGuard<T>>> {
@@ -637,57 +637,54 @@ fn leased<T: Lockable>(repository: Repository<T>, KeptGrant { guard, row }: Kept
     LeaseGuard::new(repository, guard, row.unwrap_or_default())
 }
 
-/// The boxed future of a lease request.
-type Pending<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
-
 impl<T: Lockable> IntoFuture for LeaseRequest<T> {
     type Output = Result<LeaseGuard<T>>;
-    type IntoFuture = Pending<LeaseGuard<T>>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("lock", self.table(), self.acquire()))
+        observe("lock", self.table(), self.acquire())
     }
 }
 
 impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, AnyOne> {
     type Output = Result<LeaseGuard<T>>;
-    type IntoFuture = Pending<LeaseGuard<T>>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("lock_any", self.table(), self.acquire()))
+        observe("lock_any", self.table(), self.acquire())
     }
 }
 
 impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, Fair> {
     type Output = Result<LeaseGuard<T>>;
-    type IntoFuture = Pending<LeaseGuard<T>>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let table = self.table();
         let call = async move { self.acquire_fair(watch::Sender::new(None))?.await };
-        Box::pin(observe("lock", table, call))
+        observe("lock", table, call)
     }
 }
 
 impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>> {
     type Output = Result<Option<LeaseGuard<T>>>;
-    type IntoFuture = Pending<Option<LeaseGuard<T>>>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let table = self.table();
         let call = async move { Error::none_if_locked(self.acquire().await) };
-        Box::pin(observe("try_lock", table, call))
+        observe("try_lock", table, call)
     }
 }
 
 impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Fair> {
     type Output = Result<Option<LeaseGuard<T>>>;
-    type IntoFuture = Pending<Option<LeaseGuard<T>>>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let table = self.table();
         let call = async move { Error::none_if_locked(self.acquire_fair(watch::Sender::new(None))?.await) };
-        Box::pin(observe("try_lock", table, call))
+        observe("try_lock", table, call)
     }
 }
 

@@ -218,7 +218,7 @@ impl LockGuard {
     ///
     /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
-        Box::pin(observe("extend", self.table(), self.beat())).await
+        observe("extend", self.table(), self.beat()).await
     }
 
     pub(super) async fn beat(&self) -> Result<()> {
@@ -307,7 +307,7 @@ impl LockGuard {
     ///
     /// The future can be dropped at any time: a background task finishes the release.
     pub async fn release(self) -> Result<()> {
-        Box::pin(observe("release", self.table(), self.held.release())).await
+        observe("release", self.table(), self.held.release()).await
     }
 
     pub(super) fn releasing(self) -> impl Future<Output = Result<()>> + Send + 'static {

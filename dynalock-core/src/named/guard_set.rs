@@ -133,7 +133,7 @@ impl LockSetGuard {
             }
             Ok(())
         };
-        Box::pin(observe("extend", self.table(), all)).await
+        observe("extend", self.table(), all).await
     }
 
     /// Waits until one of the locks is lost, and returns the reason. The future completes before
@@ -228,7 +228,7 @@ impl LockSetGuard {
             }
             all
         };
-        Box::pin(observe("release", table, all)).await
+        observe("release", table, all).await
     }
 
     /// Returns the table, which all locks share.

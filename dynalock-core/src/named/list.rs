@@ -88,7 +88,7 @@ impl Stream for LockList {
                 Next::Page(start) => {
                     let (start, table) = (start.take(), Arc::clone(&self.settings.table));
                     let page = page(self.call_cost.clone(), self.settings.clone(), start);
-                    self.next = Next::Coming(Box::pin(observe("list", table, page)));
+                    self.next = Next::Coming(observe("list", table, page));
                 }
                 Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
                     Ok((items, next)) => {

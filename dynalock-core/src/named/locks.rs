@@ -438,7 +438,7 @@ impl Locks {
     /// The future can be dropped at any time. The call changes nothing.
     pub async fn verify_table(&self) -> Result<TableReport> {
         let Settings { connection, table, limits, .. } = &self.settings;
-        Box::pin(observe("verify_table", Arc::clone(table), tables::verify(connection, table, &MODEL, *limits))).await
+        observe("verify_table", Arc::clone(table), tables::verify(connection, table, &MODEL, *limits)).await
     }
 
     /// Acquires a lock, and waits while another caller holds the lock.
@@ -565,7 +565,7 @@ impl Locks {
     /// The future can be dropped at any time. A dropped call does not release the lock, so the
     /// token can be resumed again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
-        Box::pin(observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token))).await
+        observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token)).await
     }
 
     async fn resume_lock(&self, token: LockToken) -> Result<LockGuard> {

@@ -51,7 +51,7 @@ impl Locks {
     ///
     /// The future can be dropped at any time. A read changes nothing.
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
-        Box::pin(observe("inspect", Arc::clone(&self.settings.table), self.read_lock(name.as_ref()))).await
+        observe("inspect", Arc::clone(&self.settings.table), self.read_lock(name.as_ref())).await
     }
 
     async fn read_lock(&self, name: &str) -> Result<Option<LockInfo>> {
@@ -119,7 +119,7 @@ impl Locks {
     ///
     /// If the future is dropped, the row may have been deleted. The call can be repeated.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
-        Box::pin(observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref()))).await
+        observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
     }
 
     async fn delete_row(&self, name: &str) -> Result<bool> {
@@ -173,8 +173,7 @@ impl Locks {
     /// If the future is dropped, the lock may or may not have been taken from its holder. The call
     /// can be repeated.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
-        Box::pin(observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)))
-            .await
+        observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
     }
 
     async fn end_grant(&self, name: &str, expected_fence: u64) -> Result<bool> {
@@ -230,7 +229,7 @@ impl Locks {
     ///
     /// The future can be dropped at any time. A read changes nothing.
     pub async fn queue(&self, name: impl AsRef<str>) -> Result<Vec<QueuePlace>> {
-        Box::pin(observe("queue", Arc::clone(&self.settings.table), self.read_queue(name.as_ref()))).await
+        observe("queue", Arc::clone(&self.settings.table), self.read_queue(name.as_ref())).await
     }
 
     async fn read_queue(&self, name: &str) -> Result<Vec<QueuePlace>> {

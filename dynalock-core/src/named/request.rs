@@ -1,4 +1,4 @@
-use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
+use std::{fmt, future::IntoFuture, marker::PhantomData, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
@@ -14,7 +14,7 @@ use crate::{
         options::Refresh,
         queue::enter::QueueLimits,
     },
-    telemetry::observe,
+    telemetry::{BoxedCall, observe},
 };
 
 /// A request for one or several locks, before it is sent. The caller may change the settings of the
@@ -433,7 +433,7 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// The future can be dropped at any time. A task on the caller's runtime then gives up the
     /// place in the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
-        Box::pin(observe("enter", self.table(), self.enter_queue())).await
+        observe("enter", self.table(), self.enter_queue()).await
     }
 
     async fn enter_queue(self) -> Result<QueueTicket<LockGuard>> {
@@ -451,75 +451,72 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     }
 }
 
-/// The boxed future of a request for locks.
-type Pending<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
-
 impl IntoFuture for Acquire<LockGuard> {
     type Output = Result<LockGuard>;
-    type IntoFuture = Pending<LockGuard>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let table = self.table();
         let call = async move { self.acquire_plain(self.settings.wait())?.await };
-        Box::pin(observe("acquire", table, call))
+        observe("acquire", table, call)
     }
 }
 
 impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
     type Output = Result<LockGuard>;
-    type IntoFuture = Pending<LockGuard>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let table = self.table();
         let call = async move { self.acquire_fair(self.settings.wait(), watch::Sender::new(None))?.await };
-        Box::pin(observe("acquire", table, call))
+        observe("acquire", table, call)
     }
 }
 
 impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
     type Output = Result<LockSetGuard>;
-    type IntoFuture = Pending<LockSetGuard>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(mut self) -> Self::IntoFuture {
-        Box::pin(observe("acquire_all", self.table(), async move {
+        observe("acquire_all", self.table(), async move {
             let locks = self.specs()?;
             acquire_all(locks, AcquireMode::All(self.settings.limits_of_all)).await
-        }))
+        })
     }
 }
 
 impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Fair> {
     type Output = Result<LockSetGuard>;
-    type IntoFuture = Pending<LockSetGuard>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(mut self) -> Self::IntoFuture {
-        Box::pin(observe("acquire_all", self.table(), async move {
+        observe("acquire_all", self.table(), async move {
             let (locks, most) = (self.specs()?, self.order.most(self.settings.wait())?);
             let limits = QueueLimits { most, transaction: self.settings.limits_of_all };
             acquire_all(locks, AcquireMode::Queue(limits, watch::Sender::new(None))).await
-        }))
+        })
     }
 }
 
 impl IntoFuture for Acquire<Option<LockGuard>> {
     type Output = Result<Option<LockGuard>>;
-    type IntoFuture = Pending<Option<LockGuard>>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let table = self.table();
         let call = async move { Error::none_if_locked(self.acquire_plain(Wait::No)?.await) };
-        Box::pin(observe("try_acquire", table, call))
+        observe("try_acquire", table, call)
     }
 }
 
 impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
     type Output = Result<Option<LockGuard>>;
-    type IntoFuture = Pending<Option<LockGuard>>;
+    type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let table = self.table();
         let call = async move { Error::none_if_locked(self.acquire_fair(Wait::No, watch::Sender::new(None))?.await) };
-        Box::pin(observe("try_acquire", table, call))
+        observe("try_acquire", table, call)
     }
 }
 

@@ -86,14 +86,14 @@ impl IntoFuture for CreateLockTable {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("create_table", Arc::clone(&self.locks.table), async move {
+        observe("create_table", Arc::clone(&self.locks.table), async move {
             let Self { locks: Settings { connection, table, limits, .. }, table: settings, deadline } = self;
             let patience = deadline.min(limits.deadline);
             let attempt_timeout = limits.attempt_timeout.max(Duration::from_secs(10));
             let limits = Limits { deadline, attempt_timeout, ..limits };
             let (connection, table) = (&connection, &table);
             tables::create(Creation { connection, table, model: &MODEL, settings, limits, patience }).await
-        }))
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use aws_sdk_dynamodb::{Client, operation::get_item::GetItemError};
 
@@ -16,7 +16,7 @@ impl GetItem {
     pub(crate) async fn send(&self, client: &Client) -> Result<Option<Item>, Failure> {
         let get =
             client.get_item().table_name(&*self.table).set_key(Some(self.key.clone())).consistent_read(self.consistent);
-        request("GetItem", &self.table, get.send()).await.map(|output| output.item).map_err(classify)
+        request("GetItem", &self.table, pin!(get.send())).await.map(|output| output.item).map_err(classify)
     }
 }
 

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -36,7 +36,7 @@ impl GetMany {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
         let get = client.batch_get_item().request_items(&*self.table, keys);
-        let output = request("BatchGetItem", &self.table, get.send()).await.map_err(classify)?;
+        let output = request("BatchGetItem", &self.table, pin!(get.send())).await.map_err(classify)?;
         // DynamoDB may answer with the table's name or its ARN. The request names only one table,
         // so each answer belongs to this table.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
@@ -66,7 +66,7 @@ impl TransactGet {
         let gets = self.item_refs.iter().map(get).collect::<Result<_, _>>();
         let gets = gets.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
         let get = client.transact_get_items().set_transact_items(Some(gets));
-        let output = request("TransactGetItems", &self.tables(), get.send()).await.map_err(classify)?;
+        let output = request("TransactGetItems", &self.tables(), pin!(get.send())).await.map_err(classify)?;
         let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
         // Each answer belongs to the key at the same position, so an answer with a wrong number of
         // items cannot be used.

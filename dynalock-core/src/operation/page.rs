@@ -1,4 +1,4 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, pin::pin, sync::Arc};
 
 use aws_sdk_dynamodb::{Client, operation::query::QueryError, types::Select};
 
@@ -85,7 +85,7 @@ macro_rules! page {
             .consistent_read($request.consistent)
             .set_exclusive_start_key($start.after.clone())
             .set_limit($start.limit);
-        let output = request($name, &$request.table, page.send()).await.map_err(classify)?;
+        let output = request($name, &$request.table, pin!(page.send())).await.map_err(classify)?;
         Ok(ItemPage {
             items: output.items.unwrap_or_default(),
             count: usize::try_from(output.count).unwrap_or_default(),

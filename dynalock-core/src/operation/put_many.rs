@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -30,7 +30,7 @@ impl PutMany {
         let puts = self.items.into_iter().map(put).collect::<Result<_, _>>();
         let puts = puts.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
         let write = client.batch_write_item().request_items(&*self.table, puts);
-        let output = request("BatchWriteItem", &self.table, write.send()).await.map_err(classify)?;
+        let output = request("BatchWriteItem", &self.table, pin!(write.send())).await.map_err(classify)?;
         // DynamoDB may answer with the table's name or its ARN. The request names only one table,
         // so all items belong to this table.
         let left = output.unprocessed_items.into_iter().flatten().flat_map(|(_, left)| left);

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use aws_sdk_dynamodb::{Client, operation::scan::ScanError};
 
@@ -16,7 +16,7 @@ impl Scan {
     /// page, the key of the next page is `None`.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Option<Item>), Failure> {
         let scan = client.scan().table_name(&*self.table).set_exclusive_start_key(self.start.clone());
-        let output = request("Scan", &self.table, scan.send()).await.map_err(classify)?;
+        let output = request("Scan", &self.table, pin!(scan.send())).await.map_err(classify)?;
         Ok((output.items.unwrap_or_default(), output.last_evaluated_key.filter(|key| !key.is_empty())))
     }
 }

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, pin::pin, sync::Arc};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -73,7 +73,7 @@ pub(crate) async fn create_table(
     settings: TableSettings,
 ) -> Result<bool, Failure> {
     let request = request(client, table, model, settings).map_err(|error| Failure::not_constructed(&error))?;
-    match telemetry::request("CreateTable", table, request.send()).await {
+    match telemetry::request("CreateTable", table, pin!(request.send())).await {
         Ok(_) => Ok(true),
         Err(SdkError::ServiceError(context)) if context.err().is_resource_in_use_exception() => Ok(false),
         Err(error) => Err(classify(error)),
@@ -142,15 +142,15 @@ fn projection(projection: model::Projection) -> Projection {
 
 /// Sends a DescribeTable, and returns the description of the table.
 pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<Option<TableDescription>, Failure> {
-    let described = telemetry::request("DescribeTable", table, client.describe_table().table_name(&**table).send());
-    described.await.map(|output| output.table).map_err(classify)
+    let request = client.describe_table().table_name(&**table);
+    telemetry::request("DescribeTable", table, pin!(request.send())).await.map(|output| output.table).map_err(classify)
 }
 
 /// Sends a DescribeTimeToLive. Returns the attribute that contains the time to live, or `None` if
 /// time to live is off.
 pub(crate) async fn describe_time_to_live(client: &Client, table: &Arc<str>) -> Result<Option<String>, Failure> {
     let request = client.describe_time_to_live().table_name(&**table);
-    let described = telemetry::request("DescribeTimeToLive", table, request.send()).await.map_err(classify)?;
+    let described = telemetry::request("DescribeTimeToLive", table, pin!(request.send())).await.map_err(classify)?;
     Ok(described.time_to_live_description.and_then(switched_on))
 }
 
@@ -169,7 +169,7 @@ pub(crate) async fn switch_time_to_live_on(
     let specification = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute).build();
     let specification = specification.map_err(|error| Failure::not_constructed(&error))?;
     let request = client.update_time_to_live().table_name(&**table).time_to_live_specification(specification);
-    telemetry::request("UpdateTimeToLive", table, request.send()).await.map(drop).map_err(classify)
+    telemetry::request("UpdateTimeToLive", table, pin!(request.send())).await.map(drop).map_err(classify)
 }
 
 macro_rules! failures_without_variants {

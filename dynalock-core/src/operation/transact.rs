@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use aws_sdk_dynamodb::{Client, operation::transact_write_items::TransactWriteItemsError, types::TransactWriteItem};
 
@@ -60,10 +63,9 @@ impl Transact {
         let sent = match unsent {
             Some(actions) => {
                 let write = client.transact_write_items().set_transact_items(Some(actions));
-                // The future of the SDK has many kilobytes. Without the box, each layer around it would
-                // copy it.
-                let sent = Box::pin(self.body.keep(write.set_client_request_token(self.token.clone()).send()));
-                request(NAME, &table_names(&self.tables), sent).await
+                let write = write.set_client_request_token(self.token.clone());
+                let sent = pin!(write.send());
+                request(NAME, &table_names(&self.tables), pin!(self.body.keep(sent))).await
             }
             None if self.body.is_kept() => {
                 let body = self.body.clone();
@@ -71,7 +73,7 @@ impl Transact {
                 // The first send has moved the actions out, so the SDK builds an empty request. The
                 // stored body takes the place of the empty body before the SDK signs the request.
                 let write = write.mutate_request(move |request| body.put_into(request));
-                request(NAME, &table_names(&self.tables), Box::pin(write.send())).await
+                request(NAME, &table_names(&self.tables), pin!(write.send())).await
             }
             None => return Err(Failure::Permanent(not_made())),
         };

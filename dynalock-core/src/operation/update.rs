@@ -1,4 +1,4 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, pin::pin, sync::Arc};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -35,7 +35,7 @@ impl UpdateItem {
             .set_expression_attribute_values(self.values)
             .return_values(AllOld)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        request("UpdateItem", &self.table, update.send()).await.map(|output| output.attributes).map_err(classify)
+        request("UpdateItem", &self.table, pin!(update.send())).await.map(|output| output.attributes).map_err(classify)
     }
 }
 

@@ -1,4 +1,4 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, pin::pin, sync::Arc};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -66,16 +66,17 @@ impl Write {
         let sent = match self.action {
             Action::Put(item) => {
                 let put = conditional!(client.put_item(), self).set_item(Some(item));
-                request("PutItem", &self.table, put.send()).await.map(drop).map_err(classify)
+                request("PutItem", &self.table, pin!(put.send())).await.map(drop).map_err(classify)
             }
             Action::Update(text) | Action::Patch(text) => {
                 let update = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
-                let sent = request("UpdateItem", &self.table, update.set_return_values(returned).send());
-                return sent.await.map(|output| output.attributes).map_err(classify);
+                let update = update.set_return_values(returned);
+                let sent = request("UpdateItem", &self.table, pin!(update.send())).await;
+                return sent.map(|output| output.attributes).map_err(classify);
             }
             Action::Delete => {
                 let delete = conditional!(client.delete_item(), self).set_key(Some(self.key));
-                request("DeleteItem", &self.table, delete.send()).await.map(drop).map_err(classify)
+                request("DeleteItem", &self.table, pin!(delete.send())).await.map(drop).map_err(classify)
             }
             // DynamoDB accepts a ConditionCheck only in a transaction. A repeated check changes
             // nothing, so the SDK may generate a new token for each attempt.

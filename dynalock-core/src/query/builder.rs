@@ -631,7 +631,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     {
         let Some(plan) = self.plan(Selection::Attributes)? else { return Ok(Page::empty()) };
         let read = page::read(&plan, token, self.limit, self.secret.as_ref());
-        let raw = Box::pin(observe(plan.operation(), Arc::clone(plan.table()), read)).await?;
+        let raw = observe(plan.operation(), Arc::clone(plan.table()), read).await?;
         let items = raw.items.into_iter().map(|item| K::row(plan.table(), item)).collect();
         Ok(Page { items, next: raw.next })
     }

@@ -177,7 +177,7 @@ impl SegmentFeed {
             page.items = plan.fetch(page.items, limits).await?;
             Ok(page)
         };
-        self.next = Next::Coming { after, page: Box::pin(observe(operation, table, page)), asked };
+        self.next = Next::Coming { after, page: observe(operation, table, page), asked };
     }
 
     fn take(&mut self) -> Option<ItemPage> {

@@ -4,14 +4,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{Repository, Request, request::BoxedCall};
+use super::{Repository, Request};
 use crate::{
     codec::{ExpiredItems, Item, Stored, decode_stored, key_of},
     error::Result,
     key::Key,
     model::{IntoKey, Versioned},
     retry::Attempts,
-    telemetry::{observe, set_batch},
+    telemetry::{BoxedCall, observe, set_batch},
     write::key::checked_key,
 };
 
@@ -126,7 +126,7 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("get_many", self.table(), async move {
+        observe("get_many", self.table(), async move {
             let different = self.different_keys()?;
             let Self { repository, limits, kind: GetMany { keys, expired }, .. } = self;
             set_batch(keys.len());
@@ -141,6 +141,6 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             // If no key is repeated, each item is moved out of the map without a copy.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
-        }))
+        })
     }
 }

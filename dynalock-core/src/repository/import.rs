@@ -79,7 +79,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
             call.write(open).await;
             call.results
         };
-        Box::pin(observe_as("import_request", of, call, |results: &Vec<_>| first_failure(results)))
+        observe_as("import_request", of, call, |results: &Vec<_>| first_failure(results))
     }
 }
 

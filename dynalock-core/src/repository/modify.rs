@@ -2,7 +2,7 @@ use std::{fmt, future::IntoFuture, marker::PhantomData};
 
 use super::{
     Request,
-    request::{BoxedCall, Checked, sealed::Sealed},
+    request::{Checked, sealed::Sealed},
     session::Session,
 };
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Result},
     key::Key,
     model::Versioned,
-    telemetry::{CallFailure, observe, observe_as},
+    telemetry::{BoxedCall, CallFailure, observe, observe_closure},
     write::{intent::Change, send::WriteResult},
 };
 
@@ -101,14 +101,14 @@ where
     type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("update_with", self.table(), async move {
+        observe("update_with", self.table(), async move {
             let (mut session, UpdateWith { key, mut change, .. }) = Session::<T>::new(self);
             let change = |value: &mut T| {
                 change(value);
                 Ok(())
             };
             session.modify(&key, || None, change).await
-        }))
+        })
     }
 }
 
@@ -122,14 +122,9 @@ where
     type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let table = self.table();
-        Box::pin(async move {
-            let call = async {
-                let (mut session, TryUpdateWith { key, mut change, .. }) = Session::<T>::new(self);
-                session.modify(&key, || None, |value| change(value).map_err(CallFailure::Closure)).await
-            };
-            let called = observe_as("try_update_with", table, call, CallFailure::of).await;
-            called.map_err(CallFailure::into_error)
+        observe_closure("try_update_with", self.table(), async move {
+            let (mut session, TryUpdateWith { key, mut change, .. }) = Session::<T>::new(self);
+            session.modify(&key, || None, |value| change(value).map_err(CallFailure::Closure)).await
         })
     }
 }
@@ -145,14 +140,14 @@ where
     type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("upsert_with", self.table(), async move {
+        observe("upsert_with", self.table(), async move {
             let (mut session, UpsertWith { key, mut init, mut change, .. }) = Session::<T>::new(self);
             let change = |value: &mut T| {
                 change(value);
                 Ok(())
             };
             session.modify(&key, || Some(init()), change).await
-        }))
+        })
     }
 }
 

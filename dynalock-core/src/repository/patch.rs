@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 
 use super::{
     Repository, Request,
-    request::{BoxedCall, Checked, sealed::Sealed},
+    request::{Checked, sealed::Sealed},
     session::Session,
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     key::Key,
     lease::LeasePolicy,
     model::{IntoKey, Versioned},
-    telemetry::observe,
+    telemetry::{BoxedCall, observe},
     write::patch::{PatchIntent, SeenItem, SharedPatch},
 };
 
@@ -134,11 +134,11 @@ impl<T: Versioned> IntoFuture for Request<T, Patch<T>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("patch", self.table(), async move {
+        observe("patch", self.table(), async move {
             let (mut session, Patch { key, content }) = Session::<T>::new(self);
             let item = session.patch(key, content).await?;
             let (value, basis) = decode(session.table(), item)?;
             Ok(Stored::new(value, basis))
-        }))
+        })
     }
 }

@@ -1,13 +1,13 @@
 use std::{future::IntoFuture, sync::Arc};
 
-use super::{Request, request::BoxedCall, session::Session};
+use super::{Request, session::Session};
 use crate::{
     codec::{ExpiredItems, Stored, decode},
     error::Result,
     key::Key,
     model::Versioned,
     operation::GetItem,
-    telemetry::observe,
+    telemetry::{BoxedCall, observe},
     write::key::checked_key,
 };
 
@@ -79,7 +79,7 @@ impl<T: Versioned> IntoFuture for Request<T, Get> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("get", self.table(), async move {
+        observe("get", self.table(), async move {
             let get = self.get_item()?;
             let (mut session, Get { expired, .. }) = Session::<T>::new(self);
             let Some(item) = session.read(&get).await? else { return Ok(None) };
@@ -88,6 +88,6 @@ impl<T: Versioned> IntoFuture for Request<T, Get> {
             }
             let (value, basis) = decode(session.table(), item)?;
             Ok(Some(Stored::new(value, basis)))
-        }))
+        })
     }
 }

@@ -1,4 +1,4 @@
-use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::Repository;
 use crate::{
@@ -49,9 +49,6 @@ pub struct Request<T, K> {
     pub(super) condition: Option<Arc<Condition<T>>>,
     pub(super) kind: K,
 }
-
-/// The boxed future of a request.
-pub(super) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 
 impl<T: Versioned, K> Request<T, K> {
     pub(super) fn new(repository: Repository<T>, limits: Limits, kind: K) -> Self {

@@ -1,12 +1,12 @@
 use std::{future::IntoFuture, time::Duration};
 
-use super::{Repository, Request, request::BoxedCall};
+use super::{Repository, Request};
 use crate::{
     error::Result,
     model::Versioned,
     operation::{Billing, DeletionProtection, TableSettings},
     tables::{self, Creation, TableReport},
-    telemetry::observe,
+    telemetry::{BoxedCall, observe},
 };
 
 /// The kind of a call that creates a table: [`Repository::create_table`].
@@ -74,7 +74,7 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("create_table", self.table(), async move {
+        observe("create_table", self.table(), async move {
             let Self { repository, limits, kind: CreateTable(settings), .. } = self;
             let Repository { connection, table, .. } = &repository;
             // The creation may take a minute, but the call should soon report a server that does
@@ -82,7 +82,7 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
             let patience = limits.deadline.min(repository.limits.deadline);
             let creation = Creation { connection, table, model: T::MODEL, settings, limits, patience };
             tables::create(creation).await
-        }))
+        })
     }
 }
 
@@ -91,9 +91,9 @@ impl<T: Versioned> IntoFuture for Request<T, VerifyTable> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("verify_table", self.table(), async move {
+        observe("verify_table", self.table(), async move {
             let Self { repository: Repository { connection, table, .. }, limits, .. } = self;
             tables::verify(&connection, &table, T::MODEL, limits).await
-        }))
+        })
     }
 }

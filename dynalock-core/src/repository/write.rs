@@ -2,7 +2,7 @@ use std::future::IntoFuture;
 
 use super::{
     Request,
-    request::{BoxedCall, Checked, Conditional, sealed::Sealed},
+    request::{Checked, Conditional, sealed::Sealed},
     session::Session,
 };
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Result},
     key::Key,
     model::Versioned,
-    telemetry::observe,
+    telemetry::{BoxedCall, observe},
     write::{intent::Change, send::WriteResult},
 };
 
@@ -128,14 +128,14 @@ impl<T: Versioned> IntoFuture for Request<T, Create<T>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("create", self.table(), async move {
+        observe("create", self.table(), async move {
             let (mut session, Create { value }) = Session::<T>::new(self);
             let key = value.key();
             match session.create(value, None).await? {
                 WriteResult::Applied(stored) => Ok(stored),
                 WriteResult::Conflict(met) => Err(Error::AlreadyExists(session.conflict(key, None, met))),
             }
-        }))
+        })
     }
 }
 
@@ -144,7 +144,7 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe(self.kind.mode.operation(), self.table(), async move {
+        observe(self.kind.mode.operation(), self.table(), async move {
             let (mut session, Update { stored, mode }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
             let (key, expected) = (value.key(), session.expected(&basis));
@@ -167,7 +167,7 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
                 WriteResult::Applied(stored) => Ok(stored),
                 WriteResult::Conflict(met) => Err(session.refused(key, &expected, met)),
             }
-        }))
+        })
     }
 }
 
@@ -176,7 +176,7 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("delete", self.table(), async move {
+        observe("delete", self.table(), async move {
             let (mut session, Delete { stored }) = Session::<T>::new(self);
             let (value, basis) = session.known(stored).await?;
             let (key, expected) = (value.key(), session.expected(&basis));
@@ -184,7 +184,7 @@ impl<T: Versioned> IntoFuture for Request<T, Delete<T>> {
                 WriteResult::Applied(certain) => Ok(Deleted { certain }),
                 WriteResult::Conflict(met) => Err(session.refused(key, &expected, met)),
             }
-        }))
+        })
     }
 }
 
@@ -193,9 +193,9 @@ impl<T: Versioned> IntoFuture for Request<T, DeleteUnchecked> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(observe("delete_unchecked", self.table(), async move {
+        observe("delete_unchecked", self.table(), async move {
             let (mut session, DeleteUnchecked { key }) = Session::<T>::new(self);
             session.delete_unchecked(key).await
-        }))
+        })
     }
 }

@@ -13,7 +13,7 @@ use super::{
     Repository, Request,
     import::Import,
     in_many::{InMany, Numbered},
-    request::{BoxedCall, Checked, sealed::Sealed},
+    request::{Checked, sealed::Sealed},
     write::{Create, Delete, Deleted, Update},
     write_stream::{ItemResult, Sequence, Step, WriteStream},
 };
@@ -22,7 +22,7 @@ use crate::{
     error::{Error, InvalidSetting, Result},
     key::Key,
     model::Versioned,
-    telemetry::{observe_as, set_batch},
+    telemetry::{BoxedCall, observe_as, set_batch},
 };
 
 /// The kind of a call that writes many items: [`Repository::create_many`],
@@ -320,13 +320,8 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
         };
-        Box::pin(observe_as(K::OPERATION, table, call, |results: &Vec<_>| first_failure(results)))
+        observe_as(K::OPERATION, table, call, first_failure)
     }
-}
-
-/// Returns the type of the first error.
-fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
-    results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 
 /// Groups items by their keys. Each group keeps the order of its items. The groups are in the order
@@ -389,3 +384,8 @@ in_many! {
 
 impl<K: Sealed> Sealed for WriteMany<K> {}
 impl<K: Checked> Checked for WriteMany<K> {}
+
+/// Returns the type of the first error.
+fn first_failure<O>(results: &Vec<Result<O>>) -> Option<&'static str> {
+    results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
+}

@@ -11,8 +11,7 @@ use std::{
 use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
 
-use super::request::BoxedCall;
-use crate::error::Result;
+use crate::{error::Result, telemetry::BoxedCall};
 
 /// The result of one item in a call that writes many items. A [`WriteStream`] returns these
 /// results.

@@ -3,16 +3,18 @@
 use std::{
     fmt,
     future::Future,
+    pin::Pin,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::Either};
 use tracing::{
     Instrument, Span,
     field::{Empty, display},
+    level_filters::LevelFilter,
 };
 
 use super::{
@@ -27,7 +29,7 @@ use crate::{
 
 tokio::task_local! {
     /// The call for which the current task works.
-    static CURRENT: Option<Arc<Call>>;
+    static CURRENT: Arc<Call>;
 }
 
 /// A call of the public API, or a piece of background work.
@@ -121,25 +123,51 @@ macro_rules! call_span {
     };
 }
 
+/// The boxed future of a call.
+pub(crate) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
+
 /// Runs a call of the public API in a span of its own. A call on several tables has an empty
 /// `table` until [`set_table`].
-pub(crate) fn observe<O, F>(operation: &'static str, table: Arc<str>, call: F) -> impl Future<Output = Result<O>>
-where
-    F: Future<Output = Result<O>>,
-{
+pub(crate) fn observe<'f, O>(
+    operation: &'static str,
+    table: Arc<str>,
+    call: impl Future<Output = Result<O>> + Send + 'f,
+) -> BoxedCall<'f, Result<O>> {
     observe_as(operation, table, call, failure)
+}
+
+/// Runs a call like [`observe`], if the closure of the caller can also fail.
+pub(crate) fn observe_closure<'f, O, E: From<Error>>(
+    operation: &'static str,
+    table: Arc<str>,
+    call: impl Future<Output = Result<O, CallFailure<E>>> + Send + 'f,
+) -> BoxedCall<'f, Result<O, E>> {
+    let call = Box::pin(call);
+    Box::pin(async move { observe_as(operation, table, call, CallFailure::of).await.map_err(CallFailure::into_error) })
 }
 
 /// Runs a call like [`observe`]. The function `error_type` returns the type of the error in the
 /// output.
-pub(crate) fn observe_as<F: Future>(
+pub(crate) fn observe_as<'f, F: Future + Send + 'f>(
     operation: &'static str,
     table: Arc<str>,
     call: F,
     error_type: fn(&F::Output) -> Option<&'static str>,
-) -> impl Future<Output = F::Output> {
+) -> BoxedCall<'f, F::Output> {
+    // The future of a call has many kilobytes. A box that is made first keeps the layers around the
+    // future from copying it.
+    let call = Box::pin(call);
+    if !is_observed() {
+        return call;
+    }
     let span = call_span!(INFO, operation, &*table);
-    run(Call::new(operation, table, span), call, error_type)
+    Box::pin(run(Call::new(operation, table, span), call, error_type))
+}
+
+/// Returns whether a program can observe calls. Without a subscriber and without the feature
+/// `metrics`, a call costs no span and no counter.
+pub(super) fn is_observed() -> bool {
+    cfg!(feature = "metrics") || LevelFilter::current() != LevelFilter::OFF
 }
 
 /// Runs background work of the current call, which may end after the call. The span of the work
@@ -150,9 +178,12 @@ pub(crate) fn detached<F: Future>(
     work: F,
     error_type: fn(&F::Output) -> Option<&'static str>,
 ) -> impl Future<Output = F::Output> {
+    if !is_observed() {
+        return Either::Left(work);
+    }
     let span = call_span!(DEBUG, operation, &*table, parent: None);
     span.follows_from(current_span());
-    run(Call::new(operation, table, span), work, error_type)
+    Either::Right(run(Call::new(operation, table, span), work, error_type))
 }
 
 /// Runs background work for a lease that is held. The span of the work is a child of the span of the
@@ -166,16 +197,24 @@ pub(crate) fn in_lease<O, F>(
 where
     F: Future<Output = Result<O>>,
 {
+    if !is_observed() {
+        return Either::Left(work);
+    }
     // The lease may have been granted before the subscriber was set. An explicit parent would then
     // be unknown to the subscriber, and the registry of `tracing-subscriber` would panic.
     let span = lease.in_scope(|| call_span!(DEBUG, operation, &*table));
-    run(Call::new(operation, table, span), work, failure)
+    Either::Right(run(Call::new(operation, table, span), work, failure))
 }
 
 /// Returns the future of a task that works for the current call. The task may end after the call.
 pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
-    let (call, span) = (current(), current_span());
-    CURRENT.scope(call, work.instrument(span))
+    match current() {
+        None => Either::Left(work),
+        Some(call) => {
+            let span = call.span.clone();
+            Either::Right(CURRENT.scope(call, work.instrument(span)))
+        }
+    }
 }
 
 /// Returns the span of the current call.
@@ -214,7 +253,7 @@ pub(crate) fn consumed(capacity: Capacity) {
 
 /// Returns the current call.
 pub(super) fn current() -> Option<Arc<Call>> {
-    CURRENT.try_with(Option::clone).ok().flatten()
+    CURRENT.try_with(Arc::clone).ok()
 }
 
 fn run<F: Future>(
@@ -224,7 +263,7 @@ fn run<F: Future>(
 ) -> impl Future<Output = F::Output> {
     let (span, call) = (call.span.clone(), Arc::new(call));
     let ended = Arc::clone(&call);
-    CURRENT.scope(Some(call), work.inspect(move |output| ended.end(error_type(output))).instrument(span))
+    CURRENT.scope(call, work.inspect(move |output| ended.end(error_type(output))).instrument(span))
 }
 
 /// Returns the type of the error in a result.

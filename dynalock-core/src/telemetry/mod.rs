@@ -1,8 +1,7 @@
 //! Traces and metrics.
 //!
-//! Each call of the public API runs in [`observe`], which makes the span of the call and counts the
-//! call. Each caller boxes the future of [`observe`]: the type of this future is deep, and the
-//! compiler would refuse a program that nests such types. Each request runs in [`request`], and each
+//! Each call of the public API runs in [`observe`], which boxes the call, makes the span of the call
+//! and counts the call. Each request runs in [`request`], and each
 //! event has a function in `event`. A task that works for a call runs in [`continued`], and other
 //! background work runs in [`detached`] or [`in_lease`].
 //!
@@ -15,8 +14,8 @@ mod metric;
 mod request;
 
 pub(crate) use call::{
-    CallFailure, consumed, continued, current_span, detached, failure, follow, in_lease, observe, observe_as,
-    set_batch, set_table,
+    BoxedCall, CallFailure, consumed, continued, current_span, detached, failure, follow, in_lease, observe,
+    observe_as, observe_closure, set_batch, set_table,
 };
 pub(crate) use event::{
     LostReply, background_failed, batch, conflict, heartbeat_failed, lease_lost, lease_span, lock_waited, lost_reply,

@@ -1,17 +1,16 @@
 //! The span and the counter of one request.
 
-use std::{borrow::Cow, future::Future, sync::Arc};
+use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
 
 use aws_sdk_dynamodb::{
     error::{ProvideErrorMetadata, SdkError},
     operation::RequestId,
 };
-use futures_util::FutureExt;
 use tracing::{Instrument, Span, field::Empty};
 
 use super::{
     DROPPED, OK, SYSTEM, TARGET,
-    call::current,
+    call::{current, is_observed},
     metric::{REQUESTS, count},
 };
 
@@ -24,17 +23,20 @@ struct SentRequest {
     outcome: Cow<'static, str>,
 }
 
-/// Sends a request in a span of its own.
-pub(crate) fn request<O, E, F>(
+/// Sends a request in a span of its own. The future of the SDK has many kilobytes, so the caller
+/// pins it, and this function does not move it.
+pub(crate) async fn request<O, E>(
     name: &'static str,
     table: &Arc<str>,
-    sent: F,
-) -> impl Future<Output = Result<O, SdkError<E>>> + use<O, E, F>
+    sent: Pin<&mut (impl Future<Output = Result<O, SdkError<E>>> + Send)>,
+) -> Result<O, SdkError<E>>
 where
     O: RequestId,
     E: ProvideErrorMetadata + RequestId,
-    F: Future<Output = Result<O, SdkError<E>>>,
 {
+    if !is_observed() {
+        return sent.await;
+    }
     let number = current().map(|call| call.count_request());
     let span = tracing::debug_span!(
         target: TARGET,
@@ -49,7 +51,9 @@ where
         dynalock.request = number,
     );
     let request = SentRequest { name, table: Arc::clone(table), span: span.clone(), outcome: DROPPED.into() };
-    sent.inspect(move |answer| request.end(answer)).instrument(span)
+    let answer = sent.instrument(span).await;
+    request.end(&answer);
+    answer
 }
 
 impl SentRequest {

@@ -562,7 +562,7 @@ impl Transaction {
     /// dropped call sends no more requests, but a request that was already sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let tables = table_names(self.pending.iter().map(|operation| &operation.item_ref.table));
-        Box::pin(observe("transaction", tables, self.send())).await
+        observe("transaction", tables, self.send()).await
     }
 
     async fn send(self) -> Result<Committed> {

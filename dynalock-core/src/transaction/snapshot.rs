@@ -202,7 +202,7 @@ impl TransactionGet {
     /// The future can be dropped at any time. A read changes nothing.
     pub async fn fetch(self) -> Result<Snapshot> {
         let tables = table_names(self.item_refs.iter().map(|item_ref| &item_ref.table));
-        Box::pin(observe("transaction_get", tables, self.send())).await
+        observe("transaction_get", tables, self.send()).await
     }
 
     async fn send(self) -> Result<Snapshot> {

@@ -1,7 +1,5 @@
 use std::{fmt, future::IntoFuture, sync::Arc, time::Duration};
 
-use futures_util::TryFutureExt;
-
 use super::{
     call::call,
     change::CombinedChange,
@@ -13,8 +11,8 @@ use crate::{
     error::Result,
     expression::{PatchContent, patch_methods},
     model::Versioned,
-    repository::{Patch, Repository, request::BoxedCall},
-    telemetry::{CallFailure, observe_as},
+    repository::{Patch, Repository},
+    telemetry::{BoxedCall, observe_closure},
 };
 
 /// A call of a [`Combining`](super::Combining) that has not been sent. The type `C` is the kind of
@@ -83,7 +81,7 @@ where
             }
             caller.result().await
         };
-        Box::pin(observe_as(C::OPERATION, table, call, CallFailure::of).map_err(CallFailure::into_error))
+        observe_closure(C::OPERATION, table, call)
     }
 }
 

@@ -10,19 +10,17 @@ use std::{
     fmt,
     future::{Future, IntoFuture},
     marker::PhantomData,
-    pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
 use aws_sdk_dynamodb::Client;
-use futures_util::TryFutureExt;
 
 use self::settle::{Next, Unit};
 use crate::{
     error::Error,
     retry::{Limits, Pace},
-    telemetry::{CallFailure, observe_as},
+    telemetry::{BoxedCall, CallFailure, observe_closure},
 };
 
 /// Runs a closure whose reads and writes become one transaction. The transaction is serializable
@@ -282,7 +280,7 @@ where
     E: From<Error> + Send + 'f,
 {
     type Output = Result<O, E>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'f>>;
+    type IntoFuture = BoxedCall<'f, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let call = async move {
@@ -306,7 +304,7 @@ where
         };
         // The tables are known at the commit.
         let tables = Arc::default();
-        Box::pin(observe_as("transact", tables, call, CallFailure::of).map_err(CallFailure::into_error))
+        observe_closure("transact", tables, call)
     }
 }
 
