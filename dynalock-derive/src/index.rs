@@ -1,4 +1,4 @@
-//! Reads `index(..)` inside `#[dynalock(..)]`.
+//! Reads the index attribute `index(..)` inside `#[dynalock(..)]`.
 
 use proc_macro2::{Ident, Span};
 use syn::LitStr;
@@ -11,7 +11,8 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// The description of one index, with the tokens of its words, so that errors can point at them.
+/// The content of one `index(..)`. The tokens of the words are kept, because errors point at the
+/// tokens.
 pub(crate) struct IndexAttrs {
     /// The tokens of the word `index`.
     pub(crate) word: Ident,
@@ -45,7 +46,8 @@ impl IndexAttrs {
         Some(attrs)
     }
 
-    /// Returns the place that an error points at if it concerns the whole index.
+    /// Returns the span at which an error about the whole index points: its name, or the word
+    /// `index`.
     pub(crate) fn place(&self) -> Span {
         self.name.as_ref().map_or_else(|| self.word.span(), LitStr::span)
     }
