@@ -191,7 +191,7 @@ impl From<KeyType> for ScalarAttributeType {
 
 /// A type whose values can be a key attribute: a string, a whole number or bytes.
 ///
-/// `#[derive(KeyAttribute)]` implements this trait for three kinds of types: a newtype of a key
+/// `#[derive(KeyAttribute)]` implements `KeyAttribute` for three kinds of types: a newtype of a key
 /// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. The
 /// key of an enum is the variant name that serde writes. If a program implements `KeyAttribute` by
 /// hand, `to_key_value` must return the same value that the `Serialize` implementation of the type
@@ -225,7 +225,7 @@ pub trait KeyAttribute {
     /// The type of the key attribute in DynamoDB.
     const TYPE: KeyType;
 
-    /// Returns the key value that DynamoDB stores for this value.
+    /// Converts this value into the key value that DynamoDB stores.
     fn to_key_value(&self) -> KeyValue;
 }
 
@@ -257,7 +257,7 @@ impl<K: KeyAttribute> IndexAttribute for Option<K> {
     label = "expected `{T}`, or a tuple of the partition key and the sort key if the table has one"
 )]
 pub trait AsKey<T> {
-    /// Returns the key value that DynamoDB stores for this value.
+    /// Converts this value into the key value that DynamoDB stores.
     fn as_key(&self) -> KeyValue;
 }
 

@@ -88,7 +88,8 @@ pub mod request {
     };
 }
 
-/// The metrics of the library. The function `describe` registers their units and descriptions.
+/// The function `describe`, which registers the units and the descriptions of the library's
+/// metrics.
 #[cfg(feature = "metrics")]
 pub mod metrics {
     pub use crate::telemetry::describe;

@@ -21,14 +21,14 @@ pub(crate) struct StructAttrs {
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
     pub(crate) key_type: Option<Ident>,
-    /// The tokens of the word `show_key`. Errors about this word point at the tokens.
+    /// The tokens of the word `show_key`, for the position of error messages.
     pub(crate) show_key: Option<Ident>,
     pub(crate) indexes: Vec<IndexAttrs>,
     pub(crate) krate: Option<Path>,
 }
 
-/// The content of `#[dynalock(..)]` on a field. The tokens of the words are kept, because errors
-/// point at the tokens.
+/// The content of `#[dynalock(..)]` on a field, with the tokens of its words for the position of
+/// error messages.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) partition_key: Option<Ident>,
@@ -39,10 +39,9 @@ pub(crate) struct FieldAttrs {
     pub(crate) expires: Option<Ident>,
 }
 
-/// The attribute of a field whose time the library writes: `created_at` or `updated_at`.
+/// The attribute `created_at` or `updated_at` of a field whose time the library writes.
 pub(crate) struct KeptTime {
-    /// The tokens of the word `created_at` or `updated_at`. Errors about the field point at the
-    /// tokens.
+    /// The tokens of the word `created_at` or `updated_at`, for the position of error messages.
     pub(crate) word: Ident,
     pub(crate) unit: TimeUnit,
 }
@@ -137,7 +136,8 @@ fn understood(attributes: &[Attribute], errors: &mut Errors) -> Vec<Entry> {
     understood
 }
 
-/// Stores the value of a key. If the key already has a value, reports a duplicate key.
+/// Stores the value of an attribute key, for example `table`, or reports a duplicate key if the key
+/// already has a value.
 pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key, format_args!("duplicate key `{key}`"));
@@ -146,7 +146,7 @@ pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, error
     }
 }
 
-/// Returns the string in `key = ".."`. Reports any other value as an error.
+/// Returns the string in `key = ".."`, or reports an error if the value is not a string.
 pub(crate) fn text(key: &Ident, value: &Value, errors: &mut Errors) -> Option<LitStr> {
     if let Value::Text(text) = value {
         return Some(text.clone());
@@ -173,8 +173,8 @@ fn ident(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     text.parse().map_err(|_| errors.at(&text, format_args!("expected the name of a type: `{key} = \"OrderId\"`"))).ok()
 }
 
-/// Returns the time of `created_at`, `created_at = "seconds"` or `created_at = "millis"`. Reports
-/// any other value as an error.
+/// Returns the content of `created_at`, `created_at = "seconds"` or `created_at = "millis"`, or
+/// reports an error if the attribute has another value.
 fn kept_time(key: &Ident, value: &Value, errors: &mut Errors) -> Option<KeptTime> {
     let unit = match value {
         Value::Absent => Some(TimeUnit::Seconds),
@@ -199,7 +199,8 @@ fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     );
 }
 
-/// Returns the tokens of a key without a value. Reports a value as an error.
+/// Returns the tokens of an attribute key that takes no value, for example `show_key`, or reports
+/// an error if the key has a value.
 pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     match value {
         Value::Absent => return Some(key.clone()),
@@ -215,8 +216,8 @@ pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Id
     None
 }
 
-/// Returns the tokens that an error points at: the value of a key, or the key itself if the key has
-/// no value.
+/// Returns the tokens that an error points at: the value of an attribute key, or the attribute key
+/// itself if it has no value.
 fn word(key: &Ident, value: &Value) -> TokenStream {
     match value {
         Value::Text(text) => text.to_token_stream(),

@@ -16,15 +16,15 @@ pub(crate) struct Entry {
 }
 
 pub(crate) enum Value {
-    /// A key without a value: `key`.
+    /// An attribute key without a value, in the form `key`.
     Absent,
-    /// A key with a string: `key = ".."`.
+    /// An attribute key with a string, in the form `key = ".."`.
     Text(LitStr),
-    /// A key with a whole number: `key = 8`.
+    /// An attribute key with a whole number, in the form `key = 8`.
     Number(LitInt),
-    /// A key with entries in parentheses: `key(..)`.
+    /// An attribute key with entries in parentheses, in the form `key(..)`.
     List(Vec<Entry>),
-    /// A key with a value of any other form.
+    /// An attribute key with a value of another form, for example `key = 1.5`.
     Other(TokenStream),
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the name of the generated key type: `OrderKey` for an `Order`, unless
+/// Returns the name of the generated key type, which is `OrderKey` for an `Order`, unless
 /// `#[dynalock(key_type = "..")]` sets another name.
 pub(crate) fn key_ident(input: &DeriveInput, named: Option<&Ident>) -> Ident {
     match named {
@@ -46,8 +46,8 @@ fn key_of(item: &Item<'_>) -> Ident {
     key_ident(item.input, item.key_type.as_ref())
 }
 
-/// Returns the name of the struct for generated code. Its span disables the lints of the user's
-/// crate for this name.
+/// Returns the name of the struct for generated code, with a span that disables the lints of the
+/// user's crate.
 pub(crate) fn type_ident(input: &DeriveInput) -> Ident {
     generated_ident(&input.ident)
 }
@@ -429,8 +429,8 @@ pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     }
 }
 
-/// Returns the where clause of the struct. If the struct has type parameters, the returned where
-/// clause also contains `Self: bounds`.
+/// Returns the where clause of the user's struct. If the struct has type parameters, the returned
+/// where clause also contains `Self: bounds`.
 pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
     let mut generics = input.generics.clone();
     let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

@@ -25,8 +25,8 @@ pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) 
     }
 }
 
-/// Returns the name of the struct that contains the attribute handles: `OrderAttributes` for an
-/// `Order`.
+/// Returns the name of the struct that contains the attribute handles, for example
+/// `OrderAttributes` for an `Order`.
 fn attributes_ident(input: &DeriveInput) -> Ident {
     let name = format!("{}Attributes", input.ident.unraw());
     Ident::new(&name, generated(input.ident.span()))
@@ -50,8 +50,8 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
         }
     });
 
-    // The generated code allows these lints, because the lints already check the field types in the
-    // user's struct. An unused handle is not an error.
+    // The handles repeat the field types of the user's struct, where lints have already checked the
+    // types. An unused handle is not an error.
     quote! {
         #[doc = #doc]
         #[allow(
@@ -70,7 +70,7 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
 }
 
 /// Returns implementations of `Clone`, `Copy` and `Debug` for the struct of handles. Derived
-/// implementations would also require these traits of the type parameters.
+/// implementations would require the same traits of the type parameters.
 fn copy(input: &DeriveInput) -> TokenStream {
     let attributes = attributes_ident(input);
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();

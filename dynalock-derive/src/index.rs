@@ -11,10 +11,9 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// The content of one `index(..)`. The tokens of the words are kept, because errors point at the
-/// tokens.
+/// The content of one `index(..)`, with the tokens of its words for the position of error messages.
 pub(crate) struct IndexAttrs {
-    /// The tokens of the word `index`.
+    /// The tokens of the word `index`, for the position of error messages.
     pub(crate) word: Ident,
     pub(crate) name: Option<LitStr>,
     pub(crate) partition_key: Option<LitStr>,
@@ -27,7 +26,7 @@ pub(crate) struct IndexAttrs {
 pub(crate) enum Projection {
     All,
     KeysOnly,
-    /// The index contains the fields with these names.
+    /// The names of the fields that the index contains in addition to its keys.
     Include(Vec<Ident>),
 }
 

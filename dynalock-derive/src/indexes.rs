@@ -53,7 +53,8 @@ fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenS
     quote!(#krate::private::KeyModel { name: #name, key_type: #key_type })
 }
 
-/// Returns the name of the struct that contains the index handles: `OrderIndexes` for an `Order`.
+/// Returns the name of the struct that contains the index handles, for example `OrderIndexes` for
+/// an `Order`.
 fn indexes_ident(item: &Item<'_>) -> Ident {
     let name = format!("{}Indexes", item.input.ident.unraw());
     Ident::new(&name, generated(item.input.ident.span()))

@@ -19,8 +19,8 @@
 //! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table. For several indexes, repeat `index(..)` |
 //! | `crate = "path"` | the path of the crate dynalock. The default is `::dynalock` |
 //!
-//! `index(..)` describes an index by these parts. The keys and the included attributes are names of
-//! fields of the struct:
+//! This table lists the parts of `index(..)`. In `index(..)`, the names of fields of the struct
+//! describe the keys and the included attributes:
 //!
 //! | `index(..)` | meaning |
 //! |---|---|
@@ -35,7 +35,7 @@
 //! an index key needs `#[serde(skip_serializing_if = "Option::is_none")]`, because DynamoDB refuses
 //! a null in an index key. If an item lacks a key attribute of an index, the index does not contain
 //! the item. If two indexes have an equal part, for example `keys_only`, clippy reports a duplicate
-//! attribute. The attribute `#[expect(clippy::duplicated_attributes)]` on the struct silences this
+//! attribute. The attribute `#[expect(clippy::duplicated_attributes)]` on the struct silences the
 //! lint.
 //!
 //! With `#[lockable]` on a struct, callers can acquire leases on its items by `Repository::lock`.
@@ -67,9 +67,9 @@
 //! # Times
 //!
 //! A write through the library sets `created_at` and `updated_at` by the clock of the caller. If
-//! the program changes `created_at` or `updated_at`, the library overwrites this change, and the
-//! change alone does not count as a change of the item. Each write returns a value with the stored
-//! times.
+//! the program changes `created_at` or `updated_at`, the library overwrites the new value, and the
+//! new value alone does not count as a change of the item. Each write returns a value with the
+//! stored times.
 //!
 //! | write | `created_at` | `updated_at` |
 //! |---|---|---|
@@ -79,22 +79,22 @@
 //! | a lease: its grant, heartbeats and release | kept | kept |
 //! | a write of another program | the value that the program writes | the value that the program writes |
 //!
-//! If another program created an item without `created_at`, the library does not add this time
+//! If another program created an item without `created_at`, the library does not add `created_at`
 //! later. If an item has no stored time, a time field of type `Option` is `None`. A time field with
 //! a plain number needs `#[serde(default)]`, and is 0 for an item without a stored time. The
 //! library stores times as numbers, so that an index or a filter can use the times. A time field
 //! cannot be a `SystemTime`, because serde writes a `SystemTime` as a map.
 //!
-//! The program, and not the library, sets the field with `expires`. When the time in this field is
-//! past, the item counts as absent, even before DynamoDB deletes the item. The documentation of
-//! `Repository` describes the effect of an expired item on each call. As in DynamoDB, an item whose
-//! time to live is 0, or more than five years in the past, does not expire.
+//! The program, and not the library, sets the field with `expires`. When the time in a field with
+//! `expires` is past, the item counts as absent, even before DynamoDB deletes the item. The
+//! documentation of `Repository` describes the effect of an expired item on each call. As in
+//! DynamoDB, an item whose time to live is 0, or more than five years in the past, does not expire.
 //!
 //! The clocks of callers differ, so a later write may have an earlier time. Only the versions of an
 //! item show the order of its writes. In a transaction, the time of a write is the time of the
 //! method call that added the write. If a program repeats a transaction under its own token, the
 //! second request contains other times, and therefore has another content. The documentation of
-//! `Transaction::token` describes the effect of another content.
+//! `Transaction::token` describes the effect of a second request with another content.
 //!
 //! # Your own key types
 //!
@@ -131,7 +131,7 @@
 //! and raw identifiers (`r#type` is stored as `type`). The derive also reads the serde aliases of a
 //! field, so that a write of the field removes the attributes with these aliases from the item.
 //!
-//! The derive refuses these serde attributes:
+//! This table lists the serde attributes that the derive refuses:
 //!
 //! | `#[serde(..)]` | refused on |
 //! |---|---|

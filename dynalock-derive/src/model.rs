@@ -26,7 +26,7 @@ pub(crate) struct Field<'a> {
     pub(crate) serde: serde::FieldAttrs,
     /// The attribute name under which serde writes the field.
     pub(crate) written: String,
-    /// The attribute name under which serde usually reads the field. The aliases are other names.
+    /// The attribute name under which serde reads the field, apart from the aliases of the field.
     pub(crate) read: String,
 }
 

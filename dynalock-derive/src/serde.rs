@@ -1,7 +1,7 @@
 //! Reads the parts of `#[serde(..)]` that affect the attributes of an item.
 //!
-//! This file ignores invalid attributes, unknown keys and wrong values in `#[serde(..)]`, because
-//! serde itself reports these errors.
+//! The derive ignores invalid attributes, unknown keys and wrong values in `#[serde(..)]`, because
+//! serde itself reports them as errors.
 
 use proc_macro2::Ident;
 use syn::{Attribute, LitStr};
@@ -18,7 +18,7 @@ pub(crate) struct StructAttrs {
     pub(crate) written: RenameRule,
     /// The rule of `rename_all` for the names that serde reads.
     pub(crate) read: RenameRule,
-    /// The tokens of the word `rename_all`. Errors about this word point at the tokens.
+    /// The tokens of the word `rename_all`, for the position of error messages.
     pub(crate) rename_all: Option<Ident>,
     /// The tokens of refused serde words, for example `untagged`. With a refused word, the fields
     /// of the struct would not become the attributes of the item.
@@ -43,7 +43,7 @@ pub(crate) struct FieldAttrs {
     /// The attribute names that `rename` sets for reading. The first name is the usual name, and
     /// the other names are aliases.
     pub(crate) read: Vec<LitStr>,
-    /// The tokens of the word `rename`. Errors about this word point at the tokens.
+    /// The tokens of the word `rename`, for the position of error messages.
     pub(crate) rename: Option<Ident>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) flatten: Option<Ident>,
@@ -115,8 +115,8 @@ impl FieldAttrs {
         self.read.iter().skip(1).chain(&self.aliases)
     }
 
-    /// Returns the words with which serde does not always write and read the field, for example
-    /// `skip`. The result contains each word once.
+    /// Returns the distinct words with which serde does not always write and read the field, for
+    /// example `skip`.
     pub(crate) fn skips(&self) -> Vec<&Ident> {
         let mut skips: Vec<&Ident> =
             [&self.not_written, &self.not_read, &self.sometimes_written].into_iter().flatten().collect();

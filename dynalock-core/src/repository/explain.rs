@@ -100,10 +100,10 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
     /// Returns the request that this update, touch or replace would send. `explain` sends no
     /// request.
     ///
-    /// In three cases, the call reads the item before it writes the item: the value comes from
-    /// [`Stored::assume`]; a `replace` writes an item that contains its lease; or the update
-    /// expression would be too long, so that the call puts the whole item. If the call reads the
-    /// item first, the result contains only the read, and is not
+    /// If the value comes from [`Stored::assume`], or if a `replace` writes an item that contains
+    /// its lease, the call reads the item before the write. If the update expression would be too
+    /// long, the call also reads the item, and then puts the whole item. If the call reads the item
+    /// before the write, the result contains only the read, and is not
     /// [complete](Explained::is_complete).
     ///
     /// # Examples
@@ -266,8 +266,8 @@ where
     ///
     /// If the closure changes nothing, the result contains no write. If `stored` comes from
     /// [`Stored::assume`], or if the update expression would be too long, the write depends on the
-    /// whole item. For these two cases, the result contains only the read, and is not
-    /// [complete](Explained::is_complete).
+    /// whole item. If the write depends on the whole item, the result contains only the read, and
+    /// is not [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -419,8 +419,8 @@ fn stored_write<T: Versioned>(
     }
 }
 
-/// Returns the requests that the write of a value with an etag would send. Before the write, the
-/// call reads the item, so the result contains only the read.
+/// Returns the requests that the write of a value with an etag would send. Before the write of a
+/// value with an etag, the call reads the item, so the result contains only the read.
 fn assumed<T: Versioned>(session: &Session<T>, key: &Key, etag: &Etag) -> Result<Explained> {
     match etag.is_of(key) {
         true => Ok(Explained::before_write(vec![session.get(key)?.into()])),
@@ -464,8 +464,8 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
 pub(crate) fn patch<T: Versioned>(session: &mut Session<T>, key: Key, content: SharedPatch<T>) -> Result<Explained> {
     let intent = session.patch_intent(key, content);
     let mut requests = vec![session.explain(&intent)?];
-    // The reply to an UpdateItem contains the item. After any other request, the call reads the
-    // item.
+    // Only the reply to an UpdateItem contains the item. If the patch is sent by another request,
+    // the call reads the item after the patch.
     if requests[0].operation() != "UpdateItem" {
         requests.push(session.get(&intent.key)?.into());
     }

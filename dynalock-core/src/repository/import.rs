@@ -98,8 +98,7 @@ struct Open<T> {
     outcome: AttemptOutcome,
 }
 
-/// A value that the current attempt sends, and the state of the item that the value will have after
-/// the write.
+/// A value that the current attempt sends, and the state of its item after the write.
 struct Sent<T> {
     open: Open<T>,
     next: Basis,
@@ -124,8 +123,8 @@ impl<T: Versioned> ImportCall<T> {
                     if sent.is_empty() {
                         return;
                     }
-                    // DynamoDB leaves items unprocessed if it has no capacity left. The library
-                    // treats these items like a throttled request.
+                    // DynamoDB leaves items unprocessed if it has no capacity left, so the library
+                    // treats unprocessed items like a throttled request.
                     let rest = Refusal::new("UnprocessedItems", "some of the items were not written", None);
                     self.attempts.wait(&mut backoff, Error::Throttled(rest.after(self.attempts.spent()))).await
                 }
@@ -208,8 +207,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value that is too large for DynamoDB. `sent` must contain only this
-    /// value.
+    /// Returns the error of a value that is too large for DynamoDB. The value must be the only
+    /// value in `sent`.
     fn too_large(&self, sent: &[Sent<T>]) -> Error {
         let bytes = sent.iter().map(|sent| sent.open.intent.bytes(Some(&sent.next.state.revision)));
         match bytes.sum::<Result<usize>>() {

@@ -51,11 +51,10 @@ use crate::{
 /// repository takes as long as a few requests on a local network, so a program should make one
 /// repository and clone it.
 ///
-/// The caller gives the SDK client to `Repository::new`. The repository uses the HTTP client, the
-/// endpoint, the credentials and the interceptors of this SDK client. The repository repeats failed
-/// requests itself, without the retries of the SDK, because the SDK cannot know whether an earlier
-/// copy of a conditional write was applied. The calls of a repository need a tokio runtime with
-/// time enabled.
+/// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of the SDK
+/// client that the caller passed to [`Repository::new`]. The repository repeats failed requests
+/// itself, without the retries of the SDK, because the SDK cannot know whether an earlier copy of a
+/// conditional write was applied. The calls of a repository need a tokio runtime with time enabled.
 ///
 /// # Examples
 ///
@@ -137,7 +136,7 @@ impl<T> Repository<T> {
         }
     }
 
-    /// Sets the name of the table. This name replaces the name in `#[dynalock(table = "..")]`.
+    /// Sets the name of the table, in place of the name in `#[dynalock(table = "..")]`.
     ///
     /// # Examples
     ///
@@ -175,7 +174,7 @@ impl<T> Repository<T> {
     }
 
     /// Limits the number of failed requests and conflicts of each call. The number must be 1 or
-    /// more. Without this limit, a call repeats its requests until its deadline.
+    /// more. Without a limit from `attempts`, a call repeats its requests until its deadline.
     ///
     /// # Examples
     ///
@@ -549,8 +548,8 @@ impl<T> Repository<T> {
     /// Writes the whole value over its item, if the item has not changed since it was read.
     /// `replace` removes the attributes that `T` does not know, and writes the item even if no
     /// attribute has changed. If `T` stores the lease of an item in the item itself, `replace`
-    /// first reads the item, and then removes the unknown attributes by an UpdateItem. By this
-    /// UpdateItem, the fence of the lease stays in the item.
+    /// first reads the item, and then removes the unknown attributes by an UpdateItem. An
+    /// UpdateItem keeps the fence of the lease in the item.
     ///
     /// # Examples
     ///
@@ -567,7 +566,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors of this call are the same as the errors of [`update`](Self::update).
+    /// The errors of `replace` are the same as the errors of [`update`](Self::update).
     ///
     /// # Cancel safety
     ///
@@ -601,7 +600,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors of this call are the same as the errors of [`update`](Self::update).
+    /// The errors of `touch` are the same as the errors of [`update`](Self::update).
     ///
     /// # Cancel safety
     ///
@@ -648,8 +647,8 @@ impl<T> Repository<T> {
     }
 
     /// Deletes the item with this key, in any state. If the key has no item, `delete_unchecked`
-    /// succeeds. `delete_unchecked` checks neither versions nor leases. It may therefore delete an
-    /// item that another caller has just written, or on which another caller holds a lease.
+    /// succeeds. `delete_unchecked` checks neither versions nor leases, so `delete_unchecked` may
+    /// delete an item that another caller has just written or has leased.
     ///
     /// # Examples
     ///
@@ -701,8 +700,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::Exhausted`]: until the deadline, each attempt ended in a conflict. The error
-    ///   contains the last conflict.
+    /// - [`Error::Exhausted`]: until the deadline, each attempt ended in a conflict. `Exhausted`
+    ///   contains the last conflict of the call.
     /// - The other errors of [`update`](Self::update) and [`get`](Self::get) are possible too,
     ///   except [`Error::Conflict`].
     ///

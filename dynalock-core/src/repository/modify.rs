@@ -64,9 +64,9 @@ impl<F> Checked for UpdateWith<'_, F> {}
 impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
-/// The return type of an update's closure: `()`, or `!` for a closure that never returns. The
-/// return type has this trait as its bound, so that the compiler prints a helpful message if a
-/// program passes an async closure.
+/// The return type of the closure of an update, which is `()`, or `!` if the closure never returns.
+/// The trait `NoValue` is a bound of the return type, so that the compiler prints a helpful message
+/// if a program passes an async closure.
 #[diagnostic::on_unimplemented(
     message = "the closure of an update returns `()`, not `{Self}`",
     label = "its closure returns `{Self}`",
@@ -82,8 +82,7 @@ impl NoValue for Never {}
 /// `!`.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// Gives the name `Output` to the return type of a function type. The type alias `Never` needs this
-/// name.
+/// Gives the name `Output` to the return type of a function type, for the type alias `Never`.
 pub trait Returns {
     /// The type that the function returns.
     type Output;

@@ -61,8 +61,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// A change like `add` depends on the stored value, so a second request after a lost reply
     /// could apply the change twice. Without `exactly_once`, the library therefore never sends a
-    /// patch with an unknown outcome again. After a lost reply, the call reads the item instead. An
-    /// item contains the ids of its last eight patches, in the attributes `_p0` to `_p7`.
+    /// patch with an unknown outcome again. After a lost reply, the call reads the item, and does
+    /// not send the patch again. An item contains the ids of its last eight patches, in the
+    /// attributes `_p0` to `_p7`.
     ///
     /// If the item contains the id of the patch, the patch was applied, and the call returns the
     /// item. The returned item may contain later writes of other callers. If the item does not
@@ -79,24 +80,23 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::ConditionFailed`]: the condition of the caller is false. The error contains the
-    ///   item.
+    /// - [`Error::ConditionFailed`]: the condition of the caller is false. `ConditionFailed`
+    ///   contains the item.
     /// - [`Error::Locked`]: another caller holds a lease on the item.
     /// - [`Error::OutOfRange`]: the sum of an `add` would be outside the range of the attribute's
     ///   type.
     /// - [`Error::Unpatchable`]: an attribute has another type than in `T`, is missing although `T`
     ///   requires the attribute, or is stored under an alias.
-    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap. The call sent no
-    ///   request.
-    /// - [`Error::Encode`]: a value cannot be stored. The call sent no request.
-    /// - [`Error::ExpressionTooLong`]: the expressions are longer than 4 KB. The call sent no
-    ///   request.
+    /// - [`Error::InvalidPatch`]: the call sent no request, because the patch has no change, or
+    ///   because two changes overlap.
+    /// - [`Error::Encode`]: the call sent no request, because a value cannot be stored.
+    /// - [`Error::ExpressionTooLong`]: the call sent no request, because the expressions are longer
+    ///   than 4 KB.
     /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB stores.
     /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. A transaction
-    ///   returns no item, so the call reads the item after a patch with `exactly_once`. If this
-    ///   read fails, or if another caller has deleted the item before this read, the error is also
-    ///   `Indeterminate`.
+    ///   returns no item, so the call reads the item after a patch with `exactly_once`. If the read
+    ///   after the patch fails or finds no item, the error is also `Indeterminate`.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
     ///   decoded into a `T`, because another program stored a value that `T` cannot read. For
     ///   example, another program stores 2.5 in a field for whole numbers, and an `add` of 1 leaves

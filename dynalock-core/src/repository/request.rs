@@ -102,9 +102,9 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts of the call. Without this limit, the call
-    /// repeats its requests until its deadline. With a limit of 0, the call fails with
-    /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
+    /// Limits the number of failed requests and conflicts of the call. Without a limit from
+    /// `attempts`, the call repeats its requests until its deadline. With a limit of 0, the call
+    /// fails with [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
     /// If many callers write the same item, a call may need many attempts in a short time. A
     /// deadline is therefore usually a better limit than a number of attempts.
@@ -235,8 +235,8 @@ impl<T, K: Conditional> Request<T, K> {
     /// Adds a condition on the stored item to the conditions of the library. If the caller adds
     /// several conditions, all of them must be true. If a condition of the caller is false, the
     /// call writes nothing, and fails with
-    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). This error contains the stored
-    /// item. The call does not repeat a write whose condition was false.
+    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). `ConditionFailed` contains the
+    /// stored item. The call does not repeat a write whose condition was false.
     ///
     /// DynamoDB evaluates the condition of the caller even if the value of an `update` has no
     /// changes. For a value without changes, the request writes nothing, and only checks the
@@ -269,8 +269,8 @@ impl<T, K: Conditional> Request<T, K> {
 
 impl<T: Lockable, K: Checked> Request<T, K> {
     /// Writes the item even if another caller holds a lease on the item. The holder of the lease
-    /// gets no notice of this write. The next write of the holder starts from the item that this
-    /// call has written.
+    /// gets no notice of a write with `ignoring_lease`. After a write with `ignoring_lease`, the
+    /// next write of the holder starts from the written item.
     ///
     /// # Examples
     ///

@@ -114,8 +114,8 @@ impl<T: Versioned> Session<T> {
         Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
     }
 
-    /// Returns the state of the item that the write of a `Stored` requires. `refused` needs this
-    /// state if DynamoDB refuses the write.
+    /// Returns the state of the item that the write of a `Stored` requires. The method `refused`
+    /// compares the item of a refusal with this state.
     pub(super) fn expected(&self, basis: &Basis) -> ExpectedState {
         let version = basis.state.revision.number();
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
@@ -123,7 +123,7 @@ impl<T: Versioned> Session<T> {
 
     /// Returns the error of a write that DynamoDB refused because of the item `met`. If `met` is in
     /// the state that the write requires, and the condition of the caller is false, the error is
-    /// `ConditionFailed`. In all other cases, the error is `Conflict`.
+    /// `ConditionFailed`, and otherwise `Conflict`.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let is_expected = |item: &Item| {
             let state = state_of(T::MODEL, self.table(), item).ok();
@@ -186,7 +186,7 @@ impl<T: Versioned> Session<T> {
         // DynamoDB cannot compare an item with a digest, so the call reads the item and compares it
         // with the etag.
         let expected = Some(etag.number());
-        // Values with an etag are rare. The box keeps the futures of all other writes small.
+        // Values with an etag are rare, and the box keeps the futures of all other writes small.
         let Some(item) = Box::pin(self.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
@@ -219,7 +219,7 @@ impl<T: Versioned> Session<T> {
             };
             expired = match (met, expected) {
                 (Some(item), None) if self.is_expired(&item) => Some(item),
-                // Between the read and this write, another caller has written the expired item, or
+                // Between the read and the write, another caller has written the expired item, or
                 // DynamoDB has deleted the item.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
@@ -304,10 +304,10 @@ impl<T: Versioned> Session<T> {
 
     /// Sends an update as a PutItem of the whole item with the changes, because the update
     /// expression would be longer than DynamoDB allows. If the stored item has attributes that `T`
-    /// does not know, the PutItem could overwrite a change of these attributes by another program.
-    /// For these attributes, `update_as_put` therefore returns an error. If only the lease has
-    /// changed since the read, `update_as_put` reads the item and sends the PutItem again. `bytes`
-    /// is the length of the update expression.
+    /// does not know, `update_as_put` returns an error, because the PutItem could overwrite a
+    /// change of the unknown attributes by another program. If only the lease has changed since the
+    /// read, `update_as_put` reads the item and sends the PutItem again. `bytes` is the length of
+    /// the update expression.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -320,7 +320,7 @@ impl<T: Versioned> Session<T> {
             }
             if !intent.rests_on(&stored) {
                 // If another caller both holds the lease and has changed the version, each write
-                // reports the lease. The lease is therefore checked before the version.
+                // reports the lease. The code therefore checks the lease before the version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
@@ -338,8 +338,8 @@ impl<T: Versioned> Session<T> {
             };
             // If DynamoDB refuses the PutItem although the revision of the item is the same, either
             // the lease has changed or the condition of the caller is false. After a change of the
-            // lease, the next PutItem copies the new lease. A false condition of the caller stays
-            // false, so the loop ends.
+            // lease, the next PutItem copies the new lease. In the same revision, a false condition
+            // of the caller stays false, so the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }
@@ -415,16 +415,16 @@ impl<T: Versioned> Session<T> {
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
             // If an attribute of the item is null, or if the item has write ids without a version,
-            // the patch needs another expression. The next attempt sends this expression.
+            // the next attempt of the patch sends another expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some servers other than DynamoDB do not return the item with the refusal. For these
-            // servers, the call has read the item after the refusal, and the item may have changed
-            // before this read.
+            // Unlike DynamoDB, some servers return a refusal without the item. After a refusal
+            // without the item, the call has read the item, which may have changed since the
+            // refusal.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }

@@ -28,7 +28,7 @@ use crate::{
 /// The kind of a call that writes many items, for example [`Repository::create_many`]. The type `K`
 /// is the kind of write that the call sends for each item.
 ///
-/// The calls of this kind are [`create_many`](Repository::create_many),
+/// `WriteMany` is the kind of the calls [`create_many`](Repository::create_many),
 /// [`update_many`](Repository::update_many), [`delete_many`](Repository::delete_many) and
 /// [`import_unchecked`](Repository::import_unchecked).
 ///

@@ -14,19 +14,19 @@ use futures_util::stream::FuturesUnordered;
 use super::request::BoxedCall;
 use crate::error::Result;
 
-/// The result of one item in a call that writes many items. A [`WriteStream`] returns these
-/// results.
+/// The result of one item in a call that writes many items. A [`WriteStream`] returns one
+/// `ItemResult` for each item.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ItemResult<O> {
     /// The index of the item in the input of the call. The first index is 0.
     pub index: usize,
-    /// The result for the item: the result that a call for this item alone would return.
+    /// The result that a call for only this item would return.
     pub result: Result<O>,
 }
 
-/// The stream of the results of a call that writes many items.
-/// [`Request::stream`](super::Request::stream) makes this stream.
+/// The stream that [`Request::stream`](super::Request::stream) returns, with the results of a call
+/// that writes many items.
 ///
 /// The stream returns one result for each item, as soon as the item is finished. The stream starts
 /// no task, so the stream sends requests and receives answers only while a program polls the

@@ -13,7 +13,8 @@ use crate::{
 pub(crate) struct Handle<'a> {
     pub(crate) attribute: Attribute<'a>,
     pub(crate) values: Values,
-    /// The name of the handle's role type in dynalock-core: `Required`, `Defaulted` or `Fixed`.
+    /// The name of the handle's role type in dynalock-core, which is `Required`, `Defaulted` or
+    /// `Fixed`.
     pub(crate) role: &'static str,
     pub(crate) missing: Missing<'a>,
     pub(crate) aliases: Vec<String>,
@@ -24,8 +25,8 @@ pub(crate) struct Handle<'a> {
 pub(crate) enum Values {
     /// The values have the type of the field.
     Typed,
-    /// The values are a set that a module of `serde_dynamo` writes. The string is the name of the
-    /// set type in dynalock-core.
+    /// The values are a set that a module of `serde_dynamo` writes. The string is the name of
+    /// dynalock's type for the set.
     Set(&'static str),
     /// The stored form of the values is unknown, because the field has `with` or `serialize_with`.
     Opaque,
@@ -80,8 +81,8 @@ impl<'a> Handle<'a> {
 
 fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
     match (field.serde.set_type(), default(field, container)) {
-        // A patch treats a missing set as empty. If a field has another default than the empty set,
-        // the field therefore gets no handle of a set.
+        // A patch treats a missing set as empty, so a field with another default than the empty set
+        // gets no handle of a set.
         (Some(set), None | Some(Default::FieldType(_))) => Values::Set(set),
         _ if field.serde.written_by_other_code() => Values::Opaque,
         _ => Values::Typed,

@@ -52,7 +52,7 @@ pub(crate) struct Item<'a> {
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// `true` if the struct has a flattened field.
     pub(crate) flattens: bool,
-    /// The settings of `#[lockable]`, or `None` without this attribute.
+    /// The settings of `#[lockable]`, or `None` if the struct has no `#[lockable]`.
     pub(crate) lock: Option<Lock>,
     pub(crate) indexes: Vec<Index<'a>>,
     /// The attribute handles, for conditions and patches.
@@ -82,9 +82,9 @@ pub(crate) struct Time<'a> {
 
 /// The version attribute.
 pub(crate) enum Version<'a> {
-    /// No field of the struct shows the version. The string is the name of the version attribute.
+    /// The name of the version attribute, if no field of the struct shows the version.
     Attribute(String),
-    /// A field with `#[dynalock(version)]` shows the stored version.
+    /// The field with `#[dynalock(version)]`, which shows the stored version.
     Field(Attribute<'a>),
 }
 
@@ -106,8 +106,8 @@ impl Version<'_> {
 /// Returns the item that `model` describes. If a required part is missing, reports an error and
 /// returns `None`.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
-    // If an attribute could not be parsed, a required part may only seem to be missing. In this
-    // case, missing parts are not reported.
+    // If an attribute could not be parsed, a required part may only seem to be missing, so `check`
+    // reports no missing parts.
     let understood = errors.is_empty();
 
     container(model, errors);

@@ -25,8 +25,8 @@ pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns whether the serde implementations of the field's type write or read the value. A
-/// function that `with` names may convert the value instead.
+/// Returns whether the serde implementations of the field's type write or read the value, and not
+/// functions that `with` names.
 fn is_converted_by_its_type(field: &Field<'_>) -> bool {
     let serde = &field.serde;
     let written = serde.not_written.is_none() && !serde.written_by_other_code();

@@ -187,7 +187,7 @@ fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mu
 }
 
 /// Returns the words in the type `ty` that depend on the struct: its type parameters and `Self`.
-/// The generated key type cannot use these words.
+/// The generated key type has no type parameters, so it cannot use the returned words.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {

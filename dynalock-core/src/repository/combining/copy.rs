@@ -32,7 +32,7 @@ struct Start {
 pub(super) enum CopyChange {
     None,
     Changes(Changes),
-    /// The batch started without an item. The field contains the attributes of the new item.
+    /// The attributes of the new item, if the batch started without an item.
     New(Item),
 }
 

@@ -27,13 +27,13 @@ use crate::{
 ///
 /// The calls on one key wait in a queue, which all clones of the handle share. A tokio task, the
 /// worker of the key, takes the waiting calls as a batch. The worker applies the closures of the
-/// batch, in the order of the calls, to a copy of the item. One request then writes the changed
-/// copy.
+/// batch, in the order of the calls, to a copy of the item. After the last closure, one request
+/// writes the changed copy of the item.
 ///
-/// While the write of a batch is in flight, further calls on the key wait. If the write is refused
-/// because of a conflict, the waiting calls join the batch. After a successful write, the waiting
-/// calls are the next batch. Each key has at most one batch in flight. The next batch starts from
-/// the item that the last batch wrote, without a read.
+/// While the write of a batch is in flight, further calls on the key wait. If DynamoDB refuses the
+/// write of a batch because of a conflict, the waiting calls join the batch. After a successful
+/// write of a batch, the waiting calls are the next batch. Each key has at most one batch in
+/// flight. The next batch starts from the item that the last batch wrote, without a read.
 ///
 /// # What a caller sees
 ///
@@ -47,10 +47,9 @@ use crate::{
 ///   panic of one closure does not affect the other calls of the batch. A closure that has panicked
 ///   does not run again.
 /// - If a closure returns an error or changes nothing, its caller receives the result only after
-///   the batch is written. If a batch would write nothing, its closures must have run on an item
-///   that was read after all calls of the batch had entered the queue. If the item was read
-///   earlier, the worker reads the item and runs the closures again. A call therefore never fails
-///   because of a value that was never stored.
+///   the batch is written. If a batch would write nothing, but one of its calls entered the queue
+///   after the read of the item, the worker reads the item and runs the closures again. A call
+///   therefore never fails because of a value that was never stored.
 /// - A patch changes the copy of the item in memory, by the rules by which DynamoDB would change
 ///   the item. A batch writes whole attributes, like `update_with`. If a nested struct has an entry
 ///   that `T` does not know, a write of the nested struct removes the entry.
@@ -155,8 +154,8 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::Exhausted`]: the deadline was reached before the batch of the call was written,
-    ///   or all requests of the batch failed. In both cases, the change was not applied.
+    /// - [`Error::Exhausted`]: the change was not applied, because the deadline was reached before
+    ///   the batch of the call was written, or because all requests of the batch failed.
     /// - [`Error::Indeterminate`]: a reply was lost and the outcome cannot be known, or the
     ///   deadline of the call was reached while the write of its batch was in flight.
     /// - [`Error::Unavailable`] with [`WorkerEnded`](crate::error::Unavailable::WorkerEnded): the
@@ -219,7 +218,7 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Cancel safety
     ///
-    /// This call has the same cancel safety as [`update_with`](Self::update_with).
+    /// All combined calls have the same cancel safety as [`update_with`](Self::update_with).
     pub fn try_update_with<F, E>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedTryUpdate<F>>
     where
         F: FnMut(&mut T) -> Result<(), E> + Send + 'static,
@@ -229,7 +228,8 @@ impl<T: Versioned + Clone> Combining<T> {
     }
 
     /// Changes the item by a closure, and creates the item if it is missing, like
-    /// [`Repository::upsert_with`]. The later calls of the same batch change the new item.
+    /// [`Repository::upsert_with`]. If `upsert_with` creates the item, the later calls of its batch
+    /// change the new item.
     ///
     /// # Examples
     ///
@@ -252,7 +252,7 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Cancel safety
     ///
-    /// This call has the same cancel safety as [`update_with`](Self::update_with).
+    /// All combined calls have the same cancel safety as [`update_with`](Self::update_with).
     pub fn upsert_with<I, F, O>(
         &self,
         key: impl IntoKey<T>,
@@ -271,8 +271,8 @@ impl<T: Versioned + Clone> Combining<T> {
     /// the patch in memory, and writes the result together with the other calls of the batch.
     ///
     /// A patch from [`Repository::patch`] never conflicts with other writers. A combined patch is a
-    /// part of a conditional write, which may conflict. The combined patch shares the cost of this
-    /// write with the other calls of the batch.
+    /// part of a conditional write, which may conflict. The calls of a batch share the cost of its
+    /// write.
     ///
     /// # Examples
     ///
@@ -291,15 +291,15 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Errors
     ///
     /// - [`Error::ConditionFailed`]: the condition of the caller is false for the batch's copy of
-    ///   the item. The error contains this copy of the item.
+    ///   the item, which the error contains.
     /// - [`Error::OutOfRange`], [`Error::Unpatchable`], [`Error::InvalidPatch`] and
-    ///   [`Error::Decode`] have the same causes as for [`Repository::patch`]. After one of these
-    ///   four errors, the patch was not applied.
+    ///   [`Error::Decode`] have the same causes as for [`Repository::patch`], and the patch was not
+    ///   applied.
     /// - The other errors of [`update_with`](Self::update_with) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// This call has the same cancel safety as [`update_with`](Self::update_with).
+    /// All combined calls have the same cancel safety as [`update_with`](Self::update_with).
     pub fn patch(&self, key: impl IntoKey<T>) -> CombinedCall<T, Patch<T>> {
         self.call(Patch::new(key.into_key()))
     }

@@ -19,8 +19,8 @@ struct CallQueue<C> {
     most: usize,
 }
 
-/// The queues of a handle, by key. The queue of a key exists as long as the worker, the task that
-/// writes the calls of the key.
+/// The queues of one `Combining` handle, by their keys. The queue of a key exists as long as the
+/// worker, the task that writes the calls of the key.
 pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 
 /// The position of a new call in the queue of its key.

@@ -8,8 +8,8 @@ pub(super) struct Ticket(Mutex<Progress>);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) phase: Phase,
-    /// The number of requests that the batches of the call have sent. In the phase `Frozen`, this
-    /// number includes the write in flight.
+    /// The number of requests that the batches of the call have sent. In the phase `Frozen`, the
+    /// number of requests includes the write in flight.
     pub(super) attempts: u32,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Phase {
 
 impl Ticket {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch has sent before this write.
+    /// requests that the batch sent before the write.
     pub(super) fn freeze(&self, attempts: u32) {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }
@@ -38,8 +38,8 @@ impl Ticket {
         self.advance(Progress { phase: Phase::Waiting, attempts });
     }
 
-    /// Records that the caller no longer waits for the result, and returns the progress of the call
-    /// before this record.
+    /// Records that the caller no longer waits for the result, and returns the previous progress of
+    /// the call.
     pub(super) fn leave(&self) -> Progress {
         let mut progress = self.lock();
         let before = *progress;

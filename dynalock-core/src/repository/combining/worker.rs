@@ -48,8 +48,8 @@ struct Batch<T> {
 /// The age of the item from which a batch starts, compared with the calls of the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
-    /// A call of the batch may have entered the queue after the item was read or written. Another
-    /// writer may have changed the item before this call entered the queue.
+    /// A call of the batch may have entered the queue after the item was read or written, so
+    /// another writer may have changed the item before the start of the call.
     BeforeCalls,
     /// The item was read after all calls of the batch had entered the queue.
     AfterCalls,
@@ -66,23 +66,22 @@ struct Committed<T> {
 /// The result of one attempt to write a batch of combined calls.
 enum Attempt<T> {
     Committed(Committed<T>),
-    /// The batch would write nothing, and its closures ran on an item that may be outdated. The
+    /// The batch would write nothing, but its closures ran on an item that may be outdated, so the
     /// worker must read the item and run the closures again.
     Outdated,
-    /// Another writer changed the item first. `expected` is the version that the write required,
-    /// and `met` is the item that DynamoDB returned with the refusal.
+    /// Another writer changed the item before this attempt. `expected` is the version that the
+    /// write required, and `met` is the item that DynamoDB returned with the refusal.
     Conflict {
         expected: Option<u64>,
         met: Option<Item>,
     },
 }
 
-/// The largest growth of a batch's write after the first call, in bytes. If the write has grown by
-/// more bytes, the batch runs no further call.
+/// The number of bytes by which the write of a batch may grow after its first call. If the write
+/// has grown by more bytes, the batch runs no further call.
 const MOST_GROWTH: usize = 64 * 1024;
 
-/// The longest time that the closures of a batch run. After this time, the batch runs no further
-/// call.
+/// The run time of its closures after which a batch runs no further call.
 const LONGEST_RUN: Duration = Duration::from_millis(100);
 
 impl<T: Versioned + Clone> Worker<T> {
@@ -128,14 +127,14 @@ impl<T: Versioned + Clone> Worker<T> {
     /// Handles the error of a batch: sends the error to the callers, or puts their calls back into
     /// the queue.
     fn fail(&self, calls: Vec<BoxedQueuedCall<T>>, error: &Error) {
-        // A single call may have made the item too large. The worker halves the batch until only
+        // If one call of the batch made the item too large, the worker halves the batch until only
         // this call fails.
         if calls.len() > 1 && is_of_content(error) {
             self.queues.halve(&self.key, calls.len());
             return self.put_back(calls);
         }
-        // If a closure returned an error, it decided on a copy of the item that was not written.
-        // Its call therefore returns to the queue and runs again.
+        // If a closure returned an error, the closure decided on a copy of the item that was not
+        // written, so its call returns to the queue and runs again.
         let (refused, failed): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.is_refused());
         self.put_back(refused);
         for call in failed {
@@ -143,8 +142,8 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Attempts to write a batch until the outcome is certain. Starts from the item that the last
-    /// batch wrote, or reads the item if this item is unknown.
+    /// Attempts to write a batch until the outcome is certain. The first attempt starts from
+    /// `last`, the item that the last batch wrote, or from a read if `last` is `None`.
     async fn write(
         &self,
         session: &mut Session<T>,
@@ -229,14 +228,14 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         Ok(match result {
             WriteResult::Applied(stored) => {
-                // DynamoDB may have applied an earlier run of the batch instead of this run. After
-                // an earlier run, the next batch must read the item.
+                // DynamoDB may have applied an earlier run of the closures instead of the last run.
+                // If DynamoDB applied an earlier run, the next batch must read the item.
                 let is_own = match expected {
                     Some(version) => stored.version() == version.saturating_add(1),
                     None => stored.version() == 1 && batch.runs == 1,
                 };
                 // If the batch paused between its attempts, another writer may have changed the
-                // item since the write. The next batch must read the item.
+                // item since the write, so the next batch must read the item.
                 let is_fresh = session.pauses() == 0;
                 let next = after.filter(|_| is_own && is_fresh).map(|item| written(item, &stored));
                 Attempt::Committed(Committed { stored: Ok(stored), next })
@@ -245,7 +244,7 @@ impl<T: Versioned + Clone> Worker<T> {
         })
     }
 
-    /// Puts calls back at the front of their queue. The calls must have had no effect.
+    /// Puts calls that have had no effect back at the front of their queue.
     fn put_back(&self, mut calls: Vec<BoxedQueuedCall<T>>) {
         for call in &mut calls {
             call.thaw();
