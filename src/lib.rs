@@ -11,7 +11,7 @@ pub use dynalock_core::{condition, cost, lock, query, request, store, table};
 #[cfg(feature = "metrics")]
 pub use dynalock_core::metrics;
 
-/// The types that the variants of [`Error`] contain.
+/// The types that the variants of `Error` contain.
 pub mod error {
     pub use dynalock_core::error::{
         CancellationClass, Cancelled, CodecError, CodecReason, Conflict, InvalidPatch, InvalidSetting,

@@ -29,8 +29,8 @@ pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F
 /// returned time advances only with tokio's clock.
 pub(crate) fn epoch_millis() -> u64 {
     // Tokio's clock differs from the real clock only in a test that pauses tokio's clock. Tokio's
-    // clock can be ahead of the real clock or behind it. A `saturating` subtraction returns zero
-    // for a negative difference, so the code computes both differences.
+    // clock can be ahead of the real clock or behind it. A saturating subtraction returns zero for
+    // a negative difference, so the code subtracts the clocks in both directions.
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);
     let epoch = ahead.saturating_sub(own.saturating_duration_since(tokio));

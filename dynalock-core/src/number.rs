@@ -54,8 +54,8 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(shift)?)
 }
 
-/// Parses a number and rounds it up to a whole number. Returns `None` if the number is negative or
-/// too large.
+/// Parses a number and rounds it up to a whole number. Returns `None` if the number is negative, or
+/// too large for a `u64`.
 pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);

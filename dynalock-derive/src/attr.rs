@@ -75,8 +75,8 @@ impl StructAttrs {
         attrs.krate()
     }
 
-    /// Returns the path of the crate dynalock in the user's program. The default path is
-    /// `::dynalock`.
+    /// Returns the path of the crate dynalock in the user's program. The default path of the crate
+    /// is `::dynalock`.
     pub(crate) fn krate(&self) -> Path {
         self.krate.clone().unwrap_or_else(|| parse_quote!(::dynalock))
     }

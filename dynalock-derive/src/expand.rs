@@ -1,5 +1,5 @@
-//! Generates the code of `#[derive(Versioned)]`. The generation cannot fail, because the module
-//! `check` has already found all errors.
+//! Generates the code of `#[derive(Versioned)]`. The code generation cannot fail, because the
+//! module `check` has already found all errors.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -248,7 +248,7 @@ fn mirror(item: &Item<'_>) -> TokenStream {
 }
 
 /// Returns the method that sets the fields with `created_at` and `updated_at` to the stored times.
-/// Returns `None` if the struct has neither field.
+/// Returns `None` if the struct has neither `created_at` nor `updated_at`.
 fn mirror_times(item: &Item<'_>) -> Option<TokenStream> {
     let krate = &item.krate;
     let Times { created_at, updated_at, .. } = &item.times;

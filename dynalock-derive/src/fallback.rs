@@ -21,7 +21,8 @@ const PLAIN: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32
 
 pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
-    // `derive` has already reported the errors of these attributes, so `expand` ignores them.
+    // `derive` has already reported the errors in `#[dynalock(..)]`, so `expand` ignores the
+    // errors.
     let attrs = StructAttrs::read(&input.attrs, &mut Errors::default());
     let krate = attrs.krate();
     let ident = key_ident(input, attrs.key_type.as_ref());

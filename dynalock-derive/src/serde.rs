@@ -20,8 +20,8 @@ pub(crate) struct StructAttrs {
     pub(crate) read: RenameRule,
     /// The tokens of the word `rename_all`, for the position of error messages.
     pub(crate) rename_all: Option<Ident>,
-    /// The tokens of refused serde words, for example `untagged`. With a refused word, the fields
-    /// of the struct would not become the attributes of the item.
+    /// The tokens of refused serde words, for example `untagged`. With a refused serde word, the
+    /// fields of the struct would not become the attributes of the item.
     pub(crate) refused: Vec<Ident>,
     /// The attribute `default`, which sets the values of missing fields.
     pub(crate) default: Option<DefaultAttr>,
@@ -29,9 +29,9 @@ pub(crate) struct StructAttrs {
 
 /// The attribute `default` of a struct or of a field.
 pub(crate) enum DefaultAttr {
-    /// The result of `Default::default()`, from the word `default` without a path.
+    /// A `default` without a path, for which serde calls `Default::default()`.
     OfType,
-    /// The result of the function at a path, from `default = "path"`.
+    /// A `default = "path"`, for which serde calls the function at the path.
     Path(LitStr),
 }
 

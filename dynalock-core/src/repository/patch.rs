@@ -116,7 +116,8 @@ impl<T: Versioned> Repository<T> {
         self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
     }
 
-    /// Returns the write of a patch by a call with the given lease policy.
+    /// Returns the write of a patch under the given lease policy, which is the treatment of leases
+    /// by the call.
     pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());
         PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }

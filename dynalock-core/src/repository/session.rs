@@ -114,8 +114,8 @@ impl<T: Versioned> Session<T> {
         Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
     }
 
-    /// Returns the state of the item that the write of a `Stored` requires. The method `refused`
-    /// compares the item of a refusal with this state.
+    /// Returns the state of the item that the write of a `Stored` requires. After a refusal of the
+    /// write, the method `refused` compares the item with the required state.
     pub(super) fn expected(&self, basis: &Basis) -> ExpectedState {
         let version = basis.state.revision.number();
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }

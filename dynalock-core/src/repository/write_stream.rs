@@ -108,7 +108,7 @@ impl<O: Send + 'static> WriteStream<O> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Begins the next request of a sequence.
+    /// Begins the next request of a sequence of requests for the same keys.
     fn begin(&mut self, mut sequence: Sequence<O>) {
         if let Some(step) = sequence.next() {
             self.running.push(Box::pin(async move { Finished { results: step.await, rest: sequence } }));

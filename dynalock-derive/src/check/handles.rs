@@ -25,8 +25,8 @@ pub(crate) struct Handle<'a> {
 pub(crate) enum Values {
     /// The values have the type of the field.
     Typed,
-    /// The values are a set that a module of `serde_dynamo` writes. The string is the name of
-    /// dynalock's type for the set.
+    /// The values are a set that a module of `serde_dynamo` writes. `Set` contains the name of the
+    /// set type in dynalock-core, for example `StringSet`.
     Set(&'static str),
     /// The stored form of the values is unknown, because the field has `with` or `serialize_with`.
     Opaque,

@@ -103,11 +103,11 @@ impl Version<'_> {
     }
 }
 
-/// Returns the item that `model` describes. If a required part is missing, reports an error and
-/// returns `None`.
+/// Returns the item that `model` describes. If a required setting is missing, for example `table`,
+/// reports an error and returns `None`.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
-    // If an attribute could not be parsed, a required part may only seem to be missing, so `check`
-    // reports no missing parts.
+    // If an attribute could not be parsed, a required setting, for example `table`, may only seem
+    // to be missing. After a parse error, `check` therefore reports no missing settings.
     let understood = errors.is_empty();
 
     container(model, errors);

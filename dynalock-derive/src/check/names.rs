@@ -154,7 +154,8 @@ fn other_names(field: &Field<'_>) -> Vec<(String, TokenStream)> {
         .collect()
 }
 
-/// Returns the tokens that set the written name of a field, for errors about the name.
+/// Returns the tokens that set the name under which serde writes a field, for errors about the
+/// name.
 pub(super) fn name_place(field: &Field<'_>) -> TokenStream {
     match &field.serde.written {
         Some(name) => name.to_token_stream(),

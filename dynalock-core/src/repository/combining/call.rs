@@ -27,7 +27,7 @@ use crate::{
 /// A combined call in a queue or in a batch. The trait `QueuedCall` hides the type of the closure.
 pub(super) trait QueuedCall<T>: Send {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch sent before the write.
+    /// requests that the batch of the call has sent before the write.
     fn freeze(&self, attempts: u32);
 
     /// Records that the write of the call's batch was not applied, and that the closure of the call

@@ -165,8 +165,8 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Cancel safety
     ///
     /// If the future is dropped before the batch of the call is written, the batch does not contain
-    /// the change of the call. After a conflict, a batch is written again, and the next write omits
-    /// the changes of dropped futures. If the future is dropped while the write of the batch is in
+    /// the change of the call. After a conflict, the worker writes the batch again, without the
+    /// changes of dropped futures. If the future is dropped while the write of the batch is in
     /// flight, the change may or may not be applied.
     pub fn update_with<F, O>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedUpdate<F>>
     where

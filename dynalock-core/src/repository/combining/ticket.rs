@@ -27,7 +27,7 @@ pub(super) enum Phase {
 
 impl Ticket {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch sent before the write.
+    /// requests that the batch of the call has sent before the write.
     pub(super) fn freeze(&self, attempts: u32) {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }

@@ -45,7 +45,8 @@ struct Batch<T> {
     runs: u32,
 }
 
-/// The age of the item from which a batch starts, compared with the calls of the batch.
+/// The order in time of two events: the read of the item from which a batch starts, and the entry
+/// of its calls into the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
     /// A call of the batch may have entered the queue after the item was read or written, so
@@ -77,11 +78,12 @@ enum Attempt<T> {
     },
 }
 
-/// The number of bytes by which the write of a batch may grow after its first call. If the write
-/// has grown by more bytes, the batch runs no further call.
+/// The largest growth of the write of a batch after its first call, in bytes. If the write of a
+/// batch has grown by more than `MOST_GROWTH`, the batch runs no further call.
 const MOST_GROWTH: usize = 64 * 1024;
 
-/// The run time of its closures after which a batch runs no further call.
+/// The time limit for the closures of a batch. If the closures have run for longer than
+/// `LONGEST_RUN`, the batch runs no further call.
 const LONGEST_RUN: Duration = Duration::from_millis(100);
 
 impl<T: Versioned + Clone> Worker<T> {
@@ -183,8 +185,8 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Adds waiting calls to a batch that has no write in flight. Returns the age of the batch's
-    /// item, compared with the calls of the batch.
+    /// Adds waiting calls to a batch that has no write in flight. Returns whether a waiting call
+    /// has joined the batch after the read of its item.
     fn join(&self, session: &mut Session<T>, batch: &mut Batch<T>) -> ItemAge {
         let before = batch.calls.len();
         self.queues.fill(&self.key, &mut batch.calls);
