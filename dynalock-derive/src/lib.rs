@@ -13,14 +13,14 @@
 //! |---|---|
 //! | `table = "orders"` | required: the name or the ARN of the table. A program can set another table at run time, by `Repository::table` |
 //! | `version = "rev"` | the attribute that holds the version. The default is `_version` |
-//! | `write_ids = 8` | the number of write ids that an item keeps: 4 to 16. The default is 16. An item that nobody writes for 15 minutes keeps fewer after its next write |
+//! | `write_ids = 8` | the number of write ids that an item keeps: 4 to 16. The default is 16. After 15 minutes without a write, the next write keeps fewer write ids |
 //! | `key_type = "OrderId"` | the name of the generated key type, if `OrderKey` is taken |
 //! | `show_key` | errors show the key of the item. Without `show_key`, a key counts as content, and errors do not show it |
 //! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table. For several indexes, repeat `index(..)` |
 //! | `crate = "path"` | the path of the crate dynalock. The default is `::dynalock` |
 //!
-//! This table lists the parts of `index(..)`. In `index(..)`, the names of fields of the struct
-//! describe the keys and the included attributes:
+//! This table lists the parts of `index(..)`. In `index(..)`, the keys and the included attributes
+//! have the names of fields of the struct:
 //!
 //! | `index(..)` | meaning |
 //! |---|---|
@@ -28,8 +28,8 @@
 //! | `partition_key = "status"` | the partition key of the index, required unless the index is `local` |
 //! | `sort_key = "placed_at"` | the sort key of the index, if it has one |
 //! | `local` | the index has the partition key of the table, and another sort key. A local index needs a `sort_key` |
-//! | `all` | the index holds all attributes. This is the default |
-//! | `keys_only`, `include(lines, total)` | the index holds only the keys, or the keys and these fields. A query of such an index returns keys |
+//! | `all` | the index holds all attributes. `all` is the default |
+//! | `keys_only`, `include(lines, total)` | the index holds only the keys, or the keys and the named fields. A query of an index without `all` returns keys |
 //!
 //! The type of an index key is a `KeyAttribute`, or an `Option` of a `KeyAttribute`. An `Option` in
 //! an index key needs `#[serde(skip_serializing_if = "Option::is_none")]`, because DynamoDB refuses

@@ -120,7 +120,7 @@ impl FieldAttrs {
     pub(crate) fn skips(&self) -> Vec<&Ident> {
         let mut skips: Vec<&Ident> =
             [&self.not_written, &self.not_read, &self.sometimes_written].into_iter().flatten().collect();
-        // The word `skip` prevents both writing and reading, so `skip` may be in `skips` twice.
+        // The word `skip` prevents both writing and reading, so the list may contain `skip` twice.
         skips.dedup();
         skips
     }

@@ -54,8 +54,8 @@ impl<T: Versioned> Repository<T> {
     /// # What a patch requires
     ///
     /// A patch must leave an item that can be decoded into a `T`. In addition to the condition of
-    /// the caller, a patch therefore requires that the item exists, that no other caller holds its
-    /// lease, and that the stored values allow each change.
+    /// the caller, a patch therefore has three conditions: the item exists, no other caller holds
+    /// its lease, and the stored values allow each change.
     ///
     /// # Lost replies
     ///

@@ -174,9 +174,9 @@ impl<T: Versioned> Repository<T> {
     /// Writes many values without any check. An import overwrites existing items, even items with a
     /// lease.
     ///
-    /// An import writes up to 25 items in each `BatchWriteItem` request. Each item consumes the
-    /// same write units as a single put. Use `import_unchecked` to fill a table that no other
-    /// caller writes, for example with initial data or with a copy of another table.
+    /// An import writes up to 25 items in each `BatchWriteItem` request. Each item of an import
+    /// consumes the same write units as a single put. Use `import_unchecked` to fill a table that
+    /// no other caller writes, for example with initial data or with a copy of another table.
     ///
     /// - If an item contains its lease, an import over the item removes the lease together with the
     ///   old content. The holder of the removed lease detects the loss at its next write or

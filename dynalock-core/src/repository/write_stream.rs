@@ -30,7 +30,7 @@ pub struct ItemResult<O> {
 ///
 /// The stream returns one result for each item, as soon as the item is finished. The stream starts
 /// no task, so the stream sends requests and receives answers only while a program polls the
-/// stream. The time of a deadline continues between two polls, so a program should poll the stream
+/// stream. A deadline may pass between two polls of the stream, so a program should poll the stream
 /// again soon. `size_hint` returns the exact number of items whose results the stream has not
 /// returned.
 ///

@@ -89,8 +89,9 @@ fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
     }
 }
 
-/// Returns whether patches must not change the attribute. A patch must not change an attribute that
-/// the library itself writes, or an attribute for which the values that serde can read are unknown.
+/// Returns whether patches must not change the attribute. A patch must not change a key, the
+/// version or a time that the library writes. A patch must also not change an attribute for which
+/// the values that serde can read are unknown.
 fn is_fixed(field: &Field<'_>) -> bool {
     let reads_by_other_code = field.serde.read_by_other_code() && field.serde.set_type().is_none();
     let FieldAttrs { partition_key, sort_key, version, created_at, updated_at, .. } = &field.attrs;

@@ -45,14 +45,14 @@ struct Batch<T> {
     runs: u32,
 }
 
-/// The order in time of two events: the read of the item from which a batch starts, and the entry
-/// of its calls into the queue.
+/// The time at which the worker read the item of a batch: before or after all calls of the batch
+/// entered the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
-    /// A call of the batch may have entered the queue after the item was read or written, so
-    /// another writer may have changed the item before the start of the call.
+    /// A call of the batch may have entered the queue after the worker read or wrote the item.
+    /// Another writer may have changed the item before this call started.
     BeforeCalls,
-    /// The item was read after all calls of the batch had entered the queue.
+    /// The worker read the item after all calls of the batch had entered the queue.
     AfterCalls,
 }
 
@@ -135,8 +135,8 @@ impl<T: Versioned + Clone> Worker<T> {
             self.queues.halve(&self.key, calls.len());
             return self.put_back(calls);
         }
-        // If a closure returned an error, the closure decided on a copy of the item that was not
-        // written, so its call returns to the queue and runs again.
+        // If the write of a batch fails, each closure that returned an error runs again, because
+        // the closure ran on a copy of the item that was never stored.
         let (refused, failed): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.is_refused());
         self.put_back(refused);
         for call in failed {
