@@ -125,7 +125,8 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`],
-    ///   [`Error::InvalidKey`] or [`Error::Encode`]: the call fails with the same error.
+    ///   [`Error::InvalidKey`] or [`Error::Encode`]: the call itself would fail with the same
+    ///   error.
     pub fn explain(&self) -> Result<Explained> {
         let (mut session, Update { stored, mode }) = (Session::of_unsent(self), &self.kind);
         let change = match mode {
@@ -158,7 +159,7 @@ impl<T: Versioned + Clone> Request<T, Delete<T>> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the call fails with the same error.
+    ///   [`Error::Encode`]: the call itself would fail with the same error.
     pub fn explain(&self) -> Result<Explained> {
         stored_write(&mut Session::of_unsent(self), self.kind.stored.clone(), Change::Delete)
     }
@@ -246,8 +247,8 @@ impl<T: Versioned> Request<T, Patch<T>> {
     /// # Errors
     ///
     /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap.
-    /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: the call fails
-    ///   with the same error.
+    /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: the call itself
+    ///   would fail with the same error.
     pub fn explain(&self) -> Result<Explained> {
         let Patch { key, content } = &self.kind;
         patch(&mut Session::of_unsent(self), key.clone(), content.clone())
@@ -289,7 +290,7 @@ where
     /// - [`Error::KeyChanged`]: `stored` has another key than the call, or the closure has changed
     ///   the key.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the call fails with the same error.
+    ///   [`Error::Encode`]: the call itself would fail with the same error.
     pub fn explain_on(&mut self, stored: &Stored<T>) -> Result<Explained> {
         let mut session = Session::of_unsent(self);
         let UpdateWith { key, change, .. } = &mut self.kind;
@@ -369,7 +370,7 @@ where
     /// - [`Error::KeyChanged`]: `stored`, or the value that `init` and `change` made, has another
     ///   key than the call.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the call fails with the same error.
+    ///   [`Error::Encode`]: the call itself would fail with the same error.
     pub fn explain_on(&mut self, stored: Option<&Stored<T>>) -> Result<Explained> {
         let mut session = Session::of_unsent(self);
         let UpsertWith { key, init, change, .. } = &mut self.kind;
@@ -448,8 +449,8 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
         _ => {}
     }
     match session.explain(&intent) {
-        // An update with a too long expression is sent as a put of the whole item. The put must
-        // contain the attributes that `T` does not know, so the call reads the item first.
+        // If the update expression would be too long, the call sends a put of the whole item. The
+        // put must contain the attributes that `T` does not know, so the call reads the item first.
         Err(Error::ExpressionTooLong { .. })
             if matches!(intent.change, Change::Update(_) | Change::Touch(_)) && intent.is_tracked() =>
         {
