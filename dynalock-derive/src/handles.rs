@@ -149,7 +149,7 @@ fn value(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream 
     quote!(#krate::private::attribute_with(#name, &[#(#aliases),*], #krate::private::Missing::#missing))
 }
 
-/// Returns the path of a generated function, which returns the default value of the field.
+/// Returns the Rust expression of a function, which returns the default value of the field.
 fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveInput) -> TokenStream {
     let field = field(handle);
     match default {

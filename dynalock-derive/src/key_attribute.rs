@@ -236,8 +236,8 @@ fn is_phantom(ty: &Type) -> bool {
     last_word(ty).is_some_and(|word| word == "PhantomData")
 }
 
-/// Returns whether the type is `ByteBuf` or `ByteArray` of the crate `serde_bytes`, which serde
-/// writes as bytes.
+/// Returns whether the type has the name `ByteBuf` or `ByteArray`. The crate `serde_bytes` has
+/// types with these two names, which serde writes as bytes.
 fn is_byte_buffer(ty: &Type) -> bool {
     last_word(ty).is_some_and(|word| word == "ByteBuf" || word == "ByteArray")
 }

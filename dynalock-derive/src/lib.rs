@@ -36,7 +36,7 @@
 //! a null in an index key. If an item lacks a key attribute of an index, the index does not contain
 //! the item. If two indexes have an equal part, for example `keys_only`, clippy reports a duplicate
 //! attribute. The attribute `#[expect(clippy::duplicated_attributes)]` on the struct silences the
-//! lint.
+//! clippy lint about duplicate attributes.
 //!
 //! With `#[lockable]` on a struct, callers can acquire leases on its items by `Repository::lock`.
 //!

@@ -267,8 +267,8 @@ where
     ///
     /// If the closure changes nothing, the result contains no write. If `stored` comes from
     /// [`Stored::assume`], or if the update expression would be too long, the write depends on the
-    /// whole item. If the write depends on the whole item, the result contains only the read, and
-    /// is not [complete](Explained::is_complete).
+    /// whole item. If the write depends on the whole item, the result contains no write, and is not
+    /// [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -330,7 +330,7 @@ where
     ///
     /// # Errors
     ///
-    /// - The error that the closure `change` returned.
+    /// - The error that the closure of the call returned.
     /// - The errors that `explain_on` returns for an `update_with`, converted by `From`.
     pub fn explain_on(&mut self, stored: &Stored<T>) -> Result<Explained, E> {
         let mut session = Session::of_unsent(self);
@@ -367,8 +367,8 @@ where
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: `stored`, or the value that `init` and `change` made, has another
-    ///   key than the call.
+    /// - [`Error::KeyChanged`]: `stored`, or the value that the closures of the call made, has
+    ///   another key than the call.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
     ///   [`Error::Encode`]: the call itself would fail with the same error.
     pub fn explain_on(&mut self, stored: Option<&Stored<T>>) -> Result<Explained> {

@@ -55,7 +55,7 @@ impl<T: Versioned> Session<T> {
         (Self { condition, ..Self::of(repository, attempts, delivery, policy) }, kind)
     }
 
-    /// Makes a session that only explains the requests of a call, and sends no request.
+    /// Makes a session for the `explain` methods, which sends no request.
     pub(super) fn of_unsent<K>(request: &Request<T, K>) -> Self {
         let Request { repository, limits, delivery, policy, condition, .. } = request;
         let attempts = Attempts::new(&repository.connection, *limits);

@@ -346,7 +346,7 @@ fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
 }
 
 /// Groups the items by their keys. Each group contains the items with one key, in the order of the
-/// input. The groups are in the order of their first items.
+/// input. The function returns the groups in the order of their first items.
 fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
     let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());

@@ -106,8 +106,8 @@ impl Version<'_> {
 /// Returns the item that `model` describes. If a required setting is missing, for example `table`,
 /// reports an error and returns `None`.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
-    // If an attribute could not be parsed, a required setting, for example `table`, may only seem
-    // to be missing. After a parse error, `check` therefore reports no missing settings.
+    // If an attribute has an error, a required setting, for example `table`, may only seem to be
+    // missing. `check` therefore reports missing settings only if no attribute has an error.
     let understood = errors.is_empty();
 
     container(model, errors);

@@ -117,7 +117,7 @@ impl<T> Queues<T> {
     }
 
     fn change(&self, key: &Key, change: impl FnOnce(&mut CallQueue<BoxedQueuedCall<T>>)) {
-        // Only the worker of a queue changes the queue, and the queue exists as long as its worker.
+        // Only the worker of a queue calls `change`, and the queue exists as long as its worker.
         if let Some(queue) = self.lock().get_mut(key) {
             change(queue);
         }

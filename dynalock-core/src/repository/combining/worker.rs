@@ -231,7 +231,8 @@ impl<T: Versioned + Clone> Worker<T> {
         Ok(match result {
             WriteResult::Applied(stored) => {
                 // DynamoDB may have applied an earlier run of the closures instead of the last run.
-                // If DynamoDB applied an earlier run, the next batch must read the item.
+                // If DynamoDB applied an earlier run of the closures, the next batch must read the
+                // item.
                 let is_own = match expected {
                     Some(version) => stored.version() == version.saturating_add(1),
                     None => stored.version() == 1 && batch.runs == 1,
