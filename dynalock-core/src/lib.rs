@@ -1,7 +1,8 @@
-//! The runtime library of dynalock. Programs use this library through the crate `dynalock`, which
-//! exports all public items again.
+//! The runtime library of dynalock. Programs use dynalock-core through the crate `dynalock`, which
+//! exports all public items of dynalock-core again.
 //!
-//! The modules are in layers: each module imports only from the modules above it in this list.
+//! The modules of dynalock-core are in layers. Each module imports only from the modules that stand
+//! above it in the file `lib.rs`.
 
 mod clock;
 mod number;
@@ -78,7 +79,7 @@ pub mod lock {
 }
 
 /// The builders of the calls of a [`Repository`]. A caller changes the settings of a builder, and
-/// sends the call by `.await`.
+/// sends the call of the builder by `.await`.
 pub mod request {
     pub use crate::explain::{Explained, ExplainedAction, ExplainedExpression, ExplainedRequest};
     pub use crate::repository::{
@@ -87,7 +88,8 @@ pub mod request {
     };
 }
 
-/// The metrics of the library.
+/// The function `describe`, which registers the units and the descriptions of the library's
+/// metrics.
 #[cfg(feature = "metrics")]
 pub mod metrics {
     pub use crate::telemetry::describe;

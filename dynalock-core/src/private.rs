@@ -1,5 +1,5 @@
-//! The items that generated code and the command line use. These items are not public API, and
-//! change together with the derive and the command line.
+//! The functions and types for generated code and for the command line tool. The module `private`
+//! is not public API, and changes together with the derive macros and the command line tool.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,13 +37,13 @@ pub use crate::{
     version::{RememberedWrite, WriteHistory},
 };
 
-/// Returns the lease that an item contains, or `None` if the item was never leased. The result has
-/// the given name.
+/// Returns the lease that an item contains, or `None` if the item was never leased. `name` becomes
+/// the lock name of the returned lease.
 pub fn lease_of(name: &str, item: &Item) -> Option<LockInfo> {
     LockInfo::of_lease(name, &LeaseOptions::default(), item)
 }
 
-/// Creates a table that has no Rust type, and waits at most a minute until it can be used.
+/// Creates a table that has no Rust type, and waits at most one minute until the table is active.
 ///
 /// # Errors
 ///
@@ -71,13 +71,13 @@ pub async fn verify_table(client: &Client, table: &str, model: &'static Model) -
     tables::verify(&Arc::new(Connection::over(client)), &table.into(), model, Limits::default()).await
 }
 
-/// Returns the handle of the attribute with this name, which has no aliases and no default.
+/// Returns the handle of an attribute that has no aliases and no default value.
 pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
     Attribute::new(name, &[], Missing::Refused)
 }
 
-/// Returns whether the library evaluates a condition as true on an item. A test compares this
-/// result with the results of DynamoDB engines.
+/// Returns whether a condition is true for an item. A test compares the result of the library with
+/// the results of DynamoDB and of compatible servers.
 pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (String, AttributeValue)>) -> bool {
     condition.is_true(Some(&item.into_iter().collect()))
 }
@@ -97,9 +97,9 @@ pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, 
     Index::of(&model.indexes[place])
 }
 
-/// Generated code calls this function in a constant, so that a type with `#[lockable(separate)]`
-/// does not compile if its last key attribute is a number. The key of a separate lease row needs
-/// the suffix `#lock`, which a number cannot have.
+/// Checks at compile time that the last key attribute of a type with `#[lockable(separate)]` is not
+/// a number. Generated code calls `takes_suffix` in a constant. The key of a separate lease row
+/// needs the suffix `#lock`, which a number cannot have.
 ///
 /// # Panics
 ///
@@ -113,10 +113,11 @@ pub const fn takes_suffix(last_key: KeyType) {
     );
 }
 
-/// The type of a field with `#[dynalock(version)]`, which the library sets to the stored version.
+/// The type of a field with `#[dynalock(version)]`. The library sets the field to the stored
+/// version of the item.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {
-    /// Sets the field to the stored version.
+    /// Sets the field to the stored version of the item.
     fn mirror(&mut self, version: u64);
 }
 
@@ -126,14 +127,14 @@ impl VersionField for u64 {
     }
 }
 
-/// The type of a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, which the
-/// library writes.
+/// The type of a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`. The library
+/// sets the field to the stored time.
 #[diagnostic::on_unimplemented(
     message = "a time that the library keeps is a `u64` or an `i64`, or an `Option` of one, not `{Self}`",
     label = "must be `u64` or `i64`, or an `Option` of one"
 )]
 pub trait KeptTimeField {
-    /// Sets the field to the stored time.
+    /// Sets the field to the stored time, or to zero or `None` if the item has no stored time.
     fn mirror(&mut self, time: Option<i64>);
 }
 
@@ -159,7 +160,8 @@ impl<V: KeptTimeField + Default> KeptTimeField for Option<V> {
     }
 }
 
-/// The type of a field with `#[dynalock(expires)]`, which contains the time to live of its item.
+/// The type of a field with `#[dynalock(expires)]`. The field contains the time to live of the
+/// item.
 #[diagnostic::on_unimplemented(
     message = "a time to live is a whole number of epoch seconds, or an `Option` of one, not `{Self}`",
     label = "must be `u64`, `i64` or `u32`, or an `Option` of one"

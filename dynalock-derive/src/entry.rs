@@ -1,4 +1,5 @@
-//! The syntax of an attribute: `key`, `key = value` and `key(entries)`, separated by commas.
+//! The syntax of an attribute: a list of the entries `key`, `key = value` and `key(entries)`,
+//! separated by commas.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{
@@ -15,20 +16,20 @@ pub(crate) struct Entry {
 }
 
 pub(crate) enum Value {
-    /// `key`
+    /// An attribute key without a value, in the form `key`.
     Absent,
-    /// `key = ".."`
+    /// An attribute key with a string, in the form `key = ".."`.
     Text(LitStr),
-    /// `key = 8`
+    /// An attribute key with a whole number, in the form `key = 8`.
     Number(LitInt),
-    /// `key(..)`
+    /// An attribute key with entries in parentheses, in the form `key(..)`.
     List(Vec<Entry>),
-    /// A value of any other form.
+    /// An attribute key with a value of another form, for example `key = 1.5`.
     Other(TokenStream),
 }
 
-/// Returns the entries of the attributes with this name. Returns a syntax error for each attribute
-/// that has no entries.
+/// Returns the entries of each attribute with the given name, for example `dynalock`. Returns a
+/// syntax error for each attribute without entries in parentheses.
 pub(crate) fn entries<'a>(
     attributes: &'a [Attribute],
     name: &'a str,
@@ -46,7 +47,7 @@ pub(crate) fn entries<'a>(
     })
 }
 
-/// Returns the text at the start of the attribute, where a key is expected.
+/// Returns the string at the start of an attribute, where the syntax requires a key.
 fn lone_text(input: ParseStream<'_>) -> Option<LitStr> {
     input.fork().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Reads `index(..)` inside `#[dynalock(..)]`.
+//! Reads the index attribute `index(..)` inside `#[dynalock(..)]`.
 
 use proc_macro2::{Ident, Span};
 use syn::LitStr;
@@ -11,9 +11,9 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// The description of one index, with the tokens of its words, so that errors can point at them.
+/// The content of one `index(..)`, with the tokens of its words for the position of error messages.
 pub(crate) struct IndexAttrs {
-    /// The tokens of the word `index`.
+    /// The tokens of the word `index`, for the position of error messages.
     pub(crate) word: Ident,
     pub(crate) name: Option<LitStr>,
     pub(crate) partition_key: Option<LitStr>,
@@ -26,7 +26,7 @@ pub(crate) struct IndexAttrs {
 pub(crate) enum Projection {
     All,
     KeysOnly,
-    /// The index contains the fields with these names.
+    /// The names of the fields that the index contains in addition to its keys.
     Include(Vec<Ident>),
 }
 
@@ -45,7 +45,8 @@ impl IndexAttrs {
         Some(attrs)
     }
 
-    /// Returns the place that an error points at if it concerns the whole index.
+    /// Returns the span at which an error about the whole index points: its name, or the word
+    /// `index`.
     pub(crate) fn place(&self) -> Span {
         self.name.as_ref().map_or_else(|| self.word.span(), LitStr::span)
     }

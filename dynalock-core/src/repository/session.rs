@@ -1,4 +1,4 @@
-//! The requests of one call, and the state that they share.
+//! A session: one call with all its requests, and the state that the requests share.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,24 +26,25 @@ use crate::{
     },
 };
 
-/// One call, with its attempts and its write id. All writes of the call have the same write id. If
-/// an item contains this write id, one of the writes of the call was applied.
+/// One call of a repository, with its attempts and its write id. All writes of a call have the same
+/// write id. If an item contains the write id of a call, one of the writes of the call was applied.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
     id: WriteId,
     delivery: Delivery,
     policy: LeasePolicy,
-    /// The condition that the caller added to a single write.
+    /// The condition that the caller added to the write.
     condition: Option<Arc<Condition<T>>>,
-    /// How the writes of this call use the separate lease row.
+    /// The use of the separate lease row by the writes of the call: a check of the row, or the
+    /// removal of an expired lease.
     companion: CompanionWrite,
 }
 
-/// The state of the item that a single write requires.
+/// The state of the item that a write of a single item requires.
 pub(super) struct ExpectedState {
     version: u64,
-    /// The whole state, if the caller added a condition.
+    /// The whole state of the item, or `None` if the caller added no condition to the write.
     state: Option<State>,
 }
 
@@ -54,7 +55,7 @@ impl<T: Versioned> Session<T> {
         (Self { condition, ..Self::of(repository, attempts, delivery, policy) }, kind)
     }
 
-    /// Makes the session of a request that stays unsent.
+    /// Makes a session for the `explain` methods, which sends no request.
     pub(super) fn of_unsent<K>(request: &Request<T, K>) -> Self {
         let Request { repository, limits, delivery, policy, condition, .. } = request;
         let attempts = Attempts::new(&repository.connection, *limits);
@@ -62,7 +63,7 @@ impl<T: Versioned> Session<T> {
         Self { condition: condition.clone(), ..session }
     }
 
-    /// Starts a call with this lease policy.
+    /// Makes a session for a call with the given lease policy.
     pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
         let attempts = Attempts::new(&repository.connection, repository.limits);
         Self::of(repository.clone(), attempts, Delivery::Plain, policy)
@@ -77,7 +78,7 @@ impl<T: Versioned> Session<T> {
         &self.repository.table
     }
 
-    /// Returns a strongly consistent read of a key.
+    /// Returns the GetItem request of a strongly consistent read.
     pub(crate) fn get(&self, key: &Key) -> Result<GetItem, Error> {
         let key = checked_key(T::MODEL, self.table(), key)?;
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
@@ -87,8 +88,9 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// Returns the item for the next attempt after a conflict. For an immediate attempt, this is
-    /// the item that the conflict returned. After a sleep, the item is read again.
+    /// Returns the item from which the call starts its next attempt after a conflict. If the call
+    /// attempts the write again without a sleep, returns `met`, the item that DynamoDB returned
+    /// with the conflict. After a sleep, reads the item again.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -97,7 +99,7 @@ impl<T: Versioned> Session<T> {
         met: Option<Item>,
     ) -> Result<Option<Item>, Error> {
         match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size)).await {
-            // DynamoDB returned the current item with the refusal, so no read is needed.
+            // DynamoDB returned the current item with the conflict, so the call needs no read.
             AfterConflict::AtOnce => Ok(met),
             AfterConflict::Slept => self.read(get).await,
             AfterConflict::NoTimeLeft => {
@@ -107,25 +109,27 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns the conflict of a write that is not attempted again.
+    /// Returns the error data of a conflict, for a write that the call does not attempt again.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
     }
 
-    /// Returns the state that a single write requires, for the error of a refusal.
+    /// Returns the state of the item that the write of a `Stored` requires. After a refusal of the
+    /// write, the method `refused` compares the item with the required state.
     pub(super) fn expected(&self, basis: &Basis) -> ExpectedState {
         let version = basis.state.revision.number();
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
-    /// Returns the error of a single write whose condition the item `met` made false. If this item
-    /// is in the required state, the condition of the caller is the reason.
+    /// Returns the error of a write that DynamoDB refused because of the item `met`. If `met` is in
+    /// the state that the write requires, and the condition of the caller is false, the error is
+    /// `ConditionFailed`, and otherwise `Conflict`.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let is_expected = |item: &Item| {
             let state = state_of(T::MODEL, self.table(), item).ok();
             state.is_some() && state == expected.state
         };
-        // The condition of the caller is the cause only if all other parts of the condition were
+        // The condition of the caller caused the refusal only if all conditions of the library were
         // true.
         let by_condition = met.as_ref().is_some_and(|item| {
             let is_false = self.condition.as_ref().is_some_and(|condition| !condition.is_true(Some(item)));
@@ -145,17 +149,19 @@ impl<T: Versioned> Session<T> {
         self.attempts.indeterminate(self.table(), None, None, None)
     }
 
-    /// Returns the number of requests that were sent, and the time since the start of the call.
+    /// Returns the number of requests that the call has sent, the time since the start of the call,
+    /// and its cost.
     pub(super) fn spent(&self) -> Spent {
         self.attempts.spent()
     }
 
-    /// Returns the number of pauses after requests without a decision.
+    /// Returns the number of sleeps after requests that failed for another reason than a conflict,
+    /// for example after a timeout.
     pub(super) fn pauses(&self) -> u32 {
         self.attempts.pauses()
     }
 
-    /// Moves the deadline to this time from now.
+    /// Sets the deadline of the call to the time `time` from now.
     pub(super) fn allow(&mut self, time: Duration) {
         self.attempts.allow(time);
     }
@@ -164,8 +170,9 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value and the basis of its write. For a value with an etag, this method reads
-    /// the item first, and requires that the item is still in the state of the etag.
+    /// Returns the value of a `Stored`, and the basis of its write: the state in which the item was
+    /// read. For a value with an etag, `known` reads the item, and returns a conflict if the state
+    /// of the item differs from the etag.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -176,9 +183,10 @@ impl<T: Versioned> Session<T> {
             return Err(self.key_changed());
         }
         let get = self.get(&key)?;
-        // DynamoDB cannot compare an item with a digest, so the item is read and compared here.
+        // DynamoDB cannot compare an item with a digest, so the call reads the item and compares it
+        // with the etag.
         let expected = Some(etag.number());
-        // A value with an etag is rare, and the box keeps the future of other writes small.
+        // Values with an etag are rare, and the box keeps the futures of all other writes small.
         let Some(item) = Box::pin(self.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
@@ -188,12 +196,12 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Creates an item. `expired` is the expired item under the key, if the caller has already read
-    /// it.
+    /// Creates an item. `expired` is the expired item under the key, if the call has already read
+    /// an expired item.
     ///
-    /// If a create finds an expired item, the create becomes a write that requires the revision of
-    /// the expired item. The current time only decides whether this write is sent, and is not part
-    /// of its condition.
+    /// If a create finds an expired item, the call sends a write that requires the revision of the
+    /// expired item. The current time only decides whether the call overwrites the expired item,
+    /// and is not part of the condition of the write.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -202,8 +210,8 @@ impl<T: Versioned> Session<T> {
         let mut intent = self.intent(value, Change::Create);
         loop {
             let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
-            // The `Adapted` result is not needed, because this loop decides from the item whether
-            // to send another request.
+            // The loop decides from the item whether to send another request, so the loop does not
+            // need the `Adapted` result.
             let _ = intent.adapt(expired.as_ref())?;
             let met = match self.write_whole(&intent).await? {
                 WriteResult::Applied(applied) => return Ok(WriteResult::Applied(intent.into_stored(applied.next))),
@@ -211,14 +219,16 @@ impl<T: Versioned> Session<T> {
             };
             expired = match (met, expected) {
                 (Some(item), None) if self.is_expired(&item) => Some(item),
-                // Another caller has written the expired item first, or DynamoDB has deleted it.
+                // Between the read and the write, another caller has written the expired item, or
+                // DynamoDB has deleted the item.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
                     Box::pin(self.after_conflict(&get, &intent.key(), expected, met)).await?
                 }
                 (met, _) => return Ok(WriteResult::Conflict(met)),
             };
-            // A late copy of an earlier attempt may have created this item.
+            // If the item contains the write id of this call, a late copy of an earlier attempt has
+            // created the item.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
                 return Ok(WriteResult::Applied(decode_stored(self.table(), item)?));
             }
@@ -228,7 +238,7 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns whether the time to live of an item is over.
+    /// Returns whether an item has expired.
     pub(super) fn is_expired(&self, item: &Item) -> bool {
         self.repository.item_expiry().is_over(T::MODEL, item)
     }
@@ -237,8 +247,8 @@ impl<T: Versioned> Session<T> {
         let change = match T::MODEL.lock_in_item() {
             None => Change::Replace(basis),
             Some(_) => {
-                // If the lease is in the item, the replace is sent as an UpdateItem, because a
-                // PutItem would write an old fence. The stored item shows which attributes the
+                // If an item contains its lease, the call sends a replace as an UpdateItem, because
+                // a PutItem would write an old fence. The stored item shows which attributes the
                 // UpdateItem must remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
@@ -251,16 +261,16 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. If the lease is in the item, the request is an UpdateItem,
-    /// or a PutItem if the update expression would be too long.
+    /// Sends a write of the whole value. A write over an item that contains its lease is an
+    /// UpdateItem, or a PutItem if the update expression would be too long.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
             _ => return self.write(intent).await,
         };
         match self.plan_changes(intent, intent.changes()?) {
-            // A PutItem needs no update expression. It copies the lease attributes from the item
-            // that was read.
+            // A PutItem needs no update expression. The PutItem copies the lease attributes from
+            // the item that the call has read.
             Err(Error::ExpressionTooLong { .. }) => {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent, stored, content }).await
@@ -269,8 +279,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update with these changes, as an UpdateItem or, if its expression would be too
-    /// long, as a PutItem.
+    /// Sends an update with the given changes. The update is an UpdateItem, or a PutItem if the
+    /// update expression would be too long.
     pub(crate) async fn update(
         &mut self,
         value: T,
@@ -279,8 +289,9 @@ impl<T: Versioned> Session<T> {
     ) -> Result<WriteResult<Stored<T>>, Error> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
-            // A PutItem replaces the whole item, so its condition must identify the state of the
-            // item. Only for a tracked item, a short condition does so.
+            // A PutItem replaces the whole item, so its condition must identify the exact state of
+            // the item. A short condition can identify the state only if the item is tracked: if it
+            // has both a version and write ids.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -292,10 +303,11 @@ impl<T: Versioned> Session<T> {
     }
 
     /// Sends an update as a PutItem of the whole item with the changes, because the update
-    /// expression would be longer than DynamoDB allows. If the stored item has attributes that the
-    /// type does not know, another program could change these unnoticed, and the result is an
-    /// error. If only the lease has changed since the item was read, this method reads the item and
-    /// sends the PutItem again. `bytes` is the length of the expression.
+    /// expression would be longer than DynamoDB allows. If the stored item has attributes that `T`
+    /// does not know, `update_as_put` returns an error, because the PutItem could overwrite a
+    /// change of the unknown attributes by another program. If only the lease has changed since the
+    /// read, `update_as_put` reads the item and sends the PutItem again. `bytes` is the length of
+    /// the update expression.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -307,8 +319,8 @@ impl<T: Versioned> Session<T> {
                 return Ok(WriteResult::Applied(decode_stored(&table, stored)?));
             }
             if !intent.rests_on(&stored) {
-                // For each refused write, a lease is reported before a changed version, so the
-                // lease is checked first.
+                // If another caller both holds the lease and has changed the version, each write
+                // reports the lease. The code therefore checks the lease before the version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
@@ -324,9 +336,10 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
-            // If the revision is the same, either the lease has changed or the condition of the
-            // caller is false. After a change of the lease, the next PutItem copies the new lease.
-            // A false condition of the caller stays false, so the loop ends.
+            // If DynamoDB refuses the PutItem although the revision of the item is the same, either
+            // the lease has changed or the condition of the caller is false. After a change of the
+            // lease, the next PutItem copies the new lease. In the same revision, a false condition
+            // of the caller stays false, so the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }
@@ -334,8 +347,9 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Handles an update whose value has no changes: sends the condition of the caller as a check
-    /// of the item, or nothing if the caller added no condition.
+    /// Ends an update whose value has no changes. If the caller added a condition, `check` sends a
+    /// request that only checks the version and the condition. Without a condition, `check` sends
+    /// no request.
     pub(super) async fn check(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
         if self.condition.is_none() {
             return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));
@@ -345,7 +359,8 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
 
-    /// Returns whether an item shows that a write of this call was applied.
+    /// Returns whether an item contains the write id of this call, which proves that a write of
+    /// this call was applied.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
@@ -354,8 +369,8 @@ impl<T: Versioned> Session<T> {
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
-        // If only the absence of the item proves the delete, another caller may have deleted the
-        // item.
+        // If the call knows only that the item no longer exists, another caller may have deleted
+        // the item.
         Ok(result.map(|applied| !matches!(applied.proof, Proof::Absence)))
     }
 
@@ -363,7 +378,7 @@ impl<T: Versioned> Session<T> {
         let (item_ref, condition) = (self.repository.item_ref(key.clone(), None), self.condition.clone());
         match self.write(&UncheckedDelete { item_ref, condition }).await? {
             WriteResult::Applied(_) => Ok(()),
-            // A write without a condition cannot be refused by a condition.
+            // The call sent no condition, so a refusal because of a condition is an invalid reply.
             WriteResult::Conflict(_) if self.condition.is_none() => {
                 Err(Error::Rejected(unexpected_condition().after(self.attempts.spent())))
             }
@@ -377,7 +392,8 @@ impl<T: Versioned> Session<T> {
         IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
     }
 
-    /// Returns the first plan of an update. The encoded values move from `changes` into the plan.
+    /// Returns the plan of the first attempt of an update. The encoded values move from `changes`
+    /// into the plan.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(self.id.repeats, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)
@@ -393,28 +409,29 @@ impl<T: Versioned> Session<T> {
         loop {
             let met = match self.write(&intent).await? {
                 WriteResult::Applied(Applied { item: Some(item), .. }) => return Ok(item),
-                // The reply to a transaction contains no item.
+                // The reply to a transaction contains no item, so the call reads the item.
                 WriteResult::Applied(_) => return self.read_back(&intent.key).await,
                 WriteResult::Conflict(met) => met,
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
-            // The item has a null, or write ids without a version. The next plan therefore has
-            // another expression.
+            // If an attribute of the item is null, or if the item has write ids without a version,
+            // the next attempt of the patch sends another expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some compatible servers do not return the item with the refusal. The item was then
-            // read after the refusal, and may have changed in between.
+            // Unlike DynamoDB, some servers return a refusal without the item. After a refusal
+            // without the item, the call has read the item, which may have changed since the
+            // refusal.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }
     }
 
-    /// Reads the item after a patch that was sent as a transaction. The reply to a transaction
-    /// contains no item.
+    /// Reads the item after a patch that was sent as a transaction, because the reply to a
+    /// transaction contains no item.
     async fn read_back(&mut self, key: &Key) -> Result<Item, Error> {
         let get = self.get(key)?;
         let last = match self.read(&get).await {
@@ -425,7 +442,7 @@ impl<T: Versioned> Session<T> {
         Err(self.attempts.indeterminate(self.table(), None, None, Some(last)))
     }
 
-    /// Explains the request of a write, without sending it.
+    /// Returns the request that a write would send, without sending the request.
     pub(super) fn explain(&mut self, intent: &dyn Intent) -> Result<ExplainedRequest, Error> {
         let delivery = self.delivery;
         Ok(explain(self.writer(intent).plan()?, delivery))
@@ -444,7 +461,8 @@ impl<T: Versioned> Session<T> {
     }
 
     fn stamps(&mut self) -> WriteStamps {
-        // The writer borrows the attempts, so the stamps need their own generator.
+        // The writer borrows `attempts` mutably, so the write stamps need a random generator of
+        // their own.
         WriteStamps { id: self.id, rng: self.attempts.rng().fork() }
     }
 }

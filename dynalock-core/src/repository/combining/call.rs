@@ -1,4 +1,5 @@
-//! One call in the queue of its key, and the caller that waits for its result.
+//! The two sides of a combined call: the side of its worker, and the side of the caller that waits
+//! for the result.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -23,29 +24,31 @@ use crate::{
     telemetry::{self, CallFailure},
 };
 
-/// A call in a queue or in a batch, independent of its closure.
+/// A combined call in a queue or in a batch. The trait `QueuedCall` hides the type of the closure.
 pub(super) trait QueuedCall<T>: Send {
-    /// Records that the batch of the call is written now. The batch has sent `attempts` requests.
+    /// Records that the write of the call's batch is now in flight. `attempts` is the number of
+    /// requests that the batch of the call has sent before the write.
     fn freeze(&self, attempts: u32);
 
-    /// Records that the call has no effect and is decided again.
+    /// Records that the write of the call's batch was not applied, and that the closure of the call
+    /// will run again.
     fn thaw(&mut self);
 
-    /// Returns whether the caller has left.
+    /// Returns whether the caller has dropped the future of the call, or has reached the deadline.
     fn is_left(&self) -> bool;
 
     /// Returns the time until the deadline of the call.
     fn time_left(&self) -> Duration;
 
-    /// Runs the closure on the working copy. If the closure returns an error, the working copy stays
-    /// as it is. If the closure panics, the call ends: the caller gets the panic, and this method
+    /// Runs the closure on the batch's copy of the item. If the closure returns an error, the copy
+    /// does not change. If the closure panics, the call ends, the caller gets the panic, and `run`
     /// returns `None`.
     fn run(self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>>;
 
     /// Returns whether the closure returned an error in its last run.
     fn is_refused(&self) -> bool;
 
-    /// Returns the span of the call.
+    /// Returns the tracing span of the call.
     fn span(&self) -> &Span;
 
     /// Sends the result of the batch to the caller. If the closure returned an error in its last
@@ -58,10 +61,10 @@ pub(super) type BoxedQueuedCall<T> = Box<dyn QueuedCall<T>>;
 /// The result of a call, or the panic of its closure.
 type Answer<T, E> = thread::Result<Result<Stored<T>, CallFailure<E>>>;
 
-/// The side of a call that its worker has.
+/// The worker's side of a combined call.
 struct WorkerSide<T, C: CombinedChange<T>> {
     change: C,
-    /// The error of the last run.
+    /// The error that the closure returned in its last run.
     refusal: Option<C::Error>,
     limit: TimeLimit,
     ticket: Arc<Ticket>,
@@ -69,7 +72,7 @@ struct WorkerSide<T, C: CombinedChange<T>> {
     answer: oneshot::Sender<Answer<T, C::Error>>,
 }
 
-/// The side of a call that its caller has.
+/// The caller's side of a combined call.
 pub(super) struct CallerSide<T, E> {
     table: Arc<str>,
     limit: TimeLimit,
@@ -84,7 +87,7 @@ struct TimeLimit {
     deadline: Duration,
 }
 
-/// Makes the two sides of a call that starts now.
+/// Makes the worker's side and the caller's side of a call that starts now.
 pub(super) fn call<T, C>(
     table: &Arc<str>,
     deadline: Duration,
@@ -125,7 +128,8 @@ where
 
     fn run(mut self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>> {
         let change = &mut self.change;
-        // A closure that has panicked does not run again, so its broken state is never seen.
+        // A closure that has panicked does not run again, so no code can observe a broken state of
+        // the closure.
         let run = AssertUnwindSafe(|| {
             let value = change.apply(copy)?;
             copy.with(value).map_err(C::Error::from)
@@ -137,7 +141,7 @@ where
             }
             Ok(Err(refusal)) => Some(refusal),
             Err(panic) => {
-                // The caller may have left.
+                // The send fails if the caller has dropped the future of the call.
                 drop(self.answer.send(Err(panic)));
                 return None;
             }
@@ -159,7 +163,7 @@ where
             (None, Ok(stored)) => Ok(stored.clone()),
             (None, Err(error)) => Err(CallFailure::Library(error.clone())),
         };
-        // The caller may have left.
+        // The send fails if the caller has dropped the future of the call.
         drop(self.answer.send(Ok(result)));
     }
 }
@@ -170,7 +174,7 @@ impl<T, E> CallerSide<T, E> {
         let answer = match clock::within(self.limit.deadline, &mut self.answer).await {
             Some(Ok(answer)) => answer,
             Some(Err(_)) => return Err(self.worker_ended().into()),
-            // The worker may have answered at the same moment.
+            // The worker may have sent the result at the moment of the deadline.
             None => match self.answer.try_recv() {
                 Ok(answer) => answer,
                 Err(_) => return Err(self.too_late().into()),
@@ -182,7 +186,7 @@ impl<T, E> CallerSide<T, E> {
         }
     }
 
-    /// Returns the error of a call whose deadline is over.
+    /// Returns the error of a call that has reached its deadline.
     fn too_late(&self) -> Error {
         let last = Box::new(Error::Unavailable(Unavailable::TooLate));
         let Progress { phase, attempts } = self.ticket.leave();
@@ -193,7 +197,7 @@ impl<T, E> CallerSide<T, E> {
         }
     }
 
-    /// Returns the error of a call whose worker has ended without an answer.
+    /// Returns the error of a call whose worker has ended without a result for the call.
     fn worker_ended(&self) -> Error {
         let last = Error::Unavailable(Unavailable::WorkerEnded);
         let Progress { phase, attempts } = self.ticket.leave();

@@ -1,4 +1,4 @@
-//! The working copy of a batch: the item after the calls that have run.
+//! The working copy of a batch: the item in memory, after the calls of the batch that have run.
 
 use std::{fmt, sync::Arc};
 
@@ -11,11 +11,11 @@ use crate::{
     write::patch::SharedPatch,
 };
 
-/// The item of a batch, in memory.
+/// The item in memory that the calls of a batch change one after the other.
 pub struct WorkingCopy<'a, T> {
     repository: &'a Repository<T>,
     key: &'a Key,
-    /// The number of requests that the batch has sent, and its time.
+    /// The number of requests that the batch has sent, and the time since its start.
     spent: Spent,
     start: Option<Start>,
     value: Option<T>,
@@ -32,7 +32,7 @@ struct Start {
 pub(super) enum CopyChange {
     None,
     Changes(Changes),
-    /// There was no item. The field contains the attributes of the new item.
+    /// The attributes of the new item, if the batch started without an item.
     New(Item),
 }
 
@@ -42,9 +42,9 @@ pub(super) struct NextCopy<T> {
     change: CopyChange,
 }
 
-/// The write that brings the item to the state of a working copy.
+/// The write that changes the stored item into the working copy of a batch.
 pub(super) enum CopyWrite<T> {
-    /// There is no item, and no call creates one.
+    /// The key has no item, and no call of the batch creates an item.
     Absent,
     Unchanged(T, Basis),
     Update(T, Basis, Changes),
@@ -79,7 +79,7 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
     }
 
     /// Returns the value after a patch. The patch is evaluated on the item as DynamoDB would store
-    /// it at this point.
+    /// it after the earlier calls of the batch.
     pub(super) fn patched(&self, content: &SharedPatch<T>) -> Result<T, Error> {
         let Some(item) = self.item() else { return Err(self.not_found()) };
         let patch = self.repository.patch_intent(self.key.clone(), content.clone());
@@ -87,8 +87,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         Ok(value)
     }
 
-    /// Returns the working copy with this value, or an error if the value cannot be stored under
-    /// the key.
+    /// Returns the working copy after a call that returned `value`, or an error if `value` cannot
+    /// be stored under the key.
     pub(super) fn with(&self, value: T) -> Result<NextCopy<T>, Error> {
         let change = match &self.start {
             Some(start) => CopyChange::Changes(start.basis.changes(self.table(), &value)?),
@@ -112,8 +112,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         }
     }
 
-    /// Returns the item as DynamoDB would store it, with the bookkeeping attributes from before the
-    /// batch.
+    /// Returns the item with the changes of the calls that have run. The version, the write ids and
+    /// the times of the returned item are still the values from before the batch.
     pub(super) fn item(&self) -> Option<Item> {
         let start = self.start.as_ref().map(|start| &start.item);
         match &self.change {
