@@ -497,8 +497,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidTransaction`]: the transaction breaks a rule of
-    ///   [`InvalidTransaction`](crate::error::InvalidTransaction).
+    /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
+    ///   [`InvalidTransaction`] lists.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::InvalidPatch`], [`Error::Encode`],
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid.
     /// - [`Error::AlreadyCommitted`]: an item that the program has read shows that an earlier call
@@ -545,9 +545,9 @@ impl Transaction {
     ///
     /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
-    /// - [`Error::Lost`]: a guarded lease or lock is no longer held.
-    /// - [`Error::InvalidTransaction`]: the transaction breaks a rule of
-    ///   [`InvalidTransaction`](crate::error::InvalidTransaction). The call has sent nothing.
+    /// - [`Error::Lost`]: a guard of the transaction no longer holds its lease or named lock.
+    /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
+    ///   [`InvalidTransaction`] lists. The call has sent nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. A
     ///   single write fails with the same error for the same reason.
