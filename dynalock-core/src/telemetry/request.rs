@@ -1,4 +1,4 @@
-//! The span and the counter of one request.
+//! The telemetry of one request: its span and its counter.
 
 use std::{borrow::Cow, future::Future, sync::Arc};
 
@@ -15,16 +15,17 @@ use super::{
     metric::{REQUESTS, count},
 };
 
-/// A request that was sent, until its answer.
+/// The telemetry of a sent request. The drop of a `SentRequest` records the outcome of the request.
 struct SentRequest {
     name: &'static str,
     table: Arc<str>,
     span: Span,
-    /// The type of the error, or `ok`. A request that exceeds its timeout is dropped.
+    /// The short name of the error, `ok` after a success, or `dropped` without an answer. The
+    /// library drops a request that exceeds its timeout.
     outcome: Cow<'static, str>,
 }
 
-/// Sends a request in a span of its own.
+/// Sends a request in a new span.
 pub(crate) fn request<O, E, F>(
     name: &'static str,
     table: &Arc<str>,
@@ -74,7 +75,8 @@ impl Drop for SentRequest {
     }
 }
 
-/// Returns the code of an answer of DynamoDB, or the reason why there is no such answer.
+/// Returns the error code of DynamoDB's answer. If DynamoDB has sent no readable error code,
+/// returns a short name of the problem.
 fn error_type<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Cow<'static, str> {
     match error {
         SdkError::ConstructionFailure(_) => "not_sent".into(),

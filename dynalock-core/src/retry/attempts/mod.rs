@@ -107,8 +107,8 @@ impl Attempts {
         self.cost_context.reads_are_exempt = true;
     }
 
-    /// Returns what the call has spent so far: the number of sent requests, the time since the
-    /// start of the call, and the consumed capacity.
+    /// Returns the number of requests that the call has sent, the time since the start of the call,
+    /// and the consumed capacity.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
