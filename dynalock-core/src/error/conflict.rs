@@ -61,8 +61,8 @@ impl Conflict {
         &self.0.key
     }
 
-    /// Returns the key in backticks for a message. If the type has no `#[dynalock(show_key)]`, a
-    /// message must not show the key, so the text is `this key`.
+    /// Returns the key of the item in backticks for an error message. If the type has no
+    /// `#[dynalock(show_key)]`, a message must not show the key, so the text is `this key`.
     pub(super) fn shown_key(&self) -> String {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }

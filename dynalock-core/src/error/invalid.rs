@@ -120,7 +120,8 @@ pub enum InvalidPatch {
         /// The path of the set.
         attribute: String,
     },
-    /// The number that the patch adds is outside the range of the attribute's type.
+    /// The number that the patch adds is larger than the whole range of the attribute's type, so no
+    /// sum could fit into the attribute.
     #[error("no stored value of `{attribute}` stays in its range after this addition; add a smaller number")]
     #[non_exhaustive]
     OutOfRange {

@@ -33,14 +33,13 @@ pub enum Lost {
     #[error("`{by}` has acquired it, with fence {fence}")]
     #[non_exhaustive]
     Stolen {
-        /// The owner of the lock now.
+        /// The owner that now holds the lock.
         by: Arc<str>,
         /// The fence of the new holder.
         fence: u64,
     },
-    /// The lease has ended for one of three reasons: the guard has not renewed the lease in time,
-    /// an operator has broken the lock, or the caller has held the guard for longer than its
-    /// `max_hold`.
+    /// The lease has ended. Either the guard has not renewed the lease in time, or an operator has
+    /// broken the lock, or the caller has held the guard for longer than its `max_hold`.
     #[error("its lease has ended")]
     Expired,
     /// The guard has released the lock: by a call of `release`, by a commit, or by its drop.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-/// The part of the client's configuration that is missing or invalid. With this configuration, the
-/// client can send no request.
+/// The part of the client's configuration that is missing or invalid. A client with an incomplete
+/// configuration can send no request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misconfigured {

@@ -1,4 +1,4 @@
-//! The errors of this crate. Each variant of [`Error`] stands for one reaction of the caller. For
+//! The errors of the library. Each variant of [`Error`] stands for one reaction of the caller. For
 //! example, the caller reads the item again after [`Error::Conflict`].
 
 mod action_reason;
@@ -39,16 +39,16 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a call did not succeed, or why its outcome is unknown.
 ///
-/// Neither `Display` nor `Debug` shows the content of an item. Only methods return content: for
-/// example, [`Conflict::current`] and [`Cancelled::reason`] return stored items, and
-/// [`CodecError::detail`] returns the error text of a hand-written `Serialize` or `Deserialize`.
-/// The text of an error shows the key of an item only if its type has `#[dynalock(show_key)]`. The
-/// text of an error contains the messages of DynamoDB unchanged.
+/// Neither `Display` nor `Debug` shows the content of an item. Some methods return content:
+/// [`Conflict::current`] and [`Cancelled::reason`] return stored items, and [`CodecError::detail`]
+/// returns the error text of a hand-written `Serialize` or `Deserialize`. The text of an error
+/// shows the key of an item only if its type has `#[dynalock(show_key)]`. The text of an error
+/// contains the messages of DynamoDB unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The item has changed since the program read it: another caller has written or deleted the
-    /// item. This call has written nothing.
+    /// item. The call has written nothing.
     ///
     /// Read the item again, or start from the item that [`Conflict::current`] returns. The method
     /// `update_with` reads the item again and repeats the change without help of the caller.
@@ -152,7 +152,7 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// Another caller holds the lock, and the time for which this call waits is over.
+    /// Another caller holds the lock, and the call has waited for its maximum time.
     #[error("{0}")]
     Locked(Box<Locked>),
 
@@ -179,8 +179,8 @@ pub enum Error {
     /// the head of the queue, but sent no heartbeat for a whole ttl, so another caller removed the
     /// entry of this caller from the queue.
     ///
-    /// There are two possible causes: the caller's process or runtime was paused for a whole ttl,
-    /// or the caller could not reach DynamoDB. A new call enters the queue at its end.
+    /// A caller loses its place if its process or runtime was paused for a whole ttl, or if the
+    /// caller could not reach DynamoDB. A new call enters the queue at its end.
     #[error(
         "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue"
@@ -320,7 +320,7 @@ pub enum Error {
     /// The field `spent` contains the units that the call has consumed. A call that acquires locks
     /// removes its entries from the queues of the locks. The caller can allow more units, or
     /// continue later. If the outcome of an earlier write of the call is unknown, the call returns
-    /// [`Error::Indeterminate`] with `BudgetExceeded` as its cause.
+    /// [`Error::Indeterminate`], and `BudgetExceeded` is its field `last`.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]
     BudgetExceeded {

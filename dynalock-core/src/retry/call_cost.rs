@@ -14,8 +14,8 @@ use crate::{
     telemetry,
 };
 
-/// The purpose of the requests of an [`Attempts`](super::Attempts). The purpose decides the cause
-/// to which the library charges the cost of a request.
+/// The purpose of the requests of a call or of a background task. The purpose decides the cause to
+/// which the library charges the cost of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Reads and writes of items.
@@ -40,7 +40,8 @@ pub(super) struct CostContext {
     pub(super) reads_are_exempt: bool,
 }
 
-/// The meter of a connection, and the function that makes a text from the key of an item.
+/// The meter that counts the cost of a repository, and the function that makes a text from the key
+/// of an item.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionMeter {
     pub(crate) meter: Meter,

@@ -58,8 +58,9 @@ impl Connection {
             .to_builder()
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"));
-        // The interceptor is permanent because a permanent interceptor is cheaper. For each of its
-        // two dozen hooks, the SDK looks up every other interceptor in the configuration.
+        // The interceptor is permanent because a permanent interceptor is cheaper. The SDK has two
+        // dozen hooks. At each hook, the SDK looks up each interceptor that is not permanent in the
+        // configuration.
         config.push_interceptor(SharedInterceptor::permanent(Passage));
         Self {
             client: Client::from_conf(config.build()),

@@ -5,25 +5,24 @@ use std::{sync::Arc, time::Duration};
 
 /// The reaction of a read-modify-write call to conflicts: immediate attempts and sleeps.
 ///
-/// The first attempts after a conflict follow immediately, and start from the item that the
-/// conflict returned. After the immediate attempts, the call sleeps and then reads the item again.
-/// A call that has waited longer has a better chance:
+/// The first attempts after a conflict follow immediately. An immediate attempt starts from the
+/// item that the conflict returned. After the immediate attempts, the call sleeps and then reads
+/// the item again. A call that has waited longer has a better chance to write first:
 ///
 /// - After its first sleep, a call has four times as many immediate attempts before each further
 ///   sleep.
 /// - A sleep is a random part of a time window. The window is `12 × n² / t` round trips, but at
-///   least 1 and at most 40 round trips. In this formula, `t` is the time since the start of the
-///   call in round trips, and `n` is the number of calls of this client that have slept after a
-///   conflict and are still running. The window ends before the deadline and leaves time for
-///   another attempt.
+///   least 1 and at most 40 round trips. In the formula, `t` is the age of the call in round trips.
+///   The number `n` counts the running calls of this client that have slept after a conflict. The
+///   window ends before the deadline and leaves time for another attempt.
 ///
 /// The numbers of the formula come from a simulation, in which four processes write to one item. A
 /// client does not see the calls of other processes. A burst of 32 calls in 32 processes therefore
 /// uses twice as many write units as a burst of 32 calls in four processes.
 ///
-/// An item accepts about one write per round trip. If callers write faster to one item for longer
-/// than their deadline, some calls fail. A longer deadline, or fewer writers per item, prevents
-/// these failures.
+/// An item accepts about one write per round trip. If callers send more writes to one item for
+/// longer than their deadline, some calls fail. A longer deadline, or fewer writers per item,
+/// prevents these failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {
@@ -45,8 +44,8 @@ pub enum Pace {
 pub(crate) enum ConflictStep {
     /// The next attempt follows immediately, and starts from the item that the conflict returned.
     AtOnce,
-    /// The call sleeps, then reads the item again. An item that the call has read before the sleep
-    /// may be outdated.
+    /// The call sleeps and then reads the item again. An item that the call has read before the
+    /// sleep may be outdated.
     Sleep(Duration),
 }
 
@@ -90,7 +89,7 @@ impl Contender {
     /// Returns the number of calls of the connection that have slept after a conflict and are still
     /// running, including this call.
     fn count(&self) -> u32 {
-        // `Contenders` holds one of the references, and each contender holds one reference.
+        // `Contenders` itself holds one of the counted references.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
     }
 }
@@ -150,9 +149,9 @@ impl ConflictBackoff {
             Pace::Balanced if size <= 4 * KB => 2,
             Pace::Balanced => 1,
         };
-        // A new call starts with immediate attempts, and could overtake a call that sleeps again
-        // and again. The call that has slept therefore gets four times as many attempts. The factor
-        // stays four, so a call with a conflict at each attempt sleeps regularly.
+        // A new call starts with immediate attempts, and could overtake a call that has slept. A
+        // call that has slept therefore gets four times as many immediate attempts. The factor does
+        // not grow further, so a call with a conflict at each attempt sleeps regularly.
         if self.sleeps == 0 { first } else { 4 * first }
     }
 }

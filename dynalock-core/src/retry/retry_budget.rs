@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 ///
 /// The bucket starts full. Two answered requests pay for one retry, so the budget is sufficient
 /// while at most a third of all requests is lost. In an outage, the client sends
-/// [`RetryBudget::CAPACITY`] retries. After these retries, the client sends only first attempts. A
-/// retry after a conflict takes no token, because a conflict shows that DynamoDB works.
+/// [`RetryBudget::CAPACITY`] retries. After the last token of the bucket, the client sends only
+/// first attempts. A retry after a conflict takes no token, because a conflict shows that DynamoDB
+/// works.
 #[derive(Debug)]
 pub(crate) struct RetryBudget(AtomicI64);
 

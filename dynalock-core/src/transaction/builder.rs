@@ -64,9 +64,9 @@ use crate::{
 /// ```
 ///
 /// A transaction costs twice the write units of its items. An item that the transaction only checks
-/// costs as many write units as an item that it writes. The commit notices that an item has changed
-/// since the program read it only if the transaction checks or writes the item.
-/// [`transact`](crate::transact) also checks each item that the program has only read.
+/// costs as many write units as an item that it writes. The commit notices a change of an item only
+/// if the transaction checks or writes the item. [`transact`](crate::transact) also checks each
+/// item that the program has only read.
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -86,7 +86,7 @@ pub struct Committed {
 
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. The repositories of the
-    /// operations determine the tables and types of a transaction. If one of these repositories was
+    /// operations determine the tables and types of a transaction. If one of the repositories was
     /// made from the same client, the transaction shares the internal client of this repository. If
     /// no repository was made from the same client, the transaction makes an internal client of its
     /// own. To make an internal client takes as long as a few requests.
@@ -249,10 +249,11 @@ impl Transaction {
     /// `#[dynalock(expires)]`.
     ///
     /// With a token of the caller, the commit cannot send a second request with other content.
-    /// Without a token of the caller, the commit sends a second request with other content in three
-    /// cases: a create or a check meets an expired item, a patch meets a null in place of a missing
-    /// attribute, or a patch meets an item with `_writes` and without a version. With a token of
-    /// the caller, the commit fails with [`Error::Cancelled`] in these three cases.
+    /// Without a token of the caller, the commit sends a second request in three cases: a create or
+    /// a check meets an expired item, a patch meets a null in place of a missing attribute, or a
+    /// patch meets an item with `_writes` and without a version. The second request has other
+    /// content. With a token of the caller, the commit fails with [`Error::Cancelled`] instead of a
+    /// second request with other content.
     ///
     /// The library derives the write ids and incarnations of the transaction from the token. An
     /// incarnation is a random value that distinguishes an item from an earlier item with the same
@@ -475,9 +476,10 @@ impl Transaction {
     /// Returns the request that this transaction would send. `explain` sends nothing, and the
     /// caller can still change and commit the transaction.
     ///
-    /// Before it writes, the commit reads the item of each value from [`Stored::assume`], and of
-    /// each replace of an item that contains its lease. If the commit must read items first, the
-    /// result of `explain` contains these reads, and is not [complete](Explained::is_complete).
+    /// Before the write, the commit reads the item of each value from [`Stored::assume`]. The
+    /// commit also reads each item that a replace overwrites, if the item contains its lease. If
+    /// the commit must read items first, the result of `explain` contains these reads, and is not
+    /// [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -540,7 +542,7 @@ impl Transaction {
     /// # Errors
     ///
     /// After [`Error::Indeterminate`], DynamoDB may or may not have applied the transaction. After
-    /// an error other than `Indeterminate`, this call has not applied the transaction. A
+    /// an error other than `Indeterminate`, the failed commit has not applied the transaction. A
     /// transaction is always applied as a whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
@@ -558,8 +560,8 @@ impl Transaction {
     /// - [`Error::TokenReused`]: a transaction with other content was committed with the caller's
     ///   token.
     /// - [`Error::Exhausted`]: the call reached its deadline or its maximum number of attempts, or
-    ///   the retry budget was empty. If DynamoDB cancelled the last attempt, the error contains the
-    ///   cancellation.
+    ///   the retry budget was empty. `Exhausted` contains the cancellation if DynamoDB cancelled
+    ///   the last attempt.
     /// - [`Error::TableNotFound`], [`Error::TableMismatch`], [`Error::Rejected`],
     ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: these errors have the same causes
     ///   as in [every call](Repository#errors-of-every-call).
@@ -585,7 +587,7 @@ impl Transaction {
         let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
         // If an item that the program has read contains the write id, an earlier call committed a
         // transaction with this token. DynamoDB may have forgotten the token and could apply the
-        // transaction a second time, so the call ends here.
+        // transaction a second time, so the call ends without a request.
         commit::refuse_committed(&attempts, &operations, token.known(&stamps))?;
         let assembly = assemble(&operations, &mut stamps)?;
         let again = AfterContention::SendAgain;

@@ -36,8 +36,8 @@ pub(super) enum AfterContention {
     /// the library cannot compute the values from newer items.
     SendAgain,
     /// The call returns the refusal after a pause, so that the unit of work reads the items again.
-    /// The other transaction probably changes an item. After the change of an item, DynamoDB would
-    /// refuse the same request again.
+    /// The other running transaction probably changes an item. After the change of an item,
+    /// DynamoDB would refuse the same request again.
     ReadAgain,
 }
 
@@ -51,14 +51,14 @@ struct Commit<'a> {
     token: &'a mut Token,
     id: WriteId,
     after_contention: AfterContention,
-    /// Says for the attempts of the current request whether their outcome is known.
+    /// The knowledge about the outcome of the attempts of the current request.
     outcome: AttemptOutcome,
 }
 
-/// Sends a transaction, and returns the new revisions of its items. If an expired lease in a
-/// separate row makes a condition false, `send` assembles the transaction again with the removal of
-/// the lease. If an expired item makes a condition false, `send` assembles the transaction again
-/// with a write over the item.
+/// Sends a transaction, and returns the state of each item after the transaction. If an expired
+/// lease in a separate row makes a condition false, `send` assembles the transaction again with the
+/// removal of the lease. If an expired item makes a condition false, `send` assembles the
+/// transaction again with a write over the item.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -87,8 +87,8 @@ pub(super) async fn send(
 }
 
 impl Commit<'_> {
-    /// Sends the request until its outcome is known. If an expired entry at the head of a lock's
-    /// queue made the request fail, `send` removes the entry and sends the request again.
+    /// Sends the request until its outcome is known. If an expired first entry of a lock queue made
+    /// the request fail, `send` removes the entry and sends the request again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             let result = self.send_until_known(request).await;
@@ -103,9 +103,9 @@ impl Commit<'_> {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
                     return Err(which_is_missing(self.attempts, &item_refs, missing).await);
                 }
-                // The same values may serialize to other bytes, for example from a `HashMap`. If an
-                // item contains the write id, the earlier commit with this token was this
-                // transaction.
+                // DynamoDB refuses the token if the same values serialize to other bytes, for
+                // example from a `HashMap`. If an item contains the write id, the earlier commit
+                // with this token was this transaction.
                 Err(Error::TokenReused { .. })
                     if self.token.origin == TokenOrigin::Given
                         && is_committed(self.attempts, self.operations, self.id).await =>
@@ -179,9 +179,9 @@ impl Commit<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // DynamoDB still knows the tokens of this call. If it had applied an attempt of this
-            // call, it would have recognised the token. An earlier call therefore wrote the write
-            // id that the item contains.
+            // DynamoDB still remembers the tokens of this call, so it would have recognised the
+            // token of an applied attempt. An earlier call therefore wrote the write id that the
+            // item contains.
             true if token_is_known && self.token.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -205,7 +205,7 @@ impl Commit<'_> {
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // `verdict` treats a write without a known revision of its item like a create, because the
+        // `verdict` treats a write that requires no known state like a create, because the
         // condition of a create can always become true again.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
@@ -214,8 +214,8 @@ impl Commit<'_> {
         verdict(expected, self.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes the expired entries at the heads of the lock queues that made the transaction fail.
-    /// Returns `true` if the call can send the same request again.
+    /// Removes the expired first entries of the lock queues that made the transaction fail. Returns
+    /// `true` if the call can send the same request again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.positions) {
@@ -316,8 +316,8 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
 }
 
 /// Returns the reason of an operation: the reason of its write. If the write did not cause the
-/// cancellation, `reason_at` returns the refusal of the companion write on the separate lease row,
-/// unless the condition of the companion write was false.
+/// cancellation, `reason_at` returns the refusal of the write of the separate lease row, unless the
+/// condition on this row was false.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

@@ -15,8 +15,8 @@ use crate::{
 pub(super) enum Resolved {
     /// The operations of a transaction that needs no read before its commit.
     Operations(Vec<Operation>),
-    /// The reads of items that the commit sends first. Each of these items belongs to a value with
-    /// an etag.
+    /// The reads that the commit sends first. The commit must read the items of values with an etag
+    /// before it writes.
     Reads(Vec<ExplainedRequest>),
 }
 

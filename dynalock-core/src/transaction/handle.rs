@@ -9,7 +9,7 @@ use crate::{codec::Stored, error::TransactionId};
 /// [`Committed::get`](crate::transaction::Committed::get) returns the result of the operation.
 /// After a refusal, [`Cancelled::reason`](crate::error::Cancelled::reason) returns the reason for
 /// the operation. A handle is valid only for the transaction that made the handle. Another
-/// transaction answers the handle with an error.
+/// transaction returns an error for the handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

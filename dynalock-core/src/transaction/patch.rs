@@ -20,8 +20,8 @@ pub struct PatchOp<T> {
 impl<T: Versioned> PatchOp<T> {
     patch_methods!();
 
-    /// Returns the handle of the patch operation. After this call, the caller can add no more
-    /// changes to the patch.
+    /// Returns the handle of the patch operation. After the call of `op`, the caller can add no
+    /// more changes to the patch.
     pub fn op(self) -> Op<T, ()> {
         self.operation
     }

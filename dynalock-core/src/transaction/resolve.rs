@@ -41,8 +41,9 @@ pub(super) async fn resolve(
                     None => {
                         let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
                         let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
-                        // An earlier commit of this transaction may have deleted the item. In this
-                        // case, another item of the transaction may show the write id.
+                        // An earlier commit of this transaction may have deleted the item. If an
+                        // earlier commit has deleted the item, another item of the transaction may
+                        // show the write id.
                         if let Some(id) = known
                             && is_shown(attempts, before.iter().chain(&after), id).await
                         {

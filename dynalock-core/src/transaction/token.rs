@@ -29,10 +29,10 @@ pub(super) enum TokenOrigin {
 }
 
 impl Token {
-    /// Returns the caller's token, or a generated token if the caller has set none. Also returns
-    /// the random number generator for the write ids and the incarnations. If the caller has set a
-    /// token, the library derives the ids from the token, so a later call with the same token sends
-    /// the same ids.
+    /// Returns the caller's token, or a generated token if the caller has set none. `or_drawn` also
+    /// returns the generator of the write ids and the incarnations of the commit. If the caller has
+    /// set a token, the library derives the ids from the token, so a later call with the same token
+    /// sends the same ids.
     pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
             Some(token) => (random::derived(token), TokenOrigin::Given),

@@ -45,10 +45,11 @@ impl Revision {
         self.version.is_some() && self.ring.is_some()
     }
 
-    /// Returns the revision after one more write, or `None` if the version cannot be incremented.
-    /// `at` is the time of the write in epoch milliseconds. If the item had no version or no write
-    /// ids, the write begins a new incarnation. After the incarnation of an item has changed,
-    /// DynamoDB refuses each write that is based on an earlier state.
+    /// Returns the version and the write ids of the item after one more write. Returns `None` if
+    /// the version cannot be incremented. `at` is the time of the write in epoch milliseconds. If
+    /// the item had no version or no write ids, the write begins a new incarnation. After the
+    /// incarnation of an item has changed, DynamoDB refuses each write that is based on an earlier
+    /// state.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
@@ -66,12 +67,13 @@ impl Revision {
         }
     }
 
-    /// Returns `true` if the item can never have this revision again. `now` is the current revision
-    /// of the item. A revision is over in three cases: the item is absent, the item has another
-    /// incarnation, or the item has a higher version in the same incarnation. A revision without a
-    /// version or without write ids is never over, because another program may restore the earlier
-    /// content of the item. A change of the write ids alone does not prove that a revision is over:
-    /// another program may restore an old version, or remove and restore the write ids.
+    /// Returns `true` if the item can never again have this version and this incarnation. `now`
+    /// contains the current version and write ids of the item. `is_over` returns `true` in three
+    /// cases: the item is absent, the item has another incarnation, or the item has a higher
+    /// version in the same incarnation. For a state without a version or without write ids,
+    /// `is_over` returns `false`, because another program may restore the earlier content of the
+    /// item. A change of the write ids alone proves nothing: another program may restore an old
+    /// version, or remove and restore the write ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Only the content identifies the state of an item without a version or without write ids,
         // and another program may restore the content.
@@ -85,8 +87,9 @@ impl Revision {
         }
     }
 
-    /// Returns this revision with another incarnation. Each attempt of a create has its own
-    /// incarnation, so the incarnation of the stored item shows which attempt DynamoDB has applied.
+    /// Returns the same version and write ids with another incarnation. Each attempt of a create
+    /// has its own incarnation, so the incarnation of the stored item shows which attempt DynamoDB
+    /// has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.set_incarnation(incarnation);
@@ -95,8 +98,8 @@ impl Revision {
     }
 }
 
-/// Returns the incarnation and the write ids of an item. The other attributes of the item may be
-/// invalid.
+/// Returns the incarnation and the write ids of an item. `ring_of` reads no other attribute of the
+/// item.
 pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
@@ -112,14 +115,14 @@ pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -
     PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.as_bytes())
 }
 
-/// Returns the version and the write ids of an item. The other attributes of the item may be
-/// invalid.
+/// Returns the version and the write ids of an item. `revision_in` reads no other attribute of the
+/// item.
 pub(crate) fn revision_in(item: &HashMap<String, AttributeValue>, version: &str) -> Revision {
     Revision { version: version_in(item, version), ring: ring_of(item) }
 }
 
-/// Returns the version of an item, or `None` if the item has no valid version. The other attributes
-/// of the item may be invalid.
+/// Returns the version of an item, or `None` if the item has no valid version. `version_in` reads
+/// no other attribute of the item.
 pub(crate) fn version_in(item: &HashMap<String, AttributeValue>, attribute: &str) -> Option<u64> {
     item.get(attribute).and_then(version_of)
 }
@@ -140,11 +143,13 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
 pub(crate) enum Expected<'a> {
     /// A create: the write requires that the key has no item.
     Absent,
-    /// An update or a replace: the write requires that the item has this revision.
+    /// An update or a replace: the write requires that the item has not changed since it had this
+    /// version and these write ids.
     Unchanged(&'a Revision),
-    /// A delete: the write requires that the item has this revision, and removes the item.
+    /// A delete: the write requires that the item has not changed since it had this version and
+    /// these write ids, and removes the item.
     Deleted(&'a Revision),
-    /// A patch: the write requires that the key has an item, in any revision.
+    /// A patch: the write requires that the key has an item, with any version.
     Present,
     /// A delete without a check: the write requires no state of the item.
     Anything,
@@ -176,14 +181,14 @@ pub(crate) enum Doubt {
     UnderToken,
 }
 
-/// Says whether DynamoDB may apply a late copy of a refused write to an item that nobody has
-/// written since the refusal.
+/// Says whether DynamoDB may still apply a late copy of a refused write to an item that has not
+/// changed since the refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
     /// DynamoDB may still apply the late copy.
     MayPass,
-    /// DynamoDB refuses the late copy permanently. For example, the condition of a lease holder's
-    /// write is false after a later heartbeat has incremented the heartbeat counter of the lease.
+    /// DynamoDB can never apply the late copy. For example, the condition of a lease holder's write
+    /// is false after a later heartbeat has incremented the heartbeat counter of the lease.
     AreRefused,
 }
 
@@ -211,17 +216,17 @@ impl Expected<'_> {
     }
 }
 
-/// Interprets a false condition. `found` is the revision of the item with which DynamoDB evaluated
-/// the condition, or `None` if the key had no item. The first of these rules that matches decides
-/// about the outcome of the write:
+/// Interprets a false condition. `found` contains the version and the write ids of the item with
+/// which DynamoDB evaluated the condition, or is `None` if the key had no item. The first matching
+/// rule of this list decides about the outcome of the write:
 ///
 /// 1. If the item contains the write id, DynamoDB has applied an attempt.
 /// 2. If no earlier attempt has an unknown outcome, another caller has written first.
 /// 3. If the attempts had a token, the refusal proves that DynamoDB has applied no attempt so far.
-///    If the item can never have the required revision again, DynamoDB refuses all late copies of
-///    the attempts, and the result is a conflict. If the item can have the required revision again,
-///    the outcome is unknown. The outcome of a refused create is always unknown: after a delete of
-///    the item, DynamoDB may apply a late copy of the create.
+///    If the item can never return to the required state, DynamoDB refuses all late copies of the
+///    attempts, and the result is a conflict. If the item can return to the required state, the
+///    outcome is unknown. The outcome of a refused create is always unknown: after a delete of the
+///    item, DynamoDB may apply a late copy of the create.
 /// 4. If the attempts had no token, the write ids in the item decide ([`by_ids`]).
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
     // The search for the write id comes before all other rules, because only an attempt of this
@@ -232,13 +237,13 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
     let proven = match doubt {
         Doubt::None => return Verdict::Conflict,
         // The conflict of `by_ids` proves that DynamoDB applied no attempt before the refusal.
-        // DynamoDB may still apply a late copy if the item can have the required revision again.
+        // DynamoDB may still apply a late copy if the item can return to the required state.
         Doubt::Plain(late) => match by_ids(expected, found) {
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
         // DynamoDB recognises an applied attempt by its token, so the refusal proves that it has
-        // applied no attempt. Only late copies matter here.
+        // applied no attempt. Only a late copy of an attempt could still be applied.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }
@@ -250,8 +255,8 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
-        // The item may be absent because another caller has deleted it. The result of a delete that
-        // ends here therefore has `certain: false`.
+        // Another caller may have deleted the absent item, so the result of the delete has
+        // `certain: false`.
         (Expected::Deleted(_), None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
         (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {
@@ -266,7 +271,7 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the write ids that the library has read, if `ring` has the same incarnation.
+/// Returns the write ids of the earlier state `was`, if `ring` has the same incarnation.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
@@ -274,8 +279,8 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
 /// its id at the front of `_writes`, and removes old ids only at the back. An item that contains
 /// the newest id of the read therefore contains all newer ids. If the item had no ids at the read,
-/// the function returns `false`. A patch of an item without `_writes` leaves an incarnation without
-/// ids.
+/// the function returns `false`. After a patch of an item without `_writes`, the attribute
+/// `_writes` contains an incarnation and no ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }
@@ -291,7 +296,7 @@ mod tests {
         Revision { version: Some(7), ring: Some(ring) }
     }
 
-    /// Returns a revision with this version and these write ids.
+    /// Returns a [`Revision`] with this version and these write ids.
     fn at(version: u64, ring: Ring) -> Revision {
         Revision { version: Some(version), ring: Some(ring) }
     }

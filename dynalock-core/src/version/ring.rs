@@ -49,8 +49,8 @@ pub(super) struct StoredId([u8; ID_LEN]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
-/// The content of the attribute `_writes`. A ring always contains the ids of the newest writes of
-/// the item, without a gap. The number of ids in a ring is limited.
+/// The content of the attribute `_writes`. The attribute always contains the ids of the newest
+/// writes of the item, without a gap. The number of ids in the attribute is limited.
 ///
 /// With a wrong clock, the library may remove old ids too early or too late. If the item has lost
 /// the id of a write, the library reports the outcome of the write as unknown, never as a wrong
@@ -123,13 +123,14 @@ impl Incarnation {
 }
 
 impl Ring {
-    /// Makes a ring with an incarnation, without a time and without ids.
+    /// Makes the content of `_writes` for an item without writes: only an incarnation, without a
+    /// time and without ids.
     pub(crate) fn new(incarnation: Incarnation) -> Self {
         Self(incarnation.0.to_vec())
     }
 
-    /// Makes a ring from its parts. The time is in seconds since the epoch, and the ids are in
-    /// order, newest first.
+    /// Makes the content of `_writes` from its parts. `time` is in seconds since the epoch. `ids`
+    /// starts with the newest id.
     pub(super) fn of(incarnation: Incarnation, time: Option<u32>, ids: impl Iterator<Item = StoredId>) -> Self {
         let mut bytes = Vec::with_capacity(ID_LEN + TIME_LEN + ID_LEN * ids.size_hint().0);
         bytes.extend_from_slice(&incarnation.0);
@@ -163,16 +164,16 @@ impl Ring {
         self.0[..ID_LEN].copy_from_slice(&incarnation.0);
     }
 
-    /// Returns the time of the last write in seconds since the epoch, or `None` if the ring has no
-    /// time. Earlier versions of the library store no time, and a write with a token of the caller
-    /// stores no time.
+    /// Returns the time of the last write in seconds since the epoch, or `None` if `_writes`
+    /// contains no time. Earlier versions of the library store no time, and a write with a token of
+    /// the caller stores no time.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
 
-    /// Returns a copy of this ring with one more id at the front. `at` is the time of the write in
-    /// epoch milliseconds. `push` removes the oldest ids if the ring has more than `keep` ids, or
-    /// if the last write was long ago.
+    /// Returns a copy of the content of `_writes` with one more write id at the front. `at` is the
+    /// time of the write in epoch milliseconds. `push` removes the oldest ids if `_writes` contains
+    /// more than `keep` ids, or if the last write was long ago.
     ///
     /// A write with a token of the caller keeps the time and all ids that fit, because a later call
     /// with the same token must send the same request.
@@ -180,8 +181,8 @@ impl Ring {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
             Repeats::Ever => (self.time(), self.ids().len()),
-            // The newest id stays, because a call that has read this ring looks for its newest id
-            // to see whether it has missed a write.
+            // The newest id stays, because a call that has read the item looks for the newest id.
+            // Without the newest id, the call could not see whether it has missed a write.
             Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
             Repeats::InThisCall => (Some(now), self.ids().len()),
         };
@@ -234,12 +235,12 @@ pub(super) mod tests {
         Incarnation([n; ID_LEN])
     }
 
-    /// Returns a ring with this time, this incarnation and these ids.
+    /// Returns a [`Ring`] with this time, this incarnation and these ids.
     pub(in super::super) fn ring_at(time: Option<u32>, life: u8, ids: &[u8]) -> Ring {
         Ring::of(incarnation(life), time, ids.iter().map(|n| id(*n).stored()))
     }
 
-    /// Returns a ring with this incarnation and these ids, without a time.
+    /// Returns a [`Ring`] with this incarnation and these ids, without a time.
     pub(in super::super) fn ring(life: u8, ids: &[u8]) -> Ring {
         ring_at(None, life, ids)
     }
@@ -269,7 +270,7 @@ pub(super) mod tests {
         assert_eq!(in_use.push(id(5), NOON_MILLIS, 16), timed(NOON, &[5, 4, 3, 2, 1]));
     }
 
-    /// If a ring has no time, the library does not know its age.
+    /// If `_writes` contains no time, the library does not know the age of the last write.
     #[test]
     fn a_ring_without_a_time_is_not_trimmed() {
         assert_eq!(ring(9, &[2, 1]).push(id(3), u64::MAX, 16), timed(u32::MAX, &[3, 2, 1]));

@@ -36,7 +36,7 @@ pub(crate) struct Assembly {
     pub(crate) writes: Vec<Write>,
     /// For each operation, the indexes of its writes.
     pub(crate) positions: Vec<WritePosition>,
-    /// For each operation, the basis of the next write of its item.
+    /// For each operation, the state of its item after the transaction.
     pub(crate) next: Vec<Option<Basis>>,
     /// The size of each write.
     sizes: Vec<WriteSize>,
@@ -106,7 +106,7 @@ impl Assembly {
         let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
             // After a cancellation, a guard of the lease row has the reason of the write of the
-            // lease row. Each other operation has the reason of the write of the item.
+            // lease row. An operation that is not a guard has the reason of the write of the item.
             let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }
@@ -137,7 +137,7 @@ impl Assembly {
         self.writes.iter().any(|write| !matches!(write.action, Action::Check))
     }
 
-    /// Returns the plan of a transaction that consists of one write.
+    /// Converts a transaction with only one write into the plan of a single write.
     pub(crate) fn into_plan(mut self) -> Plan {
         let judged_at = self.positions.iter().find_map(|position| position.judged_at);
         let next = self.next.into_iter().flatten().next();
@@ -146,8 +146,8 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the leading operation on an item. The conditions of the other
-    /// operations on the item are added to the leading operation. If one of the operations on an
+    /// Returns the index of the leading operation on an item. The library adds the conditions of
+    /// the other operations on the item to the leading operation. If one of the operations on an
     /// item is a write, the write is the leading operation. A guard of the lease row is the leading
     /// operation only if all operations on the item are guards.
     fn lead(&self) -> Result<usize, Error> {
@@ -182,8 +182,8 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns `true` if the write of the item itself contains the lease condition. A write of a
-    /// separate lease row is not necessary in this case.
+    /// Returns `true` if the write of the item itself contains the lease condition, so no write of
+    /// a separate lease row is necessary.
     fn asks_for_lease(&self, lead: usize, write: &Write) -> bool {
         let lead = &self.operations[lead];
         // An update without changes becomes a check, which has no lease condition.
@@ -205,8 +205,7 @@ impl<'o> ItemOperations<'o> {
         self.with_checks(lead, plan)
     }
 
-    /// Adds the conditions of the checks and guards of an item to the plan of the leading
-    /// operation.
+    /// Adds the conditions of the checks and guards of an item to the write of the item.
     fn with_checks(&self, lead: usize, mut plan: Plan) -> Result<Plan, Error> {
         let is_of_item = !self.operations[lead].is_of_lease_row();
         for &index in self.indexes.iter().filter(|index| **index != lead) {
@@ -215,7 +214,8 @@ impl<'o> ItemOperations<'o> {
             if operation.is_of_lease_row() && is_of_item {
                 match &mut plan.companion {
                     Some(row) => require(row, &operation.item_ref, requirement)?,
-                    // The plan has no write of the lease row yet, so the guard becomes this write.
+                    // If no other operation writes the lease row, the check of the guard becomes
+                    // the write of the lease row.
                     None => plan.companion = Some(Box::new(check(&operation.item_ref, requirement)?)),
                 }
             } else {

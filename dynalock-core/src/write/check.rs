@@ -18,14 +18,14 @@ use crate::{
 
 /// The condition of a check.
 pub(crate) enum Requirement {
-    /// The item must be in the state of the field.
+    /// The item must be in exactly the given state.
     Unchanged(State),
     /// The key must have an item, and the time to live of the item must be outside the range of
     /// expired times.
     Exists(ExpiredTimes),
-    /// The key must have no item, or an expired item in the state of the field.
+    /// The key must have no item, or an expired item in exactly the given state.
     Absent { expired: Option<State> },
-    /// The stored lease of the item must have the owner and the fence of the field.
+    /// The stored lease of the item must have the given owner and the given fence.
     Guard(HolderProof),
     /// The condition of the caller in the field must be true.
     Condition(UserCondition),

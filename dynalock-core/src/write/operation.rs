@@ -86,8 +86,8 @@ impl Operation {
         }
     }
 
-    /// Returns `true` if the operation is a guard of a lease in a separate row. The condition of
-    /// this guard is a condition on the lease row, not on the item.
+    /// Returns `true` if the operation is a guard of a lease in a separate row. The condition of a
+    /// guard of a separate lease tests the lease row, not the item.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }

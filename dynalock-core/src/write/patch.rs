@@ -199,9 +199,9 @@ impl<T: Versioned> PatchIntent<T> {
     }
 }
 
-/// Returns the condition that the item does not contain the write id of the patch. With this
-/// condition, DynamoDB refuses a second copy of the request, until later patches have pushed the
-/// write id out of the item.
+/// Returns the condition that the item does not contain the write id of the patch. The condition
+/// makes DynamoDB refuse a second copy of the request, until later patches have pushed the write id
+/// out of the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

@@ -18,10 +18,11 @@ use crate::{
 pub(crate) struct Plan {
     pub(crate) write: Write,
     /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
-    /// the companion write and the write of the item together, or applies neither write.
+    /// the write of the lease row and the write of the item together, or applies neither of the two
+    /// writes.
     pub(crate) companion: Option<Box<Write>>,
-    /// The state of the item after the write, as the basis of the next write of the item. A delete
-    /// and a check leave no basis for a next write.
+    /// The state of the item after the write, which the next write of the item will require. After
+    /// a delete or a check, the field is `None`.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. The
     /// library interprets a refusal with the same time. The field is `None` if the write does not
@@ -44,8 +45,8 @@ pub(crate) struct WritePosition {
 }
 
 impl Plan {
-    /// Makes the plan of a write, with the write of the separate lease row that the lease clause
-    /// needs.
+    /// Makes the plan of a write. If the lease condition concerns a separate row, the plan also
+    /// contains the write of this row.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;
@@ -67,8 +68,8 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// Returns the positions of the plan's writes in a transaction. `first` is the index of the
-    /// write of the item.
+    /// Returns the positions of the writes in a transaction. `first` is the index of the write of
+    /// the item.
     pub(super) fn position(&self, first: usize) -> WritePosition {
         let lease = self.companion.is_some().then_some(first + 1);
         WritePosition { write: first, lease, judged_at: self.judged_at }

@@ -33,15 +33,15 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
 /// A write that DynamoDB has applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// The state of the item after the write, as the basis of the next write of the item. The field
-    /// is `None` for a delete and for a patch.
+    /// The state of the item after the write, which the next write of the item will require. The
+    /// field is `None` for a delete and for a patch.
     pub(crate) next: Option<Basis>,
     /// The item after a patch, if the reply or a later read has returned this item.
     pub(crate) item: Option<Item>,
 }
 
 /// The evidence that DynamoDB has applied a write. Only a reply shows which attempt DynamoDB has
-/// applied. All other kinds of evidence prove only that DynamoDB has applied one of the attempts.
+/// applied. The evidence in an item proves only that DynamoDB has applied one of the attempts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     /// DynamoDB has answered the last attempt with success.
@@ -84,14 +84,15 @@ struct PlannedRequest {
     facts: PlanFacts,
 }
 
-/// The content of a request. An attempt consumes its `WireForm`. A repetition is rare and makes a
-/// new plan, because a rare new plan costs less than a copy of the write for each attempt.
+/// The content of a request. The send of a request consumes its content. A retry is rare, so the
+/// code makes the content of a retry anew. A copy of the content for each first attempt would cost
+/// more.
 enum WireForm {
     Write(Write),
     Transact(Transact),
 }
 
-/// The data of a plan that the library needs to interpret DynamoDB's answer.
+/// The data about a request that the library needs to interpret DynamoDB's answer.
 struct PlanFacts {
     next: Option<Basis>,
     position: WritePosition,
@@ -108,7 +109,7 @@ impl<A, C> WriteResult<A, C> {
 }
 
 impl Writer<'_> {
-    /// Returns the plan (the request and its result) of an attempt that begins now.
+    /// Makes the request of an attempt that begins now.
     pub(crate) fn plan(&mut self) -> Result<Plan, Error> {
         let clause = self.intent.clause(self.stamps.id.repeats, *self.companion);
         self.intent.plan(self.stamps.next(), &clause)
@@ -168,9 +169,9 @@ impl Writer<'_> {
                 Err(failure) => failure,
             };
             let judged = match failure {
-                // DynamoDB accepts most writes, so the boxes in the arms of this `match` keep the
-                // rare code paths out of the future. A cancellation at this place always comes from
-                // a lease row.
+                // DynamoDB accepts most writes, so the boxes in the arms of the `match` keep the
+                // rare code paths out of the future. In the arm `Cancelled`, the condition on a
+                // separate lease row was always false.
                 Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
                 Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
                 // Without a token, another attempt of a patch could apply the changes of the patch
@@ -240,8 +241,8 @@ impl Writer<'_> {
             // another token for each attempt. After a lost reply, the write id in the item shows
             // the outcome.
             Delivery::Plain => None,
-            // Each new content gets a new token, because DynamoDB refuses other content with a
-            // token that it remembers.
+            // A request with new content gets a new token, because DynamoDB refuses new content
+            // with a token that it remembers.
             Delivery::Once => Some(random::token(self.attempts.rng())),
         };
         let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
@@ -363,8 +364,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes the expired entry at the head of the lock queue that caused the refusal, so that the
-    /// call can send another attempt. Returns `refusal` if the queue has no expired head.
+    /// Removes the expired first entry of the lock queue that caused the refusal, so that the call
+    /// can send another attempt. Returns the error `refusal` if the first entry of the queue has
+    /// not expired.
     async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
         // The refusal proves that DynamoDB has applied no earlier attempt.
         self.settle_doubt();
@@ -385,9 +387,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the item that made the condition false. DynamoDB returns this item with the refusal.
-    /// Some compatible servers do not return the item with a refusal. If the refusal has no item,
-    /// `seen` reads the item.
+    /// Returns the item that made the condition false. DynamoDB returns the item with the refusal.
+    /// Some compatible servers do not return the item with a refusal. If a refusal contains no
+    /// item, `seen` reads the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -411,7 +413,7 @@ impl Writer<'_> {
             // of a patch in other attributes.
             _ if shows_patch => Verdict::Applied,
             // The item does not contain the write id, but its lease attributes show a release by
-            // the holder that sends this write. Only this write can have released the lease,
+            // the holder that sends the write. Only the write itself can have released the lease,
             // because the holder sends a separate release only after the write has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
             Verdict::Unknown if self.intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
@@ -451,7 +453,8 @@ fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     })
 }
 
-/// Returns the state of the item after the applied attempt, as the basis of the next write.
+/// Returns the state of the item after the applied attempt, which the next write of the item will
+/// require.
 fn shown_by(proof: Proof, next: Option<Basis>) -> Option<Basis> {
     match proof {
         Proof::Reply | Proof::Release | Proof::Absence => next,

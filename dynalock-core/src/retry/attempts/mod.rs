@@ -295,8 +295,8 @@ impl Attempts {
 
     /// Sleeps before the next attempt. Returns an error if the failure ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
-        // The retry takes no token from the retry budget if another transaction or an earlier copy
-        // of the request is still running, because DynamoDB is not overloaded in this case.
+        // A retry because another transaction or an earlier copy of the request is still running
+        // takes no token from the retry budget, because DynamoDB is not overloaded.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
         let last = self.failed(table, failure)?;
         self.pause_after(last, costs).await
@@ -423,8 +423,8 @@ pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     Error::TableMismatch { table: Arc::clone(table), reason }
 }
 
-/// Returns a refusal for a request without a condition that was refused for a false condition.
-/// DynamoDB never sends this refusal, but a broken gateway may send it.
+/// Returns the error for a server that reports a false condition for a request without a condition.
+/// DynamoDB never reports a false condition for such a request, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

@@ -253,9 +253,9 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Also validates each run of the closure that writes nothing. The validation ensures that the
-    /// result of the run, including an error, is based on items from the same moment. If the run
-    /// read more than one item, the validation costs one TransactGetItems.
+    /// Validates each run of the closure, including a run that writes nothing. The validation
+    /// ensures that the result of the run, including an error, is based on items from the same
+    /// moment. If the run read more than one item, the validation costs one TransactGetItems.
     ///
     /// # Examples
     ///

@@ -167,8 +167,8 @@ impl Unit {
         let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
             if let Some(held) = known.read_of(&operation.item_ref) {
-                // `adapt` also says whether a new plan is necessary. The answer has no effect here,
-                // because the first plan is made below.
+                // The code ignores the answer of `adapt`, because the code below makes the first
+                // request in any case.
                 let _ = operation.adapt(held.item.as_ref())?;
             }
         }
@@ -268,9 +268,8 @@ async fn write_alone(
     assembly: Assembly,
     stamps: WriteStamps,
 ) -> Result<(), Error> {
-    // A companion write is a write of the separate lease row of an item. A plain write has no
-    // companion write, because an item with a separate lease row is always written by a
-    // transaction.
+    // A companion write writes the separate lease row of an item. A plain write needs no companion
+    // write, because the library always writes an item with a separate lease row by a transaction.
     let mut companion = CompanionWrite::Check;
     let writer = Writer {
         intent: only,

@@ -45,8 +45,9 @@ fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
     assert_eq!(setup.breaks(), Violation::FalseConflict(1));
 }
 
-/// The first caller of a batch gets the revision after the batch, with the content after its own
-/// call. The next write of this caller would undo the later calls of the batch.
+/// With a broken rule, the first caller of a batch gets the version after the batch, but the
+/// content after its own call. The next write of this caller would undo the later calls of the
+/// batch.
 #[test]
 fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     let rules = Rules { returned: Returned::AsTheFirstCallLeftIt, ..REAL };

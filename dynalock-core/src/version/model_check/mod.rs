@@ -83,7 +83,7 @@ enum Sending {
     Plain,
     /// All writes have a token.
     Once,
-    /// All writes except updates have a token, as in a unit of work with one write.
+    /// All writes except updates have a token, like the writes of a unit of work with one write.
     UnitOfWork,
 }
 

@@ -7,8 +7,8 @@ use crate::version::{
 };
 
 /// A function that returns the revision (the version and the write ids) of an item after an update.
-/// The parameters are the revision before the update, the write id, the incarnation that the update
-/// may begin, the time, and the largest number of ids.
+/// The parameters are the state before the update, the write id, the incarnation that the update
+/// may begin, the time, and the largest number of write ids.
 pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
 
 /// The rules that each writer in the model follows.
@@ -18,8 +18,8 @@ pub(super) struct Rules {
     /// Returns `true` if the condition of an update or a delete is true.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
     pub(super) next: Next,
-    /// Returns the revision of the item after a patch, or `None` if the condition of the patch is
-    /// false.
+    /// Returns the version and the write ids of the item after a patch. Returns `None` if the
+    /// condition of the patch is false.
     pub(super) patched: fn(Patch, &Revision, Incarnation) -> Option<Revision>,
     pub(super) register: Register,
     pub(super) lost_patch: LostPatch,
@@ -63,8 +63,8 @@ pub(super) enum Batches {
     Left,
 }
 
-/// The item that each caller of a batch gets. The revision of this item is always the revision
-/// after the batch.
+/// The item that each caller of a batch gets. The item has the version and the write ids after the
+/// whole batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Returned {
     AsTheBatchLeftIt,
@@ -102,7 +102,7 @@ pub(super) const REAL: Rules = Rules {
     tokens: Drawn::PerCall,
 };
 
-/// The smallest number of ids that a ring can be configured to keep.
+/// The smallest number of write ids that a type can keep in its items.
 const SMALLEST_RING: usize = 4;
 
 /// Evaluates the condition of an update or a delete. The condition compares the version and the
@@ -165,14 +165,14 @@ pub(super) fn adoption_keeps_the_incarnation(
     Some(Revision { version: Some(version), ring: Some(ring.push(id, at, keep)) })
 }
 
-/// Returns the revision with other write ids: its newest id, followed by the ids in `kept`.
+/// Returns the same version with other write ids: the newest id, followed by the ids in `kept`.
 fn with_ids(next: Revision, kept: impl IntoIterator<Item = StoredId>) -> Revision {
     let ring = next.ring.map(|ring| Ring::of(ring.incarnation(), ring.time(), ring.ids().take(1).chain(kept)));
     Revision { ring, ..next }
 }
 
-/// Returns the write ids of a revision that was written before the time `at`, newest first. Returns
-/// `None` for a revision without a time, and for a revision that is not older than `at`.
+/// Returns the write ids of an item that was written before the time `at`, newest first. Returns
+/// `None` for an item without a time, and for an item that was not written before `at`.
 fn rested(was: &Revision, at: u64) -> Option<Vec<StoredId>> {
     let ring = was.ring.as_ref()?;
     ring.time().is_some_and(|time| u64::from(time) * 1000 < at).then(|| ring.ids().collect())

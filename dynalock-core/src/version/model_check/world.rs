@@ -215,8 +215,8 @@ fn content_of(call: u8, calls: u8) -> u8 {
 }
 
 impl Item {
-    /// Returns `true` if another item has the same revision and the same attributes of the caller.
-    /// The revision is the version and the write ids.
+    /// Returns `true` if another item has the same version, the same write ids and the same
+    /// attributes of the caller.
     pub(super) fn has_content_of(&self, other: &Self) -> bool {
         self.revision == other.revision && self.content == other.content
     }

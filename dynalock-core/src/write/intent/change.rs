@@ -65,7 +65,7 @@ pub(crate) struct WholeItem {
     /// The key attributes of the item.
     pub(crate) key: Item,
     pub(crate) item: Item,
-    /// The state of the item after the PutItem, as the basis of the next write of the item.
+    /// The state of the item after the PutItem, which the next write of the item will require.
     pub(crate) next: Basis,
 }
 
@@ -91,7 +91,8 @@ impl Change {
 }
 
 impl<T: Versioned> IntentOf<T> {
-    /// Returns the value as it is stored after the write. The plan of the write contains `next`.
+    /// Returns the value as it is stored after the write. `next` is the state of the item after the
+    /// write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
         // `next` is `None` only for a delete, and the library makes no `Stored` for a delete, so
         // the code never uses this default.
@@ -135,7 +136,7 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan of an update with these changes.
+    /// Returns the plan (the request and its result) of an update with these changes.
     pub(crate) fn plan_changes(
         &self,
         mut changes: Changes,
@@ -201,9 +202,9 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan of a PutItem of the whole value. The PutItem has no lease condition on the
-    /// item: a create finds no lease, and the library replaces an item that contains its lease with
-    /// an UpdateItem.
+    /// Returns the plan (the request and its result) of a PutItem of the whole value. The PutItem
+    /// has no lease condition on the item: a create finds no lease, and the library replaces an
+    /// item that contains its lease with an UpdateItem.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -296,7 +297,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns an error if the key of the value has changed since the library read the value. Only
-    /// a replace and a delete need this check. An update and a touch notice a changed key among
+    /// a replace and a delete need `check_key`. An update and a touch notice a changed key among
     /// their changes. An overwrite checks the key before the library reads the stored item.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {
@@ -349,7 +350,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             return Ok(Plan::alone(check));
         }
         // Only a transaction needs the size of the changes. A single update calls `plan_changes`
-        // directly for its first attempt, and its plan has no size.
+        // directly for its first attempt, and needs no size.
         let times = Changes { set: self.changed_times(), ..Changes::default() };
         let changed_bytes = changes.size() + times.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
@@ -408,9 +409,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns the basis for the write of a value with an etag: the state that the write requires.
-/// `item` is the item that the library has read for this write. Returns `None` if the item is not
-/// in the state of the etag.
+/// Returns the state that the write of a value with an etag requires. `item` is the item that the
+/// library has read for this write. Returns `None` if the item is not in the state of the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     // The caller has edited the value outside the library. The changes of the value are its

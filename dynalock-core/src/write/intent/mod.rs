@@ -1,6 +1,6 @@
 //! Intents: an intent is a change of one item as a value, and makes the request of each attempt. No
-//! function of this module sends a request. The plan of an update by a lease holder increments the
-//! heartbeat counter of the lease.
+//! function of this module sends a request. An update by a lease holder increments the heartbeat
+//! counter of the lease.
 
 mod change;
 mod put_over;
@@ -28,13 +28,12 @@ pub(crate) trait Intent: Send + Sync {
 
     fn key(&self) -> Key;
 
-    /// Returns the plan of one attempt: its request, and the version and ids of the item after the
+    /// Returns the request of one attempt, with the version and the ids of the item after the
     /// request.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
     /// Returns `true` if DynamoDB could apply two attempts of the write and change the item twice.
-    /// Only a patch is relative in this sense, because a patch changes the stored value and does
-    /// not require a version.
+    /// Only a patch is relative: a patch changes the stored value and requires no version.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
@@ -51,8 +50,8 @@ pub(crate) trait Intent: Send + Sync {
     /// ids of the stored item.
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error>;
 
-    /// Returns the lease clause of an attempt that begins now: its condition and its effect on the
-    /// lease of the item.
+    /// Returns the condition on the lease of the item, and the effect on this lease, for an attempt
+    /// that begins now.
     fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         let Target { model, policy, .. } = self.target();
         policy.clause(model, repeats, companion)
@@ -100,8 +99,8 @@ pub(crate) trait OwnedIntent: Intent {
     /// Adapts the intent to the item that is stored under the key, for example to an expired item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
-    /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. The plan of
-    /// the write contains `next`.
+    /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. `next` is
+    /// the state of the item after the write.
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
 }
 
