@@ -341,8 +341,8 @@ impl AddAssign for Cost {
     }
 }
 
-/// The text of a `Cost` contains the sum of all causes. The text also contains each cause except
-/// `useful`, if its capacity is not zero.
+/// The text of a `Cost` contains the sum of all causes. The text of a `Cost` also names each cause
+/// except `useful` whose capacity is not zero.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.total())?;

@@ -318,9 +318,10 @@ pub enum Error {
     /// call, so the call has ended without this request. The call has written no item.
     ///
     /// The field `spent` contains the units that the call has consumed. A call that acquires locks
-    /// removes its entries from the queues of the locks. The caller can allow more units, or
-    /// continue later. If the outcome of an earlier write of the call is unknown, the call returns
-    /// [`Error::Indeterminate`], and `BudgetExceeded` is its field `last`.
+    /// removes its entries from the queues of the locks. After `BudgetExceeded`, the caller can
+    /// allow more units, or continue later. If the outcome of an earlier write of the call is
+    /// unknown, the call returns [`Error::Indeterminate`], and `BudgetExceeded` is its field
+    /// `last`.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]
     BudgetExceeded {

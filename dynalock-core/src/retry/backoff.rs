@@ -7,8 +7,8 @@ use std::time::Duration;
 /// window and the whole window, so a pause is never zero.
 ///
 /// The caller gives the length of the first window. The window doubles with each failure, up to one
-/// second. The method is described in "Exponential Backoff and Jitter", AWS Architecture Blog,
-/// 2015.
+/// second. The article "Exponential Backoff and Jitter" in the AWS Architecture Blog (2015)
+/// describes the method.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,

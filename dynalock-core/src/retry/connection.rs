@@ -132,9 +132,9 @@ impl RoundTrip {
     }
 }
 
-/// The interceptor of the library in the SDK. `Passage` keeps the body of a request that may be
-/// repeated, and records that a request departs. `Passage` also asks DynamoDB for the consumed
-/// capacity, and refuses an answer without content.
+/// The library's interceptor, through which the SDK passes each request and each answer. `Passage`
+/// keeps the body of a request that may be repeated, and records that a request departs. `Passage`
+/// also asks DynamoDB for the consumed capacity, and refuses an answer without content.
 #[derive(Debug)]
 struct Passage;
 
@@ -199,7 +199,7 @@ impl Intercept for Passage {
 }
 
 /// Calls a function with the request that the current task sends, if the library counts the cost of
-/// this request. Returns `None` if the library does not count its cost.
+/// this request. Returns `None` if the library does not count the cost of the current request.
 fn metered<O>(call: impl FnOnce(&MeteredRequest) -> O) -> Option<O> {
     IN_FLIGHT.try_with(|in_flight| in_flight.metered.as_deref().map(call)).ok().flatten()
 }

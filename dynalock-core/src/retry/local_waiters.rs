@@ -97,8 +97,9 @@ impl LocalWaiters {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// Shares the row of a lock without a queue after its release. `fence` is the fence of the
-    /// released lock. At most four consecutive releases offer the lock to a waiter of this process.
+    /// Shares the row of a lock without a queue after the release of the lock. `fence` is the fence
+    /// of the released lock. At most four consecutive releases offer the lock to a waiter of this
+    /// process.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {

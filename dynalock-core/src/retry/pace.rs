@@ -26,16 +26,17 @@ use std::{sync::Arc, time::Duration};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {
-    /// The call has six immediate attempts before its first sleep. `Latency` has the shortest delay
-    /// for a few writers, and the most refused writes.
+    /// With `Latency`, a call has six immediate attempts before its first sleep. `Latency` has the
+    /// shortest delay for a few writers, and the most refused writes.
     Latency,
-    /// Before its first sleep, the call has three immediate attempts for an item up to 1 KB, two
-    /// attempts for an item up to 4 KB, and one attempt for a larger item.
+    /// With `Balanced`, a call has three immediate attempts for an item up to 1 KB before its first
+    /// sleep. The call has two immediate attempts for an item up to 4 KB, and one for a larger
+    /// item.
     #[default]
     Balanced,
-    /// The call has no immediate attempt. The window of the sleeps starts at ten round trips, and
-    /// doubles with each sleep up to two hundred round trips. `Economy` uses the fewest write
-    /// units, and does not prefer calls that have waited longer.
+    /// With `Economy`, a call has no immediate attempt. The window of the sleeps starts at ten
+    /// round trips, and doubles with each sleep up to two hundred round trips. `Economy` uses the
+    /// fewest write units, and does not prefer calls that have waited longer.
     Economy,
 }
 
@@ -89,7 +90,7 @@ impl Contender {
     /// Returns the number of calls of the connection that have slept after a conflict and are still
     /// running, including this call.
     fn count(&self) -> u32 {
-        // `Contenders` itself holds one of the counted references.
+        // One of the counted references belongs to `Contenders`, and not to a call.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
     }
 }

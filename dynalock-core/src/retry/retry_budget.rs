@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 pub(crate) struct RetryBudget(AtomicI64);
 
 impl RetryBudget {
-    /// The number of retries that a full bucket pays for.
+    /// The number of retries that a full retry budget allows.
     pub(crate) const CAPACITY: i64 = 100;
 
     // The bucket counts half tokens: a retry takes two halves, and an answered request returns one
@@ -36,8 +36,8 @@ impl RetryBudget {
     pub(crate) fn deposit(&self) {
         let full = Self::CAPACITY * Self::RETRY;
         let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);
-        // The update fails only if the bucket is full. A full bucket takes no more tokens, so the
-        // failure is no error.
+        // The update fails only if the bucket is full. A full bucket takes no more tokens, so a
+        // failed update is no error.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }

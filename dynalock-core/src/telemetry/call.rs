@@ -196,8 +196,8 @@ pub(crate) fn set_table(table: Arc<str>) {
     if let Some(call) = current() {
         call.span.record("db.collection.name", &*table);
         call.span.record("otel.name", display(SpanName { operation: call.operation, table: &table }));
-        // The closure of a unit of work may run several times. The metrics use the tables of the
-        // first commit.
+        // The closure of a unit of work may run several times. The metrics name the tables of the
+        // first commit of a unit of work.
         let _ = call.table.set(table);
     }
 }

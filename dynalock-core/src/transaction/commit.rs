@@ -1,4 +1,4 @@
-//! The commit of a transaction: sends the request, and interprets DynamoDB's answer.
+//! The commit of a transaction. The commit sends the request, and interprets DynamoDB's answer.
 
 pub(super) use super::{
     resolve::resolve,

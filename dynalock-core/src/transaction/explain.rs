@@ -15,8 +15,8 @@ use crate::{
 pub(super) enum Resolved {
     /// The operations of a transaction that needs no read before its commit.
     Operations(Vec<Operation>),
-    /// The reads that the commit sends first. The commit must read the items of values with an etag
-    /// before it writes.
+    /// The reads that the commit sends before its write. The commit must read the items of values
+    /// with an etag before it writes.
     Reads(Vec<ExplainedRequest>),
 }
 
@@ -57,7 +57,7 @@ pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     pending.collect()
 }
 
-/// Explains the writes of a transaction.
+/// Returns a readable description of each write of a transaction.
 pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<ExplainedAction> {
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {

@@ -236,7 +236,7 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
     }
     let proven = match doubt {
         Doubt::None => return Verdict::Conflict,
-        // The conflict of `by_ids` proves that DynamoDB applied no attempt before the refusal.
+        // A conflict from `by_ids` proves that DynamoDB applied no attempt before the refusal.
         // DynamoDB may still apply a late copy if the item can return to the required state.
         Doubt::Plain(late) => match by_ids(expected, found) {
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),

@@ -49,8 +49,8 @@ pub(super) struct StoredId([u8; ID_LEN]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
-/// The content of the attribute `_writes`. The attribute always contains the ids of the newest
-/// writes of the item, without a gap. The number of ids in the attribute is limited.
+/// The content of the attribute `_writes`. `_writes` always contains the ids of the newest writes
+/// of the item, without a gap. The number of ids in `_writes` is limited.
 ///
 /// With a wrong clock, the library may remove old ids too early or too late. If the item has lost
 /// the id of a write, the library reports the outcome of the write as unknown, never as a wrong
@@ -144,7 +144,7 @@ impl Ring {
     }
 
     /// Parses the attribute `_writes`: an incarnation, an optional time, and complete ids. Returns
-    /// `None` if the bytes do not have this form.
+    /// `None` if the bytes of the attribute are invalid.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))

@@ -168,13 +168,14 @@ impl<'o> ItemOperations<'o> {
     }
 
     /// Returns the owner and the fence of the guard of the item's lease. Returns `None` if the
-    /// transaction has no guard of this lease.
+    /// transaction has no guard of the item's lease.
     fn guarded(&self) -> Option<&'o HolderProof> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
     /// Returns the condition and the effect of the write on the lease of the item. If the
-    /// transaction has a guard of this lease, the write counts as a write of the lease holder.
+    /// transaction has a guard of the item's lease, the write counts as a write of the lease
+    /// holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),

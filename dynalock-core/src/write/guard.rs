@@ -8,8 +8,8 @@ pub trait Guard: sealed::Sealed {}
 pub(crate) mod sealed {
     use super::{HolderProof, ItemRef};
 
-    /// Gives the library the lease of a guard. Only the types of the library implement `Sealed`, so
-    /// other crates cannot implement [`Guard`](super::Guard).
+    /// The library's access to the lease of a guard. Only the types of the library implement
+    /// `Sealed`, so other crates cannot implement [`Guard`](super::Guard).
     pub trait Sealed {
         #[expect(private_interfaces, reason = "it is called here alone")]
         fn leased(&self) -> (ItemRef, HolderProof);

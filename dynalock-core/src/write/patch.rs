@@ -84,8 +84,8 @@ impl<T: Versioned> PatchIntent<T> {
     }
 
     /// Returns `true` if the patch requires that the item has not expired. The patch of a lease
-    /// holder does not require this, because a holder may change the leased item even after the
-    /// item has expired.
+    /// holder has no condition on the expiry, because a holder may change the leased item even
+    /// after the item has expired.
     fn asks_for_life(&self) -> bool {
         !matches!(self.policy, LeasePolicy::Holder { .. })
     }

@@ -198,9 +198,9 @@ impl Attempts {
         }
     }
 
-    /// Records a run of the closure of a unit of work. The run has started at `began` and ends now.
-    /// The sleeps of a unit of work are multiples of the time of a run, because a run takes longer
-    /// than a round trip.
+    /// Records a run of the closure of a unit of work. The run of the closure has started at
+    /// `began` and ends now. The sleeps of a unit of work are multiples of the time of a run,
+    /// because a run takes longer than a round trip.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
@@ -335,7 +335,7 @@ impl Attempts {
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let first = match &last {
             // The first pause after a lost reply is short, because later writes will remove the
-            // write id from the item. After the removal, the item no longer shows the outcome.
+            // write id from the item. An item without the write id no longer shows the outcome.
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
             // A unit of work competes with runs of other units of work, which take longer than a
             // round trip. With shorter pauses, `cargo bench --bench transactions_contention` shows

@@ -32,7 +32,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// Gives access to the run after its closure has ended.
+/// Gives the unit of work access to a run after the closure has ended.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {

@@ -17,7 +17,7 @@ pub(super) enum Call {
     Update,
     /// The client repeats the read and the write until the server applies a write.
     Modify,
-    /// Like `Modify`, but creates a missing item.
+    /// The client creates a missing item, and otherwise does the same as for `Modify`.
     Upsert,
     Delete,
     /// The client writes the item without a read.
@@ -69,8 +69,8 @@ pub(super) enum End {
     Gone {
         life: Option<u8>,
     },
-    /// An error that says that the call has written nothing: `Conflict`, `AlreadyExists`,
-    /// `NotFound` or `Throttled`, or `Exhausted` after one of these errors.
+    /// The end of a call with an error that says that the call has written nothing. Examples are
+    /// `Conflict`, `AlreadyExists`, `NotFound` and `Exhausted`.
     Conflict,
     Indeterminate,
 }

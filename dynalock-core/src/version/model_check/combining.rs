@@ -46,8 +46,8 @@ fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
 }
 
 /// With a broken rule, the first caller of a batch gets the version after the batch, but the
-/// content after its own call. The next write of this caller would undo the later calls of the
-/// batch.
+/// content after its own call. With the broken rule, the next write of the first caller would undo
+/// the later calls of the batch.
 #[test]
 fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     let rules = Rules { returned: Returned::AsTheFirstCallLeftIt, ..REAL };

@@ -323,7 +323,7 @@ fn nothing_breaks_with_clocks_that_lie() {
 /// another writer makes two updates.
 const GIVEN_TWICE: [&[Call]; 3] = [&[Given], &[Given], &[Update, Update]];
 
-/// Returns a setup with a token of the caller. The server may forget this token.
+/// Returns a setup with a token of the caller, in which the server may forget the token.
 fn given<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { tokens: Tokens::AreForgotten, ..with_clocks_that_lie(start, scripts) }
 }
@@ -482,7 +482,8 @@ fn a_short_ring_proves_nothing_about_an_adoption() {
     let rules = judged_by(rules::an_adoption_that_met_a_short_ring_is_a_conflict);
     let setup = Setup { rules, ..Setup::new(Start::Foreign, &[&[Update], &[Delete], &[Create]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
-    // If no client deletes items, a short list of write ids is a proof.
+    // If no client deletes items, the broken rule is right: a short list of write ids contains the
+    // ids of all writes.
     Setup { attempts: 3, scripts: &[&[Upsert], &[Upsert], &[Upsert]], ..setup }.holds();
 }
 

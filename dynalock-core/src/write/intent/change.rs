@@ -203,8 +203,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the plan (the request and its result) of a PutItem of the whole value. The PutItem
-    /// has no lease condition on the item: a create finds no lease, and the library replaces an
-    /// item that contains its lease with an UpdateItem.
+    /// has no lease condition on the item: a create finds no lease, and the library sends an
+    /// UpdateItem to replace an item that contains its lease.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
