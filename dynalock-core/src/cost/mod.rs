@@ -7,8 +7,8 @@
 //!
 //! # Causes
 //!
-//! Each request has one cause. If several rows of this table match a request, the first matching
-//! row decides its cause:
+//! Each request has one cause. If several rows of the table of causes match a request, the first
+//! matching row decides the cause of the request:
 //!
 //! | request | cause |
 //! |---|---|
@@ -28,8 +28,8 @@
 //!
 //! # Estimates
 //!
-//! DynamoDB reports the capacity of an answered request. For the requests in this table, DynamoDB
-//! reports no capacity, and the library estimates the consumed capacity:
+//! DynamoDB reports the capacity of an answered request. For the requests in the table of
+//! estimates, DynamoDB reports no capacity, and the library estimates the consumed capacity:
 //!
 //! | request | estimate |
 //! |---|---|

@@ -30,8 +30,8 @@ impl Thread {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
         // The thread starts before the runtime is built, and then waits for the runtime. If the
-        // runtime were built first and the thread could not start, this function would drop the
-        // runtime. The drop of a runtime inside a task of another runtime panics.
+        // runtime were built first and the thread could not start, `start` would drop the runtime.
+        // The drop of a runtime inside a task of another runtime panics.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };
             // The sender never sends a value. `ended` completes when the sender is dropped.

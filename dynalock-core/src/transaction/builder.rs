@@ -249,11 +249,11 @@ impl Transaction {
     /// `#[dynalock(expires)]`.
     ///
     /// With a token of the caller, the commit cannot send a second request with other content.
-    /// Without a token of the caller, the commit sends a second request in three cases: a create or
-    /// a check meets an expired item, a patch meets a null in place of a missing attribute, or a
-    /// patch meets an item with `_writes` and without a version. The second request has other
-    /// content. With a token of the caller, the commit fails with [`Error::Cancelled`] instead of a
-    /// second request with other content.
+    /// Without a token of the caller, the commit sends a second request if a create or a check
+    /// meets an expired item. The commit also sends a second request if a patch meets a null in
+    /// place of a missing attribute, or an item with `_writes` and without a version. The second
+    /// request has other content. With a token of the caller, the commit fails with
+    /// [`Error::Cancelled`] instead of a second request with other content.
     ///
     /// The library derives the write ids and incarnations of the transaction from the token. An
     /// incarnation is a random value that distinguishes an item from an earlier item with the same
@@ -457,7 +457,7 @@ impl Transaction {
         self.pending.len()
     }
 
-    /// Returns whether the transaction has no operation.
+    /// Returns `true` if the transaction has no operation.
     ///
     /// # Examples
     ///
@@ -554,7 +554,7 @@ impl Transaction {
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. A
     ///   single write fails with the same error for the same reason.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the transaction has a value with an etag, and the
-    ///   stored item of this value cannot be decoded.
+    ///   stored item of the value cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
     ///   token.
     /// - [`Error::TokenReused`]: a transaction with other content was committed with the caller's

@@ -163,8 +163,9 @@ impl Commit<'_> {
 
     /// Decides whether an earlier attempt of a cancelled transaction was applied. After a lost
     /// reply, `judge` interprets the reason of each write like the refusal of a single write with a
-    /// token. One write decides about the whole transaction, if the item of the write contains the
-    /// write id of the transaction, or if the condition of the write can never be true again.
+    /// token. One write can decide about the whole transaction. Either the item of the write
+    /// contains the write id of the transaction, or the condition of the write can never be true
+    /// again.
     fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
         if self.outcome == AttemptOutcome::Known {

@@ -100,7 +100,7 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
         return false;
     }
     // The reads do not count against the caller's capacity budget. If the budget refused the reads,
-    // this function would return `false`, as if the transaction had not been committed.
+    // `is_shown` would return `false`, as if the transaction had not been committed.
     attempts.exempt_reads();
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
     items.iter().any(|item| shows_id(item.as_ref(), Some(id)))

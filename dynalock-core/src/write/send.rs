@@ -205,8 +205,8 @@ impl Writer<'_> {
 
     /// Reads the item after a patch whose outcome is unknown. If the item contains the write id of
     /// the patch, DynamoDB has applied the patch. If the item does not contain the write id, the
-    /// outcome of the patch stays unknown: later patches may have pushed the write id out, or the
-    /// request may still arrive.
+    /// outcome of the patch stays unknown. Later patches may have pushed the write id out of the
+    /// item, or the request may still arrive.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();

@@ -377,7 +377,7 @@ impl Attempts {
         if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
     }
 
-    /// Returns `true` if DynamoDB certainly still remembers the ClientRequestTokens of this call.
+    /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of this call.
     pub(crate) fn tokens_are_known(&self) -> bool {
         // The call has sent its token later than at its start, so DynamoDB remembers the token for
         // longer than this calculation assumes.

@@ -204,7 +204,8 @@ impl Unit {
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
-        // The largest item decides the pause, because another refusal for this item costs the most.
+        // The largest changed item decides the pause, because another refusal for the largest item
+        // costs the most.
         let Some(bytes) = changed.map(|reason| reason.current_item().map_or(0, size)).max() else {
             return Err(Error::Cancelled(refused));
         };
