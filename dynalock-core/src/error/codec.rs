@@ -67,8 +67,8 @@ pub enum CodecReason {
         /// The names of the variants of the enum.
         expected: Box<str>,
     },
-    /// DynamoDB or this library cannot store or read this kind of value. The field describes the
-    /// problem.
+    /// DynamoDB or this library cannot store or read this kind of value. The field of `NotStorable`
+    /// describes the problem.
     #[error("{0}")]
     NotStorable(&'static str),
     /// A hand-written `Serialize` or `Deserialize` refused the value, or no variant of an untagged

@@ -62,8 +62,8 @@ pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<Expla
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {
         let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
-        // A write of a lease row contains only operations on the lease. A write with any other
-        // operation is a write of an item.
+        // A write of a lease row contains only operations on the lease. A write that contains an
+        // operation on an item is a write of this item.
         if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
     };
     writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()

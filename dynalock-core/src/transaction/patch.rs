@@ -61,8 +61,8 @@ impl Transaction {
     /// twice, for example by two patches, the commit fails with
     /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). If the stored item makes a
     /// condition or a range of the patch false, the commit fails with
-    /// [`Error::Cancelled`](crate::Error::Cancelled). The error contains the item. The error does
-    /// not name the condition or the range that was false.
+    /// [`Error::Cancelled`](crate::Error::Cancelled). `Cancelled` contains the item, but does not
+    /// name the condition or the range that was false.
     pub fn patch<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
         let intent = repository.patch_intent(key.into_key(), content.clone());

@@ -84,9 +84,8 @@ struct PlannedRequest {
     facts: PlanFacts,
 }
 
-/// The content of a request. The send of a request consumes its content. A retry is rare, so the
-/// code makes the content of a retry anew. A copy of the content for each first attempt would cost
-/// more.
+/// The content of a request. The send of a write consumes the write. A retry is rare, so the code
+/// makes the write of a retry anew. A copy of the write for each first attempt would cost more.
 enum WireForm {
     Write(Write),
     Transact(Transact),
@@ -354,8 +353,8 @@ impl Writer<'_> {
             }
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
-                // If no lease has caused the refusal, only the deadline can have made `may_pass`
-                // false.
+                // If no lease has caused the refusal, only the deadline or the limit of attempts
+                // can have made `may_pass` false.
                 let refusal = self.intent.refusal(row.as_ref(), facts.position.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(row, refusal).await.map(|()| None)

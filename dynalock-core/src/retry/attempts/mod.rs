@@ -73,8 +73,8 @@ impl Attempts {
         Self::on(CallCost::begin_call(connection.meter.as_ref(), limits.budget), connection, limits)
     }
 
-    /// Starts the requests of a call, or of a part of a call. `call_cost` counts the consumed
-    /// capacity of these requests.
+    /// Starts the requests of a call, or of a part of a call. `call_cost` counts the capacity that
+    /// the requests consume.
     pub(crate) fn on(call_cost: Option<Arc<CallCost>>, connection: &Arc<Connection>, limits: Limits) -> Self {
         Self {
             call_cost,
@@ -252,8 +252,8 @@ impl Attempts {
         // A request that has not departed was still waiting for credentials or for its signature,
         // so DynamoDB has not received the request.
         let outcome = if departed { outcome } else { outcome.map_err(Failure::unsent) };
-        // A misconfigured request counts as unsent even if `departed` is true: the SDK sets
-        // `departed` before the connector looks up the host name.
+        // A misconfigured request counts as unsent even if `departed` is true, because `departed`
+        // becomes true before the connector looks up the host name.
         if outcome.is_err() && (!departed || matches!(outcome, Err(Failure::Misconfigured(_)))) {
             self.unsent += 1;
         }

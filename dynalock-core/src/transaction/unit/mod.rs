@@ -226,10 +226,10 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the pauses after conflicts. The pauses of a [`Pace`] are multiples of a round trip. In
-    /// a unit of work, the pauses are multiples of the time of a run of the closure, because a run
-    /// takes longer than a round trip. The pace does not apply to a refusal because of another
-    /// running transaction.
+    /// Sets the reaction to conflicts: the number of immediate runs of the closure, and the length
+    /// of the pauses. A [`Pace`] measures pauses in round trips. A unit of work measures its pauses
+    /// in runs of its closure, because a run takes longer than a round trip. The pace does not
+    /// apply to a refusal because of another running transaction.
     ///
     /// # Examples
     ///

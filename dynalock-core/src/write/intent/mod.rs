@@ -1,6 +1,6 @@
 //! Intents: an intent is a change of one item as a value, and makes the request of each attempt. No
-//! function of this module sends a request. An update by a lease holder increments the heartbeat
-//! counter of the lease.
+//! function of this module sends a request. Each attempt of an update by a lease holder takes the
+//! next heartbeat number of the lease.
 
 mod change;
 mod put_over;
