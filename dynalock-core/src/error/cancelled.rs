@@ -14,15 +14,15 @@ use crate::{
 };
 
 /// The cancellation of a transaction, with a reason for each operation. DynamoDB has applied no
-/// operation of the transaction.
+/// operation of a cancelled transaction.
 ///
-/// [`reason`](Self::reason) returns the reason for one operation by its handle.
-/// [`reasons`](Self::reasons) returns the reasons for all operations.
+/// The method [`reason`](Self::reason) returns the reason for one operation by its handle. The
+/// method [`reasons`](Self::reasons) returns the reasons for all operations.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// The number of a transaction, unique in this process. By this number, a transaction recognises a
-/// handle that belongs to another transaction.
+/// The number of a transaction, unique in this process. A transaction recognises a handle of
+/// another transaction by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -36,23 +36,24 @@ impl TransactionId {
 struct CancelledParts {
     transaction: TransactionId,
     /// The operations in the order of the calls, each with its reason. Operations on the same item
-    /// were sent as one action, so they have the same reason.
+    /// have the same reason, because the library has sent these operations as one action.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
 
-/// The class of a cancellation, or of one of its reasons. The class says what a caller should do
-/// next.
+/// The class of a cancellation, or of one of its reasons. The class decides the next step of the
+/// caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
-    /// A condition was false. The caller must read the items again before a new attempt.
+    /// The condition of an operation was false. The caller must read the items again before a new
+    /// attempt.
     Conflict,
     /// Another transaction was running on an item. The same transaction may succeed later.
     Contention,
     /// DynamoDB or the table had no capacity left. The same transaction may succeed later.
     Capacity,
-    /// DynamoDB would refuse the same transaction whenever it is sent.
+    /// DynamoDB would refuse the same transaction at each later attempt.
     Permanent,
     /// The reasons of the cancellation have several classes.
     Mixed,
@@ -71,13 +72,13 @@ impl Cancelled {
         Self(Arc::new(CancelledParts { transaction, operations, spent }))
     }
 
-    /// Returns the id of the cancelled transaction.
+    /// Returns the number of the cancelled transaction.
     pub(crate) fn transaction(&self) -> TransactionId {
         self.0.transaction
     }
 
-    /// Returns a reason for each operation, in the order of the calls. For an operation that did
-    /// not cause the cancellation, [`OperationReason::class`] is `None`.
+    /// Returns the reasons for all operations, in the order of the calls. For an operation that did
+    /// not cause the cancellation, [`OperationReason::class`] returns `None`.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,
@@ -86,14 +87,14 @@ impl Cancelled {
         })
     }
 
-    /// Returns the [`CancellationClass`] that all cancellation reasons share, or `Mixed` if the
-    /// reasons differ in their class.
+    /// Returns the [`CancellationClass`] of all cancellation reasons, or `Mixed` if the reasons
+    /// have different classes.
     pub fn class(&self) -> CancellationClass {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns whether the same transaction may succeed later: each failed operation met contention
-    /// or a lack of capacity.
+    /// Returns `true` if the same transaction may succeed later: each failed operation met another
+    /// running transaction or a lack of capacity.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
@@ -106,13 +107,13 @@ impl Cancelled {
 
 impl CancellationClass {
     pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
-        // A cancellation without any reason counts as permanent, because nothing suggests that a
-        // repetition would succeed.
+        // A cancellation without any reason counts as permanent, because no reason shows that a
+        // repetition could succeed.
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns whether the same request may succeed later. The result is `true` if there is at
-    /// least one reason, and each reason is contention or a lack of capacity.
+    /// Returns `true` if the same request may succeed later. `may_pass` requires at least one
+    /// reason, and each reason must be another running transaction or a lack of capacity.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
@@ -126,7 +127,7 @@ impl<'c> OperationReason<'c> {
         self.index
     }
 
-    /// Returns the table of the item.
+    /// Returns the name of the table of the item.
     pub fn table(&self) -> &'c str {
         &self.item_ref.table
     }
@@ -136,18 +137,19 @@ impl<'c> OperationReason<'c> {
         &self.item_ref.key
     }
 
-    /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. For an operation that did not
-    /// cause the cancellation, the code is the text `None`.
+    /// Returns the reason code from DynamoDB, for example `ConditionalCheckFailed`. For an
+    /// operation that did not cause the cancellation, the code is the text `None`.
     pub fn code(&self) -> &'c str {
         self.reported.refusal.code()
     }
 
-    /// Returns DynamoDB's message.
+    /// Returns the message from DynamoDB.
     pub fn message(&self) -> &'c str {
         self.reported.refusal.message()
     }
 
-    /// Returns the class of the code, or `None` if the operation did not cause the cancellation.
+    /// Returns the class of the reason code, or `None` if the operation did not cause the
+    /// cancellation.
     pub fn class(&self) -> Option<CancellationClass> {
         self.reported.class()
     }
@@ -193,7 +195,7 @@ impl fmt::Display for Cancelled {
     }
 }
 
-/// The number of operations that a message lists.
+/// The largest number of operations in the message of a cancellation.
 const SHOWN: usize = 3;
 
 impl fmt::Display for OperationReason<'_> {

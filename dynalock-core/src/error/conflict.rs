@@ -7,8 +7,8 @@ use crate::{
     version::version_in,
 };
 
-/// A write that DynamoDB refused because its condition was false, with the item that made the
-/// condition false.
+/// The refusal of a write because its condition was false, with the item that made the condition
+/// false.
 #[derive(Clone)]
 pub struct Conflict(Box<ConflictParts>);
 
@@ -34,8 +34,8 @@ impl Conflict {
         Self(Box::new(ConflictParts { model, table, key, expected, item, spent }))
     }
 
-    /// Returns the stored attributes of the item that made the condition false, or `None` if there
-    /// was no item.
+    /// Returns the stored attributes of the item that made the condition false, or `None` if the
+    /// key had no item.
     pub fn current_item(&self) -> Option<&Item> {
         self.0.item.as_ref()
     }
@@ -51,7 +51,7 @@ impl Conflict {
         self.0.item.as_ref().and_then(|item| version_in(item, self.0.model.version))
     }
 
-    /// Returns the table.
+    /// Returns the name of the table.
     pub fn table(&self) -> &str {
         &self.0.table
     }
@@ -61,13 +61,13 @@ impl Conflict {
         &self.0.key
     }
 
-    /// Returns the key in backticks. If the type has no `#[dynalock(show_key)]`, errors must not
-    /// show its keys, and the result is the text `this key`.
+    /// Returns the key of the item in backticks for an error message. If the type has no
+    /// `#[dynalock(show_key)]`, a message must not show the key, so the text is `this key`.
     pub(super) fn shown_key(&self) -> String {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }
 
-    /// Returns the text of this error without its advice.
+    /// Returns the message of the conflict without its advice.
     pub(super) fn difference(&self) -> Difference<'_> {
         Difference(&self.0)
     }
@@ -78,7 +78,8 @@ impl Conflict {
     }
 }
 
-/// The difference between the state that a write required and the state of the item.
+/// The message that describes the difference between the state that a write required and the state
+/// of the item.
 pub(super) struct Difference<'c>(&'c ConflictParts);
 
 impl fmt::Display for Difference<'_> {
@@ -92,7 +93,8 @@ impl fmt::Display for Difference<'_> {
             write!(f, "expected version {expected}, ")?;
         }
         match item.as_ref().map(|item| version_in(item, model.version)) {
-            // The versions are equal, so the text names the other possible causes of the conflict.
+            // If the versions are equal, the message names the other possible causes of the
+            // conflict.
             Some(Some(found)) if *expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")
             }

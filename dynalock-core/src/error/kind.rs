@@ -1,11 +1,11 @@
-//! The short names of errors, for traces and metrics.
+//! Short names of errors for traces and metrics.
 
 use super::{Error, Lost};
 
 impl Error {
-    /// Returns a short name of the variant, for example `conflict` or `not_found`. The name is the
-    /// value of `error.type` in traces and of `outcome` in metrics. It contains no data of the
-    /// error, and never changes.
+    /// Returns a short name of the variant, for example `conflict` or `not_found`. The short name
+    /// is the value of `error.type` in traces and of `outcome` in metrics. The short name contains
+    /// no data of the error, and does not change in later versions of the library.
     ///
     /// # Examples
     ///
@@ -63,7 +63,7 @@ impl Error {
 }
 
 impl Lost {
-    /// Returns a short name of the variant.
+    /// Returns a short name of the variant for metrics.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Stolen { .. } => "stolen",

@@ -1,4 +1,5 @@
-//! The cost of one call, and the meters that its requests are added to.
+//! The cost of one call: the capacity that its requests consume, and the meters that count this
+//! capacity.
 
 use std::{
     fmt, mem,
@@ -13,7 +14,8 @@ use crate::{
     telemetry,
 };
 
-/// The purpose of the requests of an [`Attempts`](super::Attempts), which decides their causes.
+/// The purpose of the requests of a call or of a background task. The purpose decides the cause to
+/// which the library charges the cost of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Reads and writes of items.
@@ -21,30 +23,32 @@ pub(crate) enum Purpose {
     Work,
     /// Attempts to acquire a lock.
     Acquire,
-    /// The reads of a caller that waits for a lock, and requests that clean up after it.
+    /// The reads of a caller that waits for a lock, and the requests that remove its queue entry.
     Poll,
     Heartbeat,
 }
 
-/// The facts about a call that decide the cause of its next request.
+/// The facts about a call that decide the cause to which the library charges its next request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CostContext {
     pub(super) purpose: Purpose,
-    /// `true` if an earlier copy of the request was lost.
+    /// `true` if the next request repeats a request whose reply was lost.
     pub(super) repeats_lost: bool,
-    /// `true` if a write of the call was applied or has an unknown outcome. The budget then does not
-    /// apply to reads, because they find out or return the outcome.
+    /// `true` if the capacity budget does not apply to reads. After a write that DynamoDB has
+    /// applied or may have applied, reads are exempt, because the reads find out or return the
+    /// outcome of the write.
     pub(super) reads_are_exempt: bool,
 }
 
-/// The meter of a connection, and the text of the keys of its items.
+/// The meter that counts the cost of a repository, and the function that makes a text from the key
+/// of an item.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionMeter {
     pub(crate) meter: Meter,
     pub(crate) key_text: KeyText,
 }
 
-/// The cost of a call that is metered. The parts of a call share one value.
+/// The counter of the capacity that one call consumes. All parts of the call share one `CallCost`.
 pub(crate) struct CallCost {
     allowance: Arc<Allowance>,
     state: Mutex<CallCostState>,
@@ -54,17 +58,18 @@ pub(crate) struct CallCost {
 struct CallCostState {
     meters: Vec<TableMeter>,
     cost: Cost,
-    /// `true` from a refused write until the next applied write.
+    /// `true` after a refused write of the call, until the next applied write of the call.
     after_refusal: bool,
     seen: Option<SizedItem>,
     page: Capacity,
 }
 
-/// A meter of a call, and the table whose costs it gets. `None` as the table stands for all tables.
+/// A meter of a call, and the table whose costs the meter counts. If `table` is `None`, the meter
+/// counts the costs of all tables.
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,
-    /// `true` if the meter has counted the call.
+    /// `true` if the meter has already counted the call.
     is_counted: bool,
 }
 
@@ -79,7 +84,8 @@ impl TableMeter {
 }
 
 impl CallCost {
-    /// Begins the cost of a call. Returns `None` for a call that is not metered.
+    /// Makes the counter of a call that has a meter or a budget. Returns `None` for a call without
+    /// a meter and without a budget.
     pub(crate) fn begin_call(meter: Option<&ConnectionMeter>, budget: Option<u64>) -> Option<Arc<Self>> {
         if meter.is_none() && budget.is_none() {
             return None;
@@ -87,7 +93,7 @@ impl CallCost {
         Some(Self::of_tables(meter.map(|by| TableMeter::new(None, by)), budget))
     }
 
-    /// Begins the cost of a call on the items of several repositories.
+    /// Makes the counter of a call on the items of several repositories.
     pub(crate) fn of_tables(meters: impl IntoIterator<Item = TableMeter>, budget: Option<u64>) -> Arc<Self> {
         let allowance = Arc::new(Allowance::new(budget.map(Units::whole)));
         let meters = meters.into_iter().collect();
@@ -107,7 +113,8 @@ impl CallCost {
         self.allowance.budget().unwrap_or_default()
     }
 
-    /// Begins a request. The request is charged when the returned value is dropped.
+    /// Records the start of a request. The drop of the returned value adds the capacity of the
+    /// request to the cost of the call.
     pub(super) fn begin_attempt(self: &Arc<Self>, of: CostContext) -> MeteredAttempt {
         let state = self.state();
         let facts = RequestFacts {
@@ -144,7 +151,8 @@ impl CallCostState {
             telemetry::consumed(share.capacity);
             let Some(meter) = self.meters.iter_mut().find(|meter| meter.is_of(&share.table)) else { continue };
             meter.by.meter.charge(Charge { cause, key: share.key, capacity: share.capacity });
-            // A heartbeat is not a call of the program, and the polls belong to another call.
+            // A heartbeat is not a call of the program. The polls of a waiter belong to the call
+            // that acquires the lock.
             let is_call = matches!(purpose, Purpose::Work | Purpose::Acquire);
             if is_call && !mem::replace(&mut meter.is_counted, true) {
                 meter.by.meter.count_call();
@@ -155,8 +163,8 @@ impl CallCostState {
     }
 }
 
-/// A metered request between its start and its end. The drop of this value charges the request, so
-/// that a request whose future was dropped is charged, too.
+/// A request between its start and its end. The drop of a `MeteredAttempt` adds the capacity of the
+/// request to the cost of the call, so even a request whose future was dropped is counted.
 pub(super) struct MeteredAttempt {
     call_cost: Arc<CallCost>,
     request: Arc<MeteredRequest>,
@@ -164,15 +172,15 @@ pub(super) struct MeteredAttempt {
     outcome: CostOutcome,
 }
 
-/// The end of a request, as far as its cost is concerned.
+/// The end of a request, for the cost of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CostOutcome {
     /// DynamoDB sent no usable answer.
     Lost,
-    /// The request has consumed nothing.
+    /// The request has consumed no capacity.
     Free,
     Answered,
-    /// A condition or another transaction refused the request.
+    /// DynamoDB has refused the request because of a false condition or another transaction.
     Refused,
 }
 
@@ -185,11 +193,12 @@ impl MeteredAttempt {
         self.request.is_read()
     }
 
-    /// Ends the request with this outcome.
+    /// Records the outcome of the request, and charges the request.
     pub(super) fn end<O>(mut self, answer: &Result<O, Failure>) -> CostOutcome {
         self.outcome = match answer {
             _ if self.request.is_answered() => CostOutcome::Answered,
-            // The caller has converted a refusal into a value.
+            // An `Ok` without an answer comes from a caller that has converted a refusal into a
+            // value.
             Ok(_) | Err(Failure::Contention(_)) => CostOutcome::Refused,
             Err(Failure::Condition(item)) => {
                 self.request.refuse(&[item.as_ref().map(size)]);

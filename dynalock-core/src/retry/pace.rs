@@ -1,49 +1,52 @@
-//! Decides the delay between a conflict and the next attempt. Also decides whether the attempt starts
-//! from the item that the conflict returned, or reads the item again.
+//! The delay between a conflict and the next attempt. The next attempt starts either from the item
+//! that the conflict returned, or from a new read of the item.
 
 use std::{sync::Arc, time::Duration};
 
-/// The reaction of a read-modify-write call to conflicts.
+/// The reaction of a read-modify-write call to conflicts: immediate attempts and sleeps.
 ///
-/// The first attempts after a conflict follow immediately, and start from the item that the
-/// conflict returned. After the immediate attempts, the call sleeps and then reads the item again.
-/// The longer a call has waited, the better its chance becomes:
+/// The first attempts after a conflict follow immediately. An immediate attempt starts from the
+/// item that the conflict returned. After the immediate attempts, the call sleeps and then reads
+/// the item again. A call that has waited longer has a better chance to write first:
 ///
-/// - After its first sleep, the call has four times as many immediate attempts before each sleep.
-/// - The sleep is a random part of a window. The window is `12 × n² / t` round trips, but at least 1
-///   and at most 40. The window ends before the deadline, so that the call can attempt again. Here, `t` is the time since the start of the call in round trips, and `n` is the
-///   number of calls of this client that have slept after a conflict and are still running.
+/// - After its first sleep, a call has four times as many immediate attempts before each further
+///   sleep.
+/// - A sleep is a random part of a time window. The window is `12 × n² / t` round trips, but at
+///   least 1 and at most 40 round trips. In the formula, `t` is the age of the call in round trips.
+///   The number `n` counts the running calls of this client that have slept after a conflict. The
+///   window ends before the deadline and leaves time for another attempt.
 ///
-/// The numbers of this rule come from a simulation, in which four processes wrote to one item. A
-/// client does not see the calls of other processes. If each call is in a process of its own, a
-/// burst of 32 calls therefore uses twice as many write units as in four processes.
+/// The numbers of the formula come from a simulation, in which four processes write to one item. A
+/// client does not see the calls of other processes. A burst of 32 calls in 32 processes therefore
+/// uses twice as many write units as a burst of 32 calls in four processes.
 ///
-/// An item takes about one write per round trip. If the load is higher for longer than the
-/// deadline, some calls fail. To avoid such failures, use a longer deadline, or fewer writers per
-/// item.
+/// An item accepts about one write per round trip. If callers send more writes to one item for
+/// longer than their deadline, some calls fail. A longer deadline, or fewer writers per item,
+/// prevents these failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {
-    /// Allows six immediate attempts before the first sleep. This pace has the shortest delay for a
-    /// few writers, and the most refused writes.
+    /// With `Latency`, a call has six immediate attempts before its first sleep. `Latency` has the
+    /// shortest delay for a few writers, and the most refused writes.
     Latency,
-    /// Before the first sleep, allows three immediate attempts for items up to 1 KB, two attempts up
-    /// to 4 KB, and one attempt for larger items.
+    /// With `Balanced`, a call has three immediate attempts for an item up to 1 KB before its first
+    /// sleep. The call has two immediate attempts for an item up to 4 KB, and one for a larger
+    /// item.
     #[default]
     Balanced,
-    /// Allows no immediate attempt. The window starts at ten round trips, and doubles with each
-    /// sleep up to two hundred. This pace uses the fewest write units, and does not prefer the calls
-    /// that have waited longer.
+    /// With `Economy`, a call has no immediate attempt. The window of the sleeps starts at ten
+    /// round trips, and doubles with each sleep up to two hundred round trips. `Economy` uses the
+    /// fewest write units, and does not prefer calls that have waited longer.
     Economy,
 }
 
-/// The next step after a conflict.
+/// The next step of a call after a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConflictStep {
-    /// The call attempts again immediately, from the item that the conflict returned.
+    /// The next attempt follows immediately, and starts from the item that the conflict returned.
     AtOnce,
-    /// The call sleeps, then reads the item again. An item that was read before the sleep may be
-    /// outdated.
+    /// The call sleeps and then reads the item again. An item that the call has read before the
+    /// sleep may be outdated.
     Sleep(Duration),
 }
 
@@ -57,12 +60,12 @@ impl ConflictStep {
     }
 }
 
-/// The times of a call at a conflict.
+/// The times of a call that decide the sleep after a conflict.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     /// The time since the start of the call.
     pub(super) age: Duration,
-    /// The time of an attempt.
+    /// The smoothed time of one attempt.
     pub(super) round_trip: Duration,
     /// The longest sleep that leaves time for another attempt before the deadline.
     pub(super) longest: Duration,
@@ -72,7 +75,8 @@ pub(super) struct Times {
 #[derive(Debug, Default)]
 pub(super) struct Contenders(Arc<()>);
 
-/// A call that has slept after a conflict. The call stops counting when this value is dropped.
+/// The mark of a call that has slept after a conflict. The drop of a `Contender` removes the call
+/// from the count.
 #[derive(Debug)]
 struct Contender(Arc<()>);
 
@@ -83,9 +87,10 @@ impl Contenders {
 }
 
 impl Contender {
-    /// Returns the number of all calls of the connection that count, including this call.
+    /// Returns the number of calls of the connection that have slept after a conflict and are still
+    /// running, including this call.
     fn count(&self) -> u32 {
-        // One reference belongs to `Contenders`.
+        // One of the counted references belongs to `Contenders`, and not to a call.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
     }
 }
@@ -119,24 +124,24 @@ impl ConflictBackoff {
         }
         let contender = self.contender.get_or_insert_with(|| contenders.join());
         let window = match self.mode {
-            // Five doublings reach the longest window.
+            // Five doublings of 10 round trips reach the limit of 200 round trips.
             Pace::Economy => (10 * times.round_trip * (1 << self.sleeps.min(5))).min(200 * times.round_trip),
             Pace::Latency | Pace::Balanced => window(times, contender.count()),
         };
-        // If the window were longer than the time that is left, many calls would give up early
-        // instead of a last attempt.
+        // With a window beyond the deadline, many calls would give up early and not use their last
+        // attempt.
         let window = window.min(times.longest);
         self.immediate = 0;
         self.sleeps = self.sleeps.saturating_add(1);
-        // The jitter covers the whole window, so that the writers of one conflict do not meet
-        // again.
+        // The sleep is a random part of the whole window, so the writers of one conflict do not
+        // meet again.
         ConflictStep::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
-    /// Returns the number of immediate attempts before the next sleep.
+    /// Returns the number of immediate attempts of the call before its next sleep.
     fn immediate_attempts(&self, size: usize) -> u32 {
         const KB: usize = 1024;
-        // A refused write costs as many write units as an applied one, so large items get fewer
+        // A refused write costs as many write units as an applied write, so a large item gets fewer
         // immediate attempts.
         let first: u32 = match self.mode {
             Pace::Latency => 6,
@@ -145,22 +150,22 @@ impl ConflictBackoff {
             Pace::Balanced if size <= 4 * KB => 2,
             Pace::Balanced => 1,
         };
-        // New calls attempt without sleeps at first. Without more attempts after a sleep, new calls
-        // could overtake a call that sleeps again and again. The number does not grow further, so
-        // that a call with a conflict at each attempt sleeps regularly.
+        // A new call starts with immediate attempts, and could overtake a call that has slept. A
+        // call that has slept therefore gets four times as many immediate attempts. The factor does
+        // not grow further, so a call with a conflict at each attempt sleeps regularly.
         if self.sleeps == 0 { first } else { 4 * first }
     }
 }
 
-/// Returns the window of the next sleep. The window shrinks with the age of the call, and grows
-/// with the number of contenders.
+/// Returns the window from which the next sleep is drawn. The window shrinks with the age of the
+/// call, and grows with the number of contenders (other calls that sleep after conflicts).
 fn window(times: Times, contenders: u32) -> Duration {
     let round_trip = times.round_trip.max(SHORTEST_SLEEP);
     let turns = times.age.as_secs_f64() / round_trip.as_secs_f64();
     round_trip.mul_f64((12.0 * f64::from(contenders).powi(2) / turns).clamp(1.0, 40.0))
 }
 
-/// The shortest sleep, which is the resolution of the timer. A pause is never zero.
+/// The shortest sleep after a conflict: the resolution of the timer. A sleep is never zero.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

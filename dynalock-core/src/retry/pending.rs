@@ -1,11 +1,11 @@
 use tokio::sync::watch;
 
-/// The background work that is still running. Each piece of work has a key, and a later call with
-/// the same key waits until the work has ended.
+/// The running background tasks, each with a key. A call with the same key can wait until the tasks
+/// with this key have ended.
 #[derive(Debug)]
 pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 
-/// One piece of background work. The work ends when this guard is dropped.
+/// The mark of one running background task. The task counts as ended when its guard is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingGuard<K: PartialEq> {
     all: watch::Sender<Vec<K>>,
@@ -18,7 +18,7 @@ impl<K: Clone + PartialEq> PendingWork<K> {
         PendingGuard { all: self.0.clone(), key }
     }
 
-    /// Waits until no work is pending for this key.
+    /// Waits until no background task with this key is running.
     pub(crate) async fn done(&self, key: &K) {
         // The wait cannot fail, because the sender lives as long as `self`.
         let _ = self.0.subscribe().wait_for(|keys| !keys.contains(key)).await;
@@ -34,7 +34,7 @@ impl<K> Default for PendingWork<K> {
 impl<K: PartialEq> Drop for PendingGuard<K> {
     fn drop(&mut self) {
         self.all.send_modify(|keys| {
-            // Two pieces of work may have the same key, so the guard removes the key only once.
+            // Two tasks may have the same key, so each guard removes only one copy of its key.
             if let Some(place) = keys.iter().position(|key| *key == self.key) {
                 keys.swap_remove(place);
             }

@@ -1,4 +1,4 @@
-//! The span and the counter of one request.
+//! The telemetry of one request: its span and its counter.
 
 use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
 
@@ -14,17 +14,18 @@ use super::{
     metric::{REQUESTS, count},
 };
 
-/// A request that was sent, until its answer.
+/// The telemetry of a sent request. The drop of a `SentRequest` records the outcome of the request.
 struct SentRequest {
     name: &'static str,
     table: Arc<str>,
     span: Span,
-    /// The type of the error, or `ok`. A request that exceeds its timeout is dropped.
+    /// The short name of the error, `ok` after a success, or `dropped` without an answer. The
+    /// library drops a request that exceeds its timeout.
     outcome: Cow<'static, str>,
 }
 
-/// Sends a request in a span of its own. The future of the SDK has many kilobytes, so the caller
-/// pins it, and this function does not move it.
+/// Sends a request in a new span. The future of the SDK has many kilobytes, so the caller pins the
+/// future, and this function does not move it.
 pub(crate) async fn request<O, E>(
     name: &'static str,
     table: &Arc<str>,
@@ -78,7 +79,8 @@ impl Drop for SentRequest {
     }
 }
 
-/// Returns the code of an answer of DynamoDB, or the reason why there is no such answer.
+/// Returns the error code of DynamoDB's answer. If DynamoDB has sent no readable error code,
+/// returns a short name of the problem.
 fn error_type<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Cow<'static, str> {
     match error {
         SdkError::ConstructionFailure(_) => "not_sent".into(),

@@ -31,10 +31,10 @@ use crate::{
     },
 };
 
-/// A transaction: DynamoDB applies all of its writes or none of them. The items can have different
-/// types and can be in different tables of one account and Region.
+/// A transaction: DynamoDB applies all writes of a transaction or none of them. The items of a
+/// transaction can have different types and can be in different tables of one account and Region.
 ///
-/// The methods below add operations, and return a handle of each operation.
+/// The methods of a `Transaction` add operations, and return a handle of each operation.
 /// [`commit`](Self::commit) sends all operations in one request. A check and a write of the same
 /// item become one conditional write. A transaction can contain up to 100 items.
 ///
@@ -64,9 +64,9 @@ use crate::{
 /// ```
 ///
 /// A transaction costs twice the write units of its items. An item that the transaction only checks
-/// costs as many write units as an item that it writes. If the program has read an item before, the
-/// commit notices a change of the item only if the transaction checks or writes the item. For reads
-/// and writes that belong together, see [`transact`](crate::transact).
+/// costs as many write units as an item that it writes. The commit notices a change of an item only
+/// if the transaction checks or writes the item. [`transact`](crate::transact) also checks each
+/// item that the program has only read.
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -76,20 +76,20 @@ pub struct Transaction {
     token: Option<String>,
 }
 
-/// A committed transaction, with the values that its operations have written.
+/// A committed transaction, with the values that the operations of the transaction have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results of the operations. When [`get`](Self::get) has returned a result, its entry is
-    /// `None`.
+    /// The results of the operations. The entry of an operation is `None` after [`get`](Self::get)
+    /// has returned its result.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
-    /// Makes an empty transaction for the account and Region of the client. The tables and types
-    /// come from the repositories of its operations. If one of these repositories was made from the
-    /// same client, the transaction shares the internal client of that repository. If no repository
-    /// was made from this client, the transaction makes an internal client of its own, which takes
-    /// as long as a few requests.
+    /// Makes an empty transaction for the account and Region of the client. The repositories of the
+    /// operations determine the tables and types of a transaction. If one of the repositories was
+    /// made from the same client, the transaction shares the internal client of this repository. If
+    /// no repository was made from the same client, the transaction makes an internal client of its
+    /// own. To make an internal client takes as long as a few requests.
     ///
     /// # Examples
     ///
@@ -112,8 +112,8 @@ impl Transaction {
         }
     }
 
-    /// Makes a read of several items as they are at one moment. Add the items to the returned
-    /// value, then call [`fetch`](TransactionGet::fetch).
+    /// Makes a read that returns several items as they are at one moment. Add the items to the
+    /// returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
     ///
@@ -135,8 +135,8 @@ impl Transaction {
 
     /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
     /// default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the
-    /// outcome of a request whose reply was lost. A transaction does not use the deadline and the
-    /// pace of a repository.
+    /// outcome of a request whose reply was lost. The deadline and the pace of a repository do not
+    /// apply to a transaction.
     ///
     /// # Examples
     ///
@@ -155,8 +155,8 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of failed requests. The limit must be at least 1. By default, the request
-    /// is repeated until the deadline.
+    /// Limits the number of failed requests. The limit must be at least 1. By default, the call
+    /// sends the request again until the deadline.
     ///
     /// # Examples
     ///
@@ -173,11 +173,12 @@ impl Transaction {
         self
     }
 
-    /// Limits the capacity units that the transaction may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that the transaction may consume: read units and write units
+    /// together. The library estimates the units of a request before it sends the request. The
+    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
+    /// than the rest of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
+    /// library always counts the cost of a call with a budget.
     ///
     /// The budgets of the repositories do not apply to a transaction.
     ///
@@ -195,8 +196,8 @@ impl Transaction {
     }
 
     /// Sets the time after which the first request counts as lost. The default timeout is 1 second,
-    /// plus 20 milliseconds for each item after the first. The timeout doubles with each attempt
-    /// without an answer, up to eight times its first value.
+    /// plus 20 milliseconds for each item of the transaction after its first item. The timeout
+    /// doubles with each attempt without an answer, up to eight times its first value.
     ///
     /// # Examples
     ///
@@ -219,41 +220,46 @@ impl Transaction {
     /// other transaction may ever use the same token. By default, each commit generates its own
     /// token.
     ///
-    /// DynamoDB applies transactions with the same token at most once in ten minutes. A program may
-    /// therefore commit the same transaction again with the same values, for example after a crash.
-    /// The table shows the result of the second commit:
+    /// DynamoDB applies transactions with the same token at most once in ten minutes. With a token,
+    /// a program may therefore commit the same transaction again with the same values, for example
+    /// after a crash. The second commit has one of these results:
     ///
     /// | situation | result |
     /// |---|---|
     /// | less than ten minutes have passed | success, and DynamoDB does not apply the transaction again |
-    /// | more time has passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
-    /// | more time has passed, and no item shows the write id | DynamoDB may apply the transaction a second time |
+    /// | ten minutes have passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | ten minutes have passed, and no item shows the write id of the transaction | DynamoDB may apply the transaction a second time |
     ///
     /// An item keeps the write id of a transaction during its next 15 writes. If the transaction
-    /// only patches the item, the item keeps the id during its next seven patches, and a replace
-    /// removes the id. After more writes, compare the items with the intended result before you
-    /// commit again. A patch has no condition on the version, so DynamoDB may apply a patch twice.
-    /// To prevent this, add an operation that DynamoDB refuses the second time, for example the
-    /// create of an item whose key is the token.
+    /// only patches the item, the item keeps the write id during its next seven patches, and a
+    /// replace removes the write id. If the items may have lost the write id, compare them with the
+    /// intended result before you commit the transaction again. A patch has no condition on the
+    /// version, so DynamoDB may apply a patch twice. To prevent a second patch, add an operation
+    /// that DynamoDB refuses the second time, for example the create of an item whose key is the
+    /// token.
     ///
-    /// The second request must have exactly the same bytes as the first. The order of a `HashSet`
-    /// or a `HashMap` differs in each process. With another order, the commit fails with
+    /// If a program commits a transaction again with the same token, the second request must have
+    /// exactly the same bytes as the first request. The order of a `HashSet` or a `HashMap` differs
+    /// in each process. If the order has changed, the second commit fails with
     /// [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the write id.
-    /// Use a `BTreeSet`, a `BTreeMap` or a `Vec` instead. Some operations contain the time of day,
-    /// and therefore fail in the same way: writes of a type with `#[dynalock(created_at)]` or
-    /// `#[dynalock(updated_at)]`, and [`check_exists`](Self::check_exists) and
-    /// [`patch`](Self::patch) of a type with `#[dynalock(expires)]`.
+    /// In a value that is committed with a token, use a `BTreeSet`, a `BTreeMap` or a `Vec` instead
+    /// of a `HashSet` or a `HashMap`. Operations that contain the time of day fail in the same way:
+    /// writes of a type with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
+    /// `#[dynalock(expires)]`.
     ///
     /// With a token of the caller, the commit cannot send a second request with other content.
-    /// Without a token of the caller, the commit sends a second request with other content in these
-    /// cases: a create or a check meets an expired item, a patch meets a null in place of a missing
-    /// attribute, or a patch meets an item with `_writes` and without a version. Under a token of
-    /// the caller, the commit then fails with [`Error::Cancelled`].
+    /// Without a token of the caller, the commit sends a second request if a create or a check
+    /// meets an expired item. The commit also sends a second request if a patch meets a null in
+    /// place of a missing attribute, or an item with `_writes` and without a version. The second
+    /// request has other content. With a token of the caller, the commit fails with
+    /// [`Error::Cancelled`] instead of a second request with other content.
     ///
-    /// The write ids and incarnations of the transaction are derived from the token. Do not use a
-    /// token again after an item of its transaction was deleted: the new item would get the
-    /// incarnation of the deleted item. A write that is based on the deleted item could then
-    /// overwrite the new item.
+    /// The library derives the write ids and incarnations of the transaction from the token. An
+    /// incarnation is a random value that distinguishes an item from an earlier item with the same
+    /// key. Do not use a token again after an item of its transaction was deleted: the new item
+    /// would get the incarnation of the deleted item. A write that is based on the deleted item
+    /// could overwrite a new item with the same incarnation.
     ///
     /// # Examples
     ///
@@ -287,7 +293,7 @@ impl Transaction {
     }
 
     /// Adds an operation that writes the changed attributes of a value, if the item has not changed
-    /// since it was read. If the value has no changes, the operation only checks the item.
+    /// since the program read it. If the value has no changes, the operation only checks the item.
     ///
     /// # Examples
     ///
@@ -305,7 +311,7 @@ impl Transaction {
     }
 
     /// Adds an operation that replaces the whole item by the value, if the item has not changed
-    /// since it was read.
+    /// since the program read it.
     ///
     /// # Examples
     ///
@@ -321,7 +327,8 @@ impl Transaction {
         self.add(repository, PendingOperation::replace(repository, stored))
     }
 
-    /// Adds an operation that deletes the item, if the item has not changed since it was read.
+    /// Adds an operation that deletes the item, if the item has not changed since the program read
+    /// it.
     ///
     /// # Examples
     ///
@@ -337,7 +344,7 @@ impl Transaction {
         self.add(repository, PendingOperation::delete(repository, stored))
     }
 
-    /// Adds the condition that the item has not changed since it was read. The operation writes
+    /// Adds the condition that the item has not changed since the program read it. A check writes
     /// nothing, even if the program has changed the value in memory.
     ///
     /// # Examples
@@ -355,7 +362,7 @@ impl Transaction {
     }
 
     /// Adds the condition that the key has an item, and that the item has not
-    /// [expired](crate::Repository#expired-items) at the time of this call.
+    /// [expired](crate::Repository#expired-items) at the time of the call of `check_exists`.
     ///
     /// # Examples
     ///
@@ -372,7 +379,8 @@ impl Transaction {
     }
 
     /// Adds the condition that the key has no item. An [expired](crate::Repository#expired-items)
-    /// item counts as absent, if it has not changed since a refusal returned it.
+    /// item counts as absent: after DynamoDB's refusal has returned the expired item, the commit
+    /// sends a second request, which requires that the item is unchanged.
     ///
     /// # Examples
     ///
@@ -388,9 +396,9 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Adds a condition on the item with this key. The condition also applies to an expired item.
-    /// If another operation of the transaction writes the item, the condition applies to the state
-    /// of the item before this write.
+    /// Adds a condition on the item with this key. The condition of `when` also applies to an
+    /// expired item. If another operation of the transaction writes the item, the condition applies
+    /// to the state of the item before this write.
     ///
     /// # Examples
     ///
@@ -411,10 +419,11 @@ impl Transaction {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition))
     }
 
-    /// Adds the condition that this guard still holds its lease, or its named lock in the same
-    /// account and Region. If the lease or lock is no longer held, the commit fails with
-    /// [`Error::Lost`]. The condition is also needed if the transaction writes the leased item
-    /// itself. Without the condition, DynamoDB refuses this write like a write of any other caller.
+    /// Adds the condition that a guard still holds its lease, or its named lock in the same account
+    /// and Region. If the guard no longer holds the lease or lock, the commit fails with
+    /// [`Error::Lost`]. A transaction that writes the leased item itself also needs the guard.
+    /// Without the guard, DynamoDB refuses a write of the leased item like a write of any other
+    /// caller.
     ///
     /// # Examples
     ///
@@ -448,7 +457,7 @@ impl Transaction {
         self.pending.len()
     }
 
-    /// Returns whether the transaction has no operation.
+    /// Returns `true` if the transaction has no operation.
     ///
     /// # Examples
     ///
@@ -464,12 +473,13 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Returns the request that this transaction would send. This method sends nothing, and the
-    /// transaction can still be changed and committed.
+    /// Returns the request that this transaction would send. `explain` sends nothing, and the
+    /// caller can still change and commit the transaction.
     ///
-    /// The commit reads an item first for each value from [`Stored::assume`], and for each replace
-    /// of an item that contains its lease. If there is such an operation, the result contains these
-    /// reads, and is not [complete](Explained::is_complete).
+    /// Before the write, the commit reads the item of each value from [`Stored::assume`]. The
+    /// commit also reads each item that a replace overwrites, if the item contains its lease. If
+    /// the commit must read items first, the result of `explain` contains these reads, and is not
+    /// [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -489,7 +499,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidTransaction`]: the transaction breaks a rule.
+    /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
+    ///   [`InvalidTransaction`] lists.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::InvalidPatch`], [`Error::Encode`],
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid.
     /// - [`Error::AlreadyCommitted`]: an item that the program has read shows that an earlier call
@@ -512,7 +523,7 @@ impl Transaction {
 
     /// Sends the transaction. If DynamoDB refuses the transaction because of other transactions or
     /// a lack of capacity, the call sends the same request again with the same token. For each
-    /// value from [`Stored::assume`], the call reads the item first.
+    /// value from [`Stored::assume`], the commit first reads the item.
     ///
     /// # Examples
     ///
@@ -531,35 +542,37 @@ impl Transaction {
     /// # Errors
     ///
     /// After [`Error::Indeterminate`], DynamoDB may or may not have applied the transaction. After
-    /// an error other than `Indeterminate`, this call has not applied the transaction. A
+    /// an error other than `Indeterminate`, the failed commit has not applied the transaction. A
     /// transaction is always applied as a whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
-    /// - [`Error::Lost`]: a guarded lease or lock is no longer held.
-    /// - [`Error::InvalidTransaction`]: the transaction breaks a rule, and was not sent.
+    /// - [`Error::Lost`]: a guard of the transaction no longer holds its lease or named lock.
+    /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
+    ///   [`InvalidTransaction`] lists. The call has sent nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
-    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, for
-    ///   the same reason as a single write.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item that was read for a value with an etag
-    ///   cannot be decoded.
+    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. A
+    ///   single write fails with the same error for the same reason.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the transaction has a value with an etag, and the
+    ///   stored item of the value cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
     ///   token.
     /// - [`Error::TokenReused`]: a transaction with other content was committed with the caller's
     ///   token.
-    /// - [`Error::Exhausted`]: the call ended at its deadline, at its maximum number of attempts,
-    ///   or because the retry budget was empty. If DynamoDB cancelled the last attempt, the error
-    ///   contains the cancellation.
+    /// - [`Error::Exhausted`]: the call reached its deadline or its maximum number of attempts, or
+    ///   the retry budget was empty. `Exhausted` contains the cancellation if DynamoDB cancelled
+    ///   the last attempt.
     /// - [`Error::TableNotFound`], [`Error::TableMismatch`], [`Error::Rejected`],
-    ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: the causes are those of [every
-    ///   call](Repository#errors-of-every-call).
+    ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: these errors have the same causes
+    ///   as in [every call](Repository#errors-of-every-call).
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
     ///   transaction was applied.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the transaction may have been applied as a whole, or not at all. A
-    /// dropped call sends no more requests, but a request that was already sent may still arrive.
+    /// After the caller has dropped the future, DynamoDB may have applied the whole transaction or
+    /// nothing. A dropped call sends no further requests, but a request that the call has already
+    /// sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let tables = table_names(self.pending.iter().map(|operation| &operation.item_ref.table));
         observe("transaction", tables, self.send()).await
@@ -573,8 +586,8 @@ impl Transaction {
         let (mut stamps, mut token) = Token::or_drawn(token, &mut attempts);
         let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
         // If an item that the program has read contains the write id, an earlier call committed a
-        // transaction with this token. DynamoDB may have forgotten the token, so the request is not
-        // sent again.
+        // transaction with this token. DynamoDB may have forgotten the token and could apply the
+        // transaction a second time, so the call ends without a request.
         commit::refuse_committed(&attempts, &operations, token.known(&stamps))?;
         let assembly = assemble(&operations, &mut stamps)?;
         let again = AfterContention::SendAgain;
@@ -610,8 +623,8 @@ fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<O
 }
 
 impl Committed {
-    /// Returns the value that an operation has written, with its new version. This method can be
-    /// called once for each operation.
+    /// Returns the value that an operation has written, with its new version. The caller can call
+    /// `get` once for each operation.
     ///
     /// # Examples
     ///
@@ -628,8 +641,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction, or its value was
-    ///   already returned. The transaction stays committed.
+    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction, or an earlier call of
+    ///   `get` has returned the value. The transaction stays committed.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Commits operations: sends the request, and interprets the answer.
+//! The commit of a transaction. The commit sends the request, and interprets DynamoDB's answer.
 
 pub(super) use super::{
     resolve::resolve,
@@ -28,19 +28,21 @@ use crate::{
     },
 };
 
-/// The reaction to a refusal because of another running transaction, if no attempt is in doubt.
+/// The reaction to a refusal because of another running transaction, if no earlier attempt has an
+/// unknown outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
-    /// The same request is sent again. The caller computed its values, so the library cannot
-    /// compute them from newer items.
+    /// The call sends the same request again. The caller has computed the values of the request, so
+    /// the library cannot compute the values from newer items.
     SendAgain,
-    /// The refusal is returned after a pause, so that the items are read again. The other
-    /// transaction probably changes an item, and DynamoDB would then refuse the same request again.
+    /// The call returns the refusal after a pause, so that the unit of work reads the items again.
+    /// The other running transaction probably changes an item. After the change of an item,
+    /// DynamoDB would refuse the same request again.
     ReadAgain,
 }
 
-/// The commit of a transaction. A request with other content has another token. Such a request is
-/// sent only after DynamoDB has refused the request before it.
+/// The commit of a transaction. A request with other content has another ClientRequestToken. The
+/// commit sends a request with other content only after DynamoDB has refused the previous request.
 struct Commit<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,
@@ -49,13 +51,13 @@ struct Commit<'a> {
     token: &'a mut Token,
     id: WriteId,
     after_contention: AfterContention,
-    /// Whether the outcome of the attempts of the current request is known.
+    /// The knowledge about the outcome of the attempts of the current request.
     outcome: AttemptOutcome,
 }
 
-/// Sends a transaction, and returns the new revisions of its items. If an expired lease in a
-/// separate row refuses the transaction, this function assembles the transaction again with the
-/// removal of the lease. If an expired item refuses the transaction, this function assembles the
+/// Sends a transaction, and returns the state of each item after the transaction. If an expired
+/// lease in a separate row makes a condition false, `send` assembles the transaction again with the
+/// removal of the lease. If an expired item makes a condition false, `send` assembles the
 /// transaction again with a write over the item.
 pub(super) async fn send(
     attempts: &mut Attempts,
@@ -77,15 +79,16 @@ pub(super) async fn send(
             WriteResult::Applied(()) => return Ok(next),
             WriteResult::Conflict(reasons) => commit.after_refusal(&reasons)?,
         }
-        // The removal of a lease row is other content, so the request needs another token.
+        // The next request has other content, so it needs another token: DynamoDB refuses a token
+        // that comes with other content.
         *commit.token = Token::drawn(commit.attempts.rng());
         assembly = assemble(commit.operations, &mut stamps)?;
     }
 }
 
 impl Commit<'_> {
-    /// Sends the request until its outcome is known. If an expired head of a queue made the request
-    /// fail, the head is removed and the request is sent again.
+    /// Sends the request until its outcome is known. If an expired first entry of a lock queue made
+    /// the request fail, `send` removes the entry and sends the request again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             let result = self.send_until_known(request).await;
@@ -93,24 +96,25 @@ impl Commit<'_> {
                 lost_reply(found_out(&result));
             }
             match result {
-                // DynamoDB remembers only tokens of committed transactions, so the same token can
-                // be used again.
+                // DynamoDB remembers only the tokens of committed transactions, so the commit can
+                // use the token of a refused transaction again.
                 Ok(WriteResult::Conflict(reasons)) if self.evict_expired_heads(&reasons).await? => {}
                 Err(missing @ Error::TableNotFound { .. }) => {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
                     return Err(which_is_missing(self.attempts, &item_refs, missing).await);
                 }
-                // The same values may serialize to other bytes, for example from a `HashMap`. The
-                // items show whether the earlier commit was this transaction.
+                // DynamoDB refuses the token if the same values serialize to other bytes, for
+                // example from a `HashMap`. If an item contains the write id, the earlier commit
+                // with this token was this transaction.
                 Err(Error::TokenReused { .. })
                     if self.token.origin == TokenOrigin::Given
                         && is_committed(self.attempts, self.operations, self.id).await =>
                 {
                     return Err(already_committed(self.attempts));
                 }
-                // Only an earlier run of this unit of work has sent a drawn token. The network
-                // delivered a copy of its request after the refusal, and the result of that run is
-                // gone.
+                // Only an earlier run of this unit of work can have sent a token that the library
+                // has generated. The network has delivered a copy of the request of the earlier run
+                // after its refusal. The unit of work no longer has the result of the earlier run.
                 Err(reused @ Error::TokenReused { .. }) if self.token.origin == TokenOrigin::Drawn => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -124,14 +128,14 @@ impl Commit<'_> {
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         self.outcome = AttemptOutcome::Known;
-        // Without time for a request, the call must end before anything is sent: its error then
-        // proves that nothing was written.
+        // If the deadline leaves no time for a request, the call must end before it sends anything.
+        // The error of the call proves that the call has written nothing.
         self.attempts.check_time()?;
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
                 Ok(()) => return Ok(WriteResult::Applied(())),
-                // A cancellation without a false condition does not show whether an earlier attempt
-                // was applied. The same request is sent again.
+                // A cancellation without a false condition does not show whether DynamoDB applied
+                // an earlier attempt, so the call sends the same request again.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
                     let reasons = reasons.into_vec();
@@ -149,7 +153,7 @@ impl Commit<'_> {
                 }
             };
             paused.map_err(|stop| self.outcome.end(self.attempts, &self.tables(), None, stop))?;
-            // Without the token, another attempt could apply a patch twice.
+            // After DynamoDB has forgotten the token, another attempt could apply a patch twice.
             let mut intents = self.operations.iter().filter_map(Operation::intent);
             if self.outcome.may_apply_twice(self.attempts) && intents.any(Intent::is_relative) {
                 return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
@@ -157,10 +161,11 @@ impl Commit<'_> {
         }
     }
 
-    /// Decides whether a cancelled transaction was applied by an earlier attempt. After a lost
-    /// reply, the reason of each write is interpreted like the refusal of a single write with a
-    /// token. One write is enough for a decision about the whole transaction: either its item
-    /// contains the id of this transaction, or its condition can never be true again.
+    /// Decides whether an earlier attempt of a cancelled transaction was applied. After a lost
+    /// reply, `judge` interprets the reason of each write like the refusal of a single write with a
+    /// token. One write can decide about the whole transaction. Either the item of the write
+    /// contains the write id of the transaction, or the condition of the write can never be true
+    /// again.
     fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
         if self.outcome == AttemptOutcome::Known {
@@ -175,8 +180,9 @@ impl Commit<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // If an attempt of this call had been applied, DynamoDB would have recognised its
-            // token. An earlier call therefore wrote the id.
+            // DynamoDB still remembers the tokens of this call, so it would have recognised the
+            // token of an applied attempt. An earlier call therefore wrote the write id that the
+            // item contains.
             true if token_is_known && self.token.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -194,13 +200,14 @@ impl Commit<'_> {
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
             (Some(item), Some(operation)) => Some(revision_in(item, operation.item_ref.model.version)),
-            // A lease row has no revision, so it does not decide.
+            // A lease row has no version and no write ids, so the row does not show whether the
+            // transaction was applied.
             (Some(_), None) | (None, _) => None,
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // A write without a revision is treated like a create: its condition can always become true
-        // again.
+        // `verdict` treats a write that requires no known state like a create, because the
+        // condition of a create can always become true again.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -208,8 +215,8 @@ impl Commit<'_> {
         verdict(expected, self.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes expired heads from the queues that made the transaction fail. Returns `true` if the
-    /// same request can be sent again.
+    /// Removes the expired first entries of the lock queues that made the transaction fail. Returns
+    /// `true` if the call can send the same request again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.positions) {
@@ -226,22 +233,24 @@ impl Commit<'_> {
         table_names(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
 
-    /// Adapts the operations to a refusal, so that another content can be sent. If no other content
-    /// may be accepted, returns the error of the transaction.
+    /// Adapts the operations to a refusal, so that the commit can send a request with other
+    /// content. Returns the error of the transaction if DynamoDB would also refuse a request with
+    /// other content.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
-        // forgotten the token. The items may still show the write id.
+        // forgotten the token. The items of the transaction may still show the write id.
         let is_given = self.token.origin == TokenOrigin::Given;
         if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.id))) {
             return Err(already_committed(self.attempts));
         }
-        // Under the caller's token, no request with other content may be sent.
+        // With a token of the caller, the commit must not send a request with other content.
         let may_pass = !is_given && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Adapts the operations to the items and lease rows that refused them: to an expired lease, to
-    /// an expired item, and to an item that needs another expression of a patch.
+    /// Adapts the operations to the items and lease rows that the refusal returned. The operations
+    /// change if a lease has expired, if an item has expired, or if a patch needs another
+    /// expression for the item.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {
@@ -258,8 +267,9 @@ impl Commit<'_> {
         Ok(adapted)
     }
 
-    /// Returns the reason of an operation, if its lease condition was the cause of the refusal. If
-    /// a write has a guard, the guard counts as the refused operation, and not the write.
+    /// Returns the reason of an operation, if the lease condition of the operation was the cause of
+    /// the refusal. If the transaction has a guard for the lease of a write, the guard counts as
+    /// the refused operation, and the write does not.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let refused = self.positions[index];
         let reason = refused.refused_lease(reasons)?;
@@ -269,7 +279,8 @@ impl Commit<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns whether an expired lease in a separate row has refused an operation.
+    /// Returns `true` if an expired lease in a separate row was the cause of the refusal of an
+    /// operation.
     fn is_by_expired_lease(&self, index: usize, reasons: &[ActionReason]) -> bool {
         let refused = self.operations[index].intent().zip(self.by_lease(index, reasons));
         refused.is_some_and(|(intent, reason)| {
@@ -278,8 +289,8 @@ impl Commit<'_> {
         })
     }
 
-    /// If a lease made the transaction fail, returns the error of this lease. If no lease made the
-    /// transaction fail, returns a cancellation with a reason for each operation.
+    /// Returns the error of the lease that made the transaction fail. If no lease made the
+    /// transaction fail, returns [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
@@ -294,8 +305,9 @@ impl Commit<'_> {
     }
 }
 
-/// Returns what the result shows about the attempts whose replies were lost. All attempts have the
-/// same token, so a success is the success of one of them.
+/// Returns the outcome of the attempts whose replies were lost, as far as the result of the call
+/// shows the outcome. All attempts have the same token, so DynamoDB applied at most one of the
+/// attempts.
 fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     match result {
         Ok(WriteResult::Applied(())) => LostReply::Applied,
@@ -304,9 +316,9 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     }
 }
 
-/// Returns the reason of an operation, which is the reason of its write. If the write did not cause
-/// the cancellation, the reason of the companion write is used instead. A false condition of the
-/// companion write is not reported in this way.
+/// Returns the reason of an operation: the reason of its write. If the write did not cause the
+/// cancellation, `reason_at` returns the refusal of the write of the separate lease row, unless the
+/// condition on this row was false.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {
@@ -317,8 +329,8 @@ fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason 
     }
 }
 
-/// Finds the missing table by one read of each table, because DynamoDB's error does not name the
-/// table.
+/// Finds the missing table with one read of each table, because DynamoDB's error does not name the
+/// missing table.
 pub(super) async fn which_is_missing(attempts: &mut Attempts, item_refs: &[&ItemRef], whole: Error) -> Error {
     let mut known: Vec<&Arc<str>> = Vec::new();
     for item_ref in item_refs {

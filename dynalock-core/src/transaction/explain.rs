@@ -10,15 +10,18 @@ use crate::{
     },
 };
 
-/// The operations of a transaction, or the reads that come before them.
+/// The operations of a transaction, or the reads that the commit sends before the operations are
+/// known.
 pub(super) enum Resolved {
-    /// All operations are known without a read.
+    /// The operations of a transaction that needs no read before its commit.
     Operations(Vec<Operation>),
-    /// The values with an etag, whose items are read first.
+    /// The reads that the commit sends before its write. The commit must read the items of values
+    /// with an etag before it writes.
     Reads(Vec<ExplainedRequest>),
 }
 
-/// Takes the operations out of `pending`, unless the transaction reads items first.
+/// Takes the operations out of `pending`. If the commit must read items first, `resolve` leaves
+/// `pending` unchanged and returns the reads.
 pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     let mut reads = Vec::new();
     for PendingOperation { item_ref, state, .. } in pending.iter() {
@@ -41,7 +44,7 @@ pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     Ok(Resolved::Operations(operations.collect()))
 }
 
-/// Returns the operations to their transaction.
+/// Turns operations back into the pending operations of their transaction.
 pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     let pending = operations.into_iter().map(|Operation { item_ref, kind, .. }| PendingOperation {
         item_ref,
@@ -54,12 +57,13 @@ pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     pending.collect()
 }
 
-/// Explains the writes of a transaction.
+/// Returns a readable description of each write of a transaction.
 pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<ExplainedAction> {
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {
         let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
-        // No operation on the item itself is part of a write of the lease row.
+        // A write of a lease row contains only operations on the lease. A write that contains an
+        // operation on an item is a write of this item.
         if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
     };
     writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()

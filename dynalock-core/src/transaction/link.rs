@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct Link {
     client: Client,
     connection: Option<Arc<Connection>>,
-    /// The meters of the repositories, each with its table.
+    /// The cost meters of the repositories, each with the name of its table.
     meters: Vec<(Arc<str>, ConnectionMeter)>,
     call_cost: Option<Arc<CallCost>>,
 }
@@ -25,7 +25,8 @@ impl Link {
     }
 
     /// Takes over the connection of a repository, if the repository was made from the same client.
-    /// If the repository is metered, the transaction is metered, too.
+    /// If the repository counts its cost with a meter, the transaction counts its cost with the
+    /// same meter.
     pub(super) fn meet<T>(&mut self, Repository { connection, table, .. }: &Repository<T>) {
         if let Some(meter) = &connection.meter
             && !self.meters.iter().any(|(known, _)| known == table)
@@ -35,14 +36,15 @@ impl Link {
                 call_cost.add_meter(table, meter);
             }
         }
-        // A repository of another client may have other credentials, so its connection must not be
-        // used.
+        // A repository of another client may have other credentials, so the transaction must not
+        // use the connection of this repository.
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));
         }
     }
 
-    /// Returns the cost of the transaction, or `None` if the transaction is not metered.
+    /// Returns the counter of consumed capacity of the transaction. Returns `None` if the
+    /// transaction has no budget and no meter.
     fn call_cost(&mut self, budget: Option<u64>) -> Option<Arc<CallCost>> {
         if self.call_cost.is_none() && (budget.is_some() || !self.meters.is_empty()) {
             let meters = self.meters.iter().map(|(table, by)| TableMeter::new(Some(Arc::clone(table)), by));
@@ -51,13 +53,13 @@ impl Link {
         self.call_cost.clone()
     }
 
-    /// Begins the requests of the transaction.
+    /// Starts the deadline and the count of attempts of the transaction.
     pub(super) fn attempts(&mut self, limits: Limits) -> Attempts {
         let call_cost = self.call_cost(limits.budget);
         Attempts::on(call_cost, self.connection(), limits)
     }
 
-    /// Begins the attempts of a call that sends nothing.
+    /// Returns the attempts of a call that sends no request.
     pub(super) fn attempts_without_requests(&mut self, limits: Limits) -> Attempts {
         Attempts::on(None, self.connection(), limits)
     }

@@ -1,4 +1,4 @@
-//! The operations of a transaction, before the commit has read any item for them.
+//! Pending operations: the operations of a transaction before its commit.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::{
     },
 };
 
-/// One operation of a transaction, as its method has recorded it.
+/// One operation of a transaction, as a method such as `update` or `check` has recorded it.
 pub(super) struct PendingOperation {
     pub(super) item_ref: ItemRef,
     pub(super) purpose: Purpose,
     pub(super) state: PendingState,
 }
 
-/// The purpose of an operation.
+/// The purpose of an operation: to write an item, or to check it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Write,
@@ -36,10 +36,10 @@ pub(super) enum Purpose {
 /// The state of an operation before the commit.
 pub(super) enum PendingState {
     Ready(OperationKind),
-    /// The operation is invalid. The commit returns the contained error.
+    /// The operation is invalid. The commit returns the error in the field.
     Invalid(Error),
-    /// The value of the operation has an etag. The commit must read the item first, and the item
-    /// must still be in the state of the etag.
+    /// The value of the operation has an etag. Before the commit writes, it must read the item. The
+    /// item must still be in the state of the etag.
     Assumed(Etag, Resolve),
 }
 
@@ -102,7 +102,8 @@ impl PendingOperation {
         Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
     }
 
-    /// Makes the operation that requires that this guard still holds its lease.
+    /// Makes an operation on the lease of a guard. The operation requires that the guard still
+    /// holds the lease.
     pub(super) fn guard(lease: &impl Guard) -> Self {
         let (item_ref, holder) = lease.leased();
         Self {
@@ -139,8 +140,8 @@ impl PendingOperation {
         Self { item_ref, purpose: Purpose::Write, state }
     }
 
-    /// Makes the replace of an item that contains its lease. The commit reads the stored item
-    /// first, to know which attributes the UpdateItem must remove.
+    /// Makes the replace of an item that contains its lease. The commit first reads the stored
+    /// item, because the UpdateItem must remove the attributes that only the stored item has.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

@@ -1,4 +1,5 @@
-//! Makes the operations of a transaction from its pending operations.
+//! Makes the operations of a transaction from the pending operations, which the methods of the
+//! transaction have recorded.
 
 use super::{
     pending::{PendingOperation, PendingState},
@@ -13,8 +14,8 @@ use crate::{
     write::operation::Operation,
 };
 
-/// Makes the operations from the pending operations. For each value with an etag, this function
-/// reads the item.
+/// Makes the operations of a transaction from its pending operations. For each value with an etag,
+/// `resolve` reads the item.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -31,8 +32,8 @@ pub(super) async fn resolve(
                 if !etag.is_of(&item_ref.key) {
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
-                // The item is compared with the etag when it has been read. The condition of the
-                // write then requires the state that was read.
+                // The code below compares the item with the etag once, after the read. The
+                // condition of the write requires the state that the read returned.
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
@@ -40,8 +41,9 @@ pub(super) async fn resolve(
                     None => {
                         let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
                         let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
-                        // The item may be missing because an earlier commit of this transaction
-                        // deleted it. Another item may then show the write id.
+                        // An earlier commit of this transaction may have deleted the item. If an
+                        // earlier commit has deleted the item, another item of the transaction may
+                        // show the write id.
                         if let Some(id) = known
                             && is_shown(attempts, before.iter().chain(&after), id).await
                         {
@@ -58,7 +60,8 @@ pub(super) async fn resolve(
     Ok(operations)
 }
 
-/// Returns a cancellation with a false condition for one operation.
+/// Returns the error of a cancelled transaction, with a false condition as the reason for one
+/// operation.
 fn refuse(
     transaction: TransactionId,
     before: impl Iterator<Item = ItemRef>,

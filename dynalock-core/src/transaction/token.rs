@@ -13,7 +13,7 @@ use crate::{
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// The ClientRequestToken of one commit, and its origin.
+/// The ClientRequestToken of one commit, and the origin of the token.
 pub(super) struct Token {
     pub(super) text: String,
     pub(super) origin: TokenOrigin,
@@ -24,14 +24,15 @@ pub(super) struct Token {
 pub(super) enum TokenOrigin {
     /// The library generated the token for this commit.
     Drawn,
-    /// The caller set the token, and may have used it before.
+    /// The caller set the token. The caller may have used the token in an earlier call.
     Given,
 }
 
 impl Token {
-    /// Returns the caller's token or a generated token, and the generator of the write ids and
-    /// incarnations. With a token of the caller, the ids are derived from the token, so that the
-    /// same transaction in another call is the same request.
+    /// Returns the caller's token, or a generated token if the caller has set none. `or_drawn` also
+    /// returns the generator of the write ids and the incarnations of the commit. If the caller has
+    /// set a token, the library derives the ids from the token, so a later call with the same token
+    /// sends the same ids.
     pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
             Some(token) => (random::derived(token), TokenOrigin::Given),
@@ -45,25 +46,26 @@ impl Token {
         (WriteStamps { id, rng }, Self { text, origin })
     }
 
-    /// Generates a token for a request with new content.
+    /// Generates a ClientRequestToken for a request with new content.
     pub(super) fn drawn(rng: &mut fastrand::Rng) -> Self {
         Self { text: random::token(rng), origin: TokenOrigin::Drawn }
     }
 
-    /// Returns the write id that an earlier commit with the caller's token has left in its items.
-    /// Returns `None` if the caller did not set the token.
+    /// Returns the write id that an earlier commit with the caller's token has left in the items
+    /// that it wrote. Returns `None` if the caller did not set a token.
     pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
         (self.origin == TokenOrigin::Given).then_some(stamps.id)
     }
 }
 
-/// Returns whether an item contains this id, so that the write with this id was applied.
+/// Returns `true` if the item contains this write id. The write id in the item proves that DynamoDB
+/// applied the write.
 pub(super) fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
     item.zip(id).is_some_and(|(item, id)| shows(item, id))
 }
 
-/// Returns an error if an item, as it was read, contains the write id of the caller's token. An
-/// earlier call then committed the transaction.
+/// Returns an error if an item that the program has read contains the write id of the caller's
+/// token. The write id in the item proves that an earlier call committed the transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
@@ -76,14 +78,14 @@ pub(super) fn refuse_committed(
     }
 }
 
-/// Reads the items of the transaction, and returns whether one of them contains the write id of the
-/// transaction.
+/// Reads the items of the transaction. Returns `true` if one of the items contains the write id of
+/// the transaction.
 pub(super) async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
     let written = operations.iter().filter(|operation| operation.intent().is_some());
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
 }
 
-/// Reads these items, and returns whether one of them contains this write id. Returns `false` if
+/// Reads items, and returns `true` if one of the items contains this write id. Returns `false` if
 /// the items cannot be read.
 pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
     let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
@@ -97,7 +99,8 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
     if item_refs.is_empty() {
         return false;
     }
-    // An error of the budget would look like a transaction that was not committed.
+    // The reads do not count against the caller's capacity budget. If the budget refused the reads,
+    // `is_shown` would return `false`, as if the transaction had not been committed.
     attempts.exempt_reads();
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
     items.iter().any(|item| shows_id(item.as_ref(), Some(id)))

@@ -1,5 +1,5 @@
-//! Checks: the conditions on items that a transaction does not write, and additional conditions
-//! of its writes. All functions are pure.
+//! Checks: the conditions on items that a transaction does not write, and additional conditions of
+//! its writes. All functions of this module are pure.
 
 use std::sync::Arc;
 
@@ -18,23 +18,25 @@ use crate::{
 
 /// The condition of a check.
 pub(crate) enum Requirement {
-    /// The item must be in this state.
+    /// The item must be in exactly the given state.
     Unchanged(State),
-    /// The key has an item, and the time to live of the item is outside this range.
+    /// The key must have an item, and the time to live of the item must be outside the range of
+    /// expired times.
     Exists(ExpiredTimes),
-    /// The key has no item, or an expired item in this state.
+    /// The key must have no item, or an expired item in exactly the given state.
     Absent { expired: Option<State> },
-    /// The holder with this owner and fence must hold the lease of the item.
+    /// The stored lease of the item must have the given owner and the given fence.
     Guard(HolderProof),
-    /// A condition of the caller must be true.
+    /// The condition of the caller in the field must be true.
     Condition(UserCondition),
 }
 
-/// A condition of the caller, without the type of its item. The function returns the text of the
-/// condition. The name of the table is for its errors.
+/// A function that returns the text of the caller's condition. The function hides the type of the
+/// item. The errors of the function contain the name of the table.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
-/// Returns a ConditionCheck of an item. The check of a guard tests the row that contains the lease.
+/// Returns the ConditionCheck of an item. The ConditionCheck of a guard tests the row that contains
+/// the lease.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {
@@ -53,7 +55,7 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
     let condition = match requirement {
         Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
         Requirement::Exists(over) => {
-            // The library has not read an item, so the condition must compare the stored time to
+            // The library has not read the item, so the condition must compare the stored time to
             // live.
             let exists = exists(model, &mut placeholders);
             match model.times.expires {
@@ -63,7 +65,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
         }
         Requirement::Absent { expired: None } => absent(model, &mut placeholders),
         Requirement::Absent { expired: Some(state) } => {
-            // DynamoDB may have deleted the expired item when the request arrives.
+            // DynamoDB deletes expired items, so the expired item may be absent when the request
+            // arrives.
             let absent = absent(model, &mut placeholders);
             format!("({absent} OR {})", unchanged(model, state, None, &mut placeholders))
         }
@@ -71,8 +74,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
             let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
-            // Only a type with leases has guards, so the condition exists. The other branch is
-            // never used.
+            // Only a type with leases has guards, so the lease condition always exists, and the
+            // code never uses the fallback.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Condition(render) => render(&write.table, &mut placeholders)?,

@@ -1,7 +1,7 @@
 use super::{plan::Plan, send::Delivery};
 use crate::explain::{ExplainedAction, ExplainedRequest, RequestToken, Row};
 
-/// Explains the request by which a plan of a single write is sent.
+/// Describes the request that the library would send for a single write.
 pub(crate) fn explain(plan: Plan, delivery: Delivery) -> ExplainedRequest {
     let Plan { write, companion, .. } = plan;
     if companion.is_none() && delivery == Delivery::Plain {

@@ -1,4 +1,4 @@
-//! Requests that are safe to repeat: reads, and updates whose own condition makes a repetition
+//! Requests that are safe to repeat: reads, and updates with a condition that makes a repetition
 //! harmless.
 
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use crate::{
 
 /// The result of an update that is safe to repeat.
 pub(crate) enum Answered {
-    /// The update was applied. The field is the item before the update.
+    /// DynamoDB has applied the update. The field is the item before the update.
     Applied(Option<Item>),
-    /// The condition was false. The field is the item with which DynamoDB evaluated the condition.
+    /// The condition of the update was false. The field is the item with which DynamoDB evaluated
+    /// the condition.
     Refused(Option<Item>),
 }
 
@@ -40,8 +41,8 @@ impl Attempts {
             let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
             self.count -= 1;
             items.extend(found);
-            // DynamoDB leaves keys out if the answer exceeds 16 MB or a partition is throttled. The
-            // pause gives a throttled partition time.
+            // DynamoDB leaves out keys if the answer would exceed 16 MB, or if it throttles a
+            // partition. A throttled partition needs the pause.
             if !unprocessed.is_empty() {
                 let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
                 self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;
@@ -51,7 +52,7 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Reads several items in one transaction, so that all items are from the same moment.
+    /// Reads several items in one transaction, as they are at one moment.
     pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
         let tables = snapshot.tables();
@@ -70,8 +71,8 @@ impl Attempts {
             match self.attempt(Box::pin(update.send(&client))).await {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
-                // Either no item exists, or the server did not return the item. The read shows
-                // which of the two is the case.
+                // A refusal without an item is ambiguous: either the key has no item, or the server
+                // does not return the item. The read of the item removes the doubt.
                 Err(Failure::Condition(None)) => {
                     return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
                 }

@@ -33,24 +33,25 @@ use crate::{
     },
 };
 
-/// One unit of work, with all runs of its closure.
+/// The state of one unit of work during all runs of its closure.
 pub(super) struct Unit {
     id: TransactionId,
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// The token of a run that met contention. The next run uses the same token, so that DynamoDB
-    /// applies only one of the two, even if a network delivers a request twice.
+    /// The ClientRequestToken of a run whose commit DynamoDB refused because of another running
+    /// transaction. The next run uses the same token, so DynamoDB applies the request of only one
+    /// of the two runs, even if the network delivers a request twice.
     token: Option<Token>,
-    /// The start of the last run.
+    /// The time at which the last run of the closure started.
     began: Instant,
-    /// The items that the next run already knows.
+    /// The items that the next run of the closure knows without a read.
     known: Known,
     /// `true` if all known items are from the same moment.
     as_of_one_moment: bool,
 }
 
-/// The next step after a run.
+/// The next step of a unit of work after a run of its closure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// The unit of work returns the result of the closure.
@@ -73,20 +74,20 @@ impl Unit {
         }
     }
 
-    /// Starts a run with the known items.
+    /// Starts a run of the closure with the items that the unit of work knows.
     pub(super) fn begin(&mut self) -> (Tx, Handle) {
         let known = std::mem::take(&mut self.known);
         self.began = clock::now();
         Handle::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
-    /// Ends a run whose closure returned an error. Nothing is written.
+    /// Ends a run whose closure returned an error. `abort` sends no write.
     pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
         let (known, _) = self.resume(run);
         self.without_writing(known).await
     }
 
-    /// Ends a run whose closure returned `Ok`, and sends its writes.
+    /// Ends a run whose closure returned `Ok`, and sends the writes that the closure has recorded.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
         let (known, pending) = self.resume(run);
         if pending.is_empty() {
@@ -100,7 +101,8 @@ impl Unit {
         match sent {
             Ok(CommitResult::Everything) => Ok(Next::Done),
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
-            // The next run reads all items again.
+            // After contention, `known` stays empty, so the next run of the closure reads all items
+            // again.
             Err(Error::Cancelled(refused)) if refused.class() == CancellationClass::Contention => {
                 self.as_of_one_moment = false;
                 Ok(Next::Again)
@@ -108,7 +110,7 @@ impl Unit {
             Err(Error::Cancelled(refused)) => {
                 let slept = self.attempts.as_ref().is_some_and(|attempts| attempts.pauses() > pauses);
                 self.token = None;
-                // Items that were read before a sleep may be outdated.
+                // Items that the closure read before a sleep may be outdated.
                 let kept = if slept { Kept::Nothing } else { Kept::Reads };
                 self.after_refusal(known, refused, kept).await
             }
@@ -116,7 +118,7 @@ impl Unit {
         }
     }
 
-    /// Takes the reads and the operations out of a run that has ended.
+    /// Takes the known items and the recorded operations out of a run that has ended.
     fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
         let Run { session, known, pending, .. } = run;
         self.session = session;
@@ -126,10 +128,10 @@ impl Unit {
         (known, pending)
     }
 
-    /// Ends a run without writes. A run that reads several items one after another may see states
-    /// that never existed together. With [`snapshot`](super::UnitOfWork::snapshot), a request
-    /// validates the items of the run. Without `snapshot`, a run that used items of an earlier run
-    /// is repeated with newly read items.
+    /// Ends a run of the closure without writes. A run that reads several items one after another
+    /// may see states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot),
+    /// a TransactGetItems validates the items of the run. Without `snapshot`, a run that has used
+    /// items of an earlier run is repeated, and the repeated run reads the items again.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -138,7 +140,7 @@ impl Unit {
             return Ok(Next::Done);
         }
         if !self.snapshot {
-            // The next run reads the items again.
+            // `known` stays empty, so the next run of the closure reads the items again.
             return Ok(Next::Again);
         }
         let item_refs: Vec<_> = reads.iter().map(|held| &held.item_ref).collect();
@@ -148,15 +150,16 @@ impl Unit {
         if same {
             return Ok(Next::Done);
         }
-        // The items of the failed validation are from one moment, so the next run starts from them
-        // and needs no further validation.
+        // The items that a failed validation has read are from one moment. The next run starts from
+        // these items, and needs no further validation if it reads no other item.
         let kept = reads.iter().zip(items);
         self.known = kept.map(|(held, item)| KnownItem::kept(held.item_ref.clone(), item)).collect();
         self.as_of_one_moment = true;
         Ok(Next::Again)
     }
 
-    /// Sends the writes of a run, with a check of each item that the run only read.
+    /// Sends the writes of a run of the closure, with a check of each item that the closure has
+    /// only read.
     async fn write(&mut self, pending: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         attempts.ran_since(self.began);
@@ -164,7 +167,8 @@ impl Unit {
         let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
             if let Some(held) = known.read_of(&operation.item_ref) {
-                // This is the first plan, whatever the item shows.
+                // The code ignores the answer of `adapt`, because the code below makes the first
+                // request in any case.
                 let _ = operation.adapt(held.item.as_ref())?;
             }
         }
@@ -175,14 +179,15 @@ impl Unit {
         let (mut stamps, drawn) = Token::or_drawn(None, attempts);
         let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
-        // A run that changes nothing needs no write. Only checks that the caller asked for must be
-        // sent in any case.
+        // A run that changes no item sends no transaction, unless the closure has asked for a
+        // check.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
         match OnlyWrite::of(&operations, &assembly) {
-            // A plain create or delete must not be repeated after a lost reply. The repetition
-            // could undo a write that another caller sent in between.
+            // Only a write of an existing, unchanged item is sent without a token. After a lost
+            // reply, a second create or delete without a token could undo a write of another caller
+            // between the two attempts.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -194,15 +199,17 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// Handles a refusal. The closure runs again if another run can have another result.
+    /// Handles a refusal of the commit. The closure runs again if another run can have another
+    /// result.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
-        // The largest item decides the pause, because another refusal for this item costs the most.
+        // The largest changed item decides the pause, because another refusal for the largest item
+        // costs the most.
         let Some(bytes) = changed.map(|reason| reason.current_item().map_or(0, size)).max() else {
             return Err(Error::Cancelled(refused));
         };
-        // An operation that DynamoDB never accepts makes each further run fail.
+        // If DynamoDB never accepts an operation, each further run of the closure would fail.
         if refused.reasons().any(is_permanent) {
             return Err(Error::Cancelled(refused));
         }
@@ -219,21 +226,22 @@ impl Unit {
     }
 }
 
-/// The items that the next run may start from.
+/// The items with which the next run of the closure may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Reads,
     Nothing,
 }
 
-/// The result of a run's commit.
+/// The writes that the commit of a run has applied.
 enum CommitResult {
     Everything,
-    /// The run changes no item and asked for no check, so nothing was sent.
+    /// The closure changed no item and asked for no check, so the commit sent no request.
     Nothing,
 }
 
-/// Adds a check of each item that was read, unless a write of the item has the same condition.
+/// Adds a check of each item that the closure has read, unless a write of the item has the same
+/// condition.
 fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
     for KnownItem { item_ref, item, .. } in known.reads() {
         let mut writes = operations.iter().filter(|operation| operation.item_ref.is(&item_ref.table, &item_ref.key));
@@ -253,7 +261,7 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
-/// Sends a single update as a plain conditional write, at half the price of a transaction.
+/// Sends a single update as a plain conditional write, at half the cost of a transaction.
 async fn write_alone(
     attempts: &mut Attempts,
     id: TransactionId,
@@ -261,8 +269,8 @@ async fn write_alone(
     assembly: Assembly,
     stamps: WriteStamps,
 ) -> Result<(), Error> {
-    // Only an item with a separate lease row has a companion write. Such an item is sent by a
-    // transaction.
+    // A companion write writes the separate lease row of an item. A plain write needs no companion
+    // write, because the library always writes an item with a separate lease row by a transaction.
     let mut companion = CompanionWrite::Check;
     let writer = Writer {
         intent: only,
@@ -281,16 +289,16 @@ async fn write_alone(
     }
 }
 
-/// Returns whether the item that refused the write has changed since the run read it. If the item
-/// has changed, the closure may have another result.
+/// Returns `true` if the item that made the condition of a write false has changed since the
+/// closure read it. If the item has changed, another run of the closure may have another result.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run. The content comes from the refusal. If the refusal has no
-/// content, it comes from the read of the last run. Returns `None` for an item that must be read
-/// again.
+/// Returns an item for the next run of the closure. The content of the item comes from the refusal,
+/// or from the last run if the item did not cause the refusal. Returns `None` if the next run must
+/// read the item again.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {
@@ -298,7 +306,8 @@ fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     };
     match refused.reasons().find(is_of) {
         None => Some(KnownItem::kept(item_ref, item)),
-        // A refusal without an item may mean a missing item, or a server that does not return it.
+        // A refusal without an item is ambiguous: either the key has no item, or the server does
+        // not return the item.
         Some(reason) => reason.current_item().map(|item| KnownItem::kept(item_ref, Some(item.clone()))),
     }
 }

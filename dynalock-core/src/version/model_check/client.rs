@@ -1,4 +1,4 @@
-//! The steps of a client, and the faults of the network.
+//! The steps of a client of the model, and the faults of the network.
 
 use std::rc::Rc;
 
@@ -9,40 +9,41 @@ use super::{
 };
 use crate::version::{Doubt, LateCopies, Verdict, ring::tests::id as write_id};
 
-/// A call of the public API.
+/// A call of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
     /// The client reads the item, and writes it once.
     Update,
-    /// The client reads and writes the item until a write is applied.
+    /// The client repeats the read and the write until the server applies a write.
     Modify,
-    /// Like `Modify`, but creates a missing item.
+    /// The client creates a missing item, and otherwise does the same as for `Modify`.
     Upsert,
     Delete,
     /// The client writes the item without a read.
     Patch,
-    /// The client updates the item as it was before the first call, under a token of the caller.
-    /// All such calls of a search have the same token, and are one call of several processes.
+    /// The client updates the item as it was before the first call, with a token of the caller. All
+    /// `Given` calls of a search have the same token: several processes make the same call.
     Given,
-    /// An upsert through a combining handle. The calls of this kind that follow each other in a
-    /// script wait in one queue, and the client is the worker of the queue: it writes one or more of
-    /// them together, under one write id.
+    /// An upsert through a handle that combines calls. Consecutive `Combined` calls of a script
+    /// wait in one queue. The client is the worker of this queue, and writes one or more of the
+    /// waiting calls together, with one write id.
     Combined,
     /// The client updates the item that its last batch has returned, without a read.
     UpdateReturned,
-    /// A call of another program. It is one request, which is always answered.
+    /// A call of another program. Another program sends one request in each call, and always
+    /// receives the answer.
     Foreign(Foreign),
 }
 
 /// An act of a program that does not know write ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Foreign {
-    /// An update that increments the version and leaves the ids unchanged.
+    /// An update that increments the version and leaves the write ids unchanged.
     Count,
-    /// A put over the item, with the next version and without any ids.
+    /// A put over the item, with the next version and without write ids.
     Put,
-    /// A put of a new item, at version 1 and without ids.
+    /// A put of a new item, with version 1 and without write ids.
     PutNew,
     /// An update that removes the version.
     Strip,
@@ -52,7 +53,7 @@ pub(super) enum Foreign {
 }
 
 impl Call {
-    /// Returns whether the call is repeated after a conflict.
+    /// Returns `true` if the client repeats the call after a conflict.
     fn is_repeated(self) -> bool {
         matches!(self, Self::Modify | Self::Upsert | Self::Combined)
     }
@@ -63,12 +64,13 @@ impl Call {
 pub(super) enum End {
     Open,
     Applied,
-    /// A delete with `certain: false`. The item of this life is gone.
+    /// The end of a delete with `certain: false`. The field `life` is the number of deletes before
+    /// the deleted item was created.
     Gone {
         life: Option<u8>,
     },
-    /// An error that says that nothing was written: `Conflict`, `AlreadyExists`, `NotFound`,
-    /// `Throttled`, or `Exhausted` after one of them.
+    /// The end of a call with an error that says that the call has written nothing. Examples are
+    /// `Conflict`, `AlreadyExists`, `NotFound` and `Exhausted`.
     Conflict,
     Indeterminate,
 }
@@ -77,7 +79,7 @@ pub(super) enum End {
 #[derive(Clone, Hash)]
 pub(super) struct Client {
     number: u8,
-    /// The number of its calls that have ended.
+    /// The number of calls of this client that have ended.
     done: u8,
     phase: Phase,
     /// The item that the last call returned, if the last call was combined.
@@ -86,41 +88,41 @@ pub(super) struct Client {
 
 #[derive(Clone, Hash)]
 enum Phase {
-    /// The client is between two calls, or before a read that follows a conflict.
+    /// The client is between two calls, or between a conflict and the next read.
     Reading {
         attempts: u8,
         batch: Batch,
     },
     Sending(Attempt),
-    /// The client is about to read the item, because the condition was false and the answer had no
-    /// item.
+    /// The next step of the client is a read, because the condition was false and the answer
+    /// contained no item.
     Looking(Attempt),
 }
 
 #[derive(Clone, Hash)]
 struct Attempt {
     request: Rc<Request>,
-    /// The number of requests that this call has sent.
+    /// The number of requests that the call has sent.
     sent: u8,
     in_doubt: bool,
     batch: Batch,
 }
 
-/// The calls that a client writes together.
+/// The calls that a client writes together, with one write id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Batch {
-    /// The number of calls whose changes are written.
+    /// The number of calls whose changes the batch writes.
     calls: u8,
-    /// The number of calls at the end of the batch whose callers have left.
+    /// The number of calls at the end of the batch whose callers have left the batch.
     left: u8,
 }
 
 impl Batch {
-    /// A call that is written alone.
+    /// A batch with one call.
     const ONE: Self = Self { calls: 1, left: 0 };
 }
 
-/// An event, for a trace.
+/// An event in the trace of a counterexample.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
     Reads,
@@ -135,7 +137,8 @@ pub(super) enum Event {
     GivesUp,
 }
 
-/// One transition: the number of the client or call, the event, and the world after it.
+/// One transition of the model: the number of the client or call, the event, and the state of the
+/// model after the event.
 pub(super) type Step = (u8, Event, World);
 
 impl Client {
@@ -143,7 +146,7 @@ impl Client {
         Self { number, done: 0, phase: Phase::Reading { attempts: 0, batch: Batch::ONE }, returned: None }
     }
 
-    /// Adds the next possible steps of this client.
+    /// Adds all possible next steps of this client to `steps`.
     pub(super) fn steps(&self, setup: &Setup, world: &World, steps: &mut Vec<Step>) {
         let Some(&call) = setup.scripts[usize::from(self.number)].get(usize::from(self.done)) else { return };
         if let Call::Foreign(act) = call {
@@ -188,13 +191,13 @@ impl Client {
     fn bases(&self, world: &World, call: Call) -> Vec<Option<Basis>> {
         match (call, &self.returned) {
             (Call::UpdateReturned, returned) => vec![returned.clone()],
-            // A batch starts from the result of the last batch, or reads the item.
+            // A batch starts either from the result of the last batch, or from a read of the item.
             (Call::Combined, Some(returned)) => vec![Some(returned.clone()), world.basis()],
             _ => vec![world.basis()],
         }
     }
 
-    /// Returns the batches that waiting calls may make of a batch.
+    /// Returns the possible batches after some of the waiting calls have joined a batch.
     fn joined(&self, setup: &Setup, batch: Batch) -> impl Iterator<Item = Batch> + use<> {
         let rest = &setup.scripts[usize::from(self.number)][usize::from(self.done)..];
         let combined = rest.iter().take_while(|call| **call == Call::Combined).count();
@@ -202,8 +205,9 @@ impl Client {
         (batch.calls..=most.max(batch.calls)).map(move |calls| Batch { calls, ..batch })
     }
 
-    /// Returns the world after the last caller of a batch has left, and has learned that its call
-    /// has no effect. To keep the search small, callers leave only when no call waits.
+    /// Returns the state of the model after the last caller of a batch has left, and has learned
+    /// that its call has no effect. To keep the search small, a caller leaves only when no call
+    /// waits.
     fn left(&self, setup: &Setup, world: &World, batch: Batch) -> Option<(World, Batch)> {
         let is_queue_empty = self.joined(setup, batch).count() == 1;
         let calls = batch.calls.checked_sub(1).filter(|calls| *calls > 0 && is_queue_empty)?;
@@ -212,7 +216,8 @@ impl Client {
         Some((world, Batch { calls, left: batch.left + 1 }))
     }
 
-    /// Returns the world in which the client sends its first request, computed from the item `basis`.
+    /// Returns the state of the model in which the client sends the first request after a read. The
+    /// client computes the request from the item `basis`.
     fn start(&self, setup: &Setup, world: World, basis: Option<Basis>, batch: Batch, sent: u8, at: u64) -> World {
         let call = setup.scripts[usize::from(self.number)][usize::from(self.done)];
         let change = match (call, basis) {
@@ -233,7 +238,8 @@ impl Client {
         self.sends(setup, world, change, batch, sent, at)
     }
 
-    /// Returns the world in which the client sends this change, with no attempt in doubt.
+    /// Returns the state of the model in which the client sends this change, and no attempt has an
+    /// unknown outcome.
     fn sends(&self, setup: &Setup, mut world: World, change: Change, batch: Batch, sent: u8, at: u64) -> World {
         let request = Request {
             call: self.call(setup),
@@ -265,7 +271,7 @@ impl Client {
         steps.push((self.number, Event::IsRefusedWithoutItem, next));
     }
 
-    /// Returns the world after the server has refused the request because of its load.
+    /// Returns the state of the model after the server has throttled the request.
     fn after_throttling(&self, setup: &Setup, world: World, attempt: &Attempt) -> World {
         let again = Attempt { sent: attempt.sent + 1, ..attempt.clone() };
         match (again.sent == setup.attempts, again.in_doubt) {
@@ -293,7 +299,7 @@ impl Client {
         }
     }
 
-    /// Returns the batches of the next attempt, while this attempt is in doubt.
+    /// Returns the possible batches of the next attempt after an attempt with an unknown outcome.
     fn batches_in_doubt(&self, setup: &Setup, world: &World, batch: Batch) -> impl Iterator<Item = (World, Batch)> {
         let joined = match setup.rules.batches {
             Batches::Frozen | Batches::Left => vec![batch],
@@ -310,7 +316,8 @@ impl Client {
         world
     }
 
-    /// Interprets a false condition, or a lost reply to a patch, by the current item.
+    /// Interprets a false condition, or a lost reply to a patch. The current item shows the
+    /// outcome.
     fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
         let item = world.item.clone();
         let found = item.as_deref().map(|item| &item.revision);
@@ -324,12 +331,14 @@ impl Client {
         let verdict = match (setup.rules.verdict)(request.expected(), write_id(request.id), doubt, found) {
             _ if item.as_ref().is_some_and(|item| item.shows_patch(request)) => Verdict::Applied,
             Verdict::Unknown if matches!(request.change, Change::Patch(_)) => setup.rules.absent_patch,
-            // A transaction in doubt needs a token that the server remembers.
+            // For a transaction with an unknown outcome, a conflict is certain only while the
+            // server remembers the token.
             Verdict::Conflict if call == Call::Given && matches!(doubt, Doubt::Plain(_)) => Verdict::Unknown,
             verdict => verdict,
         };
         match verdict {
-            // A unit of work has no result for a delete that is not certain.
+            // Only a single delete can end with `certain: false`. A unit of work has no such
+            // result.
             Verdict::Applied if item.is_none() && setup.sending != Sending::UnitOfWork => {
                 step(self.ends(setup, world, End::Gone { life: request.life() }));
             }
@@ -358,7 +367,8 @@ impl Client {
         }
     }
 
-    /// Returns the world after the end of the current call, or of all calls of the current batch.
+    /// Returns the state of the model after the end of the current call, or of all calls of the
+    /// current batch.
     fn ends(&self, setup: &Setup, mut world: World, end: End) -> World {
         let (batch, request) = match &self.phase {
             Phase::Reading { batch, .. } => (*batch, None),
@@ -377,8 +387,8 @@ impl Client {
         world
     }
 
-    /// Returns the number of the current call. The calls of several processes under one token have
-    /// one number.
+    /// Returns the number of the current call. All calls with the same token of the caller have the
+    /// same number.
     fn call(&self, setup: &Setup) -> u8 {
         if setup.scripts[usize::from(self.number)][usize::from(self.done)] == Call::Given {
             let first = setup.scripts.iter().copied().flatten().position(|call| *call == Call::Given).unwrap();
@@ -393,23 +403,23 @@ fn has_token(setup: &Setup, attempt: &Attempt) -> bool {
     setup.sending.has_token(&attempt.request.change)
 }
 
-/// Returns whether an attempt is a patch with an unknown outcome. Such a patch is sent again only
-/// under a token.
+/// Returns `true` if the attempt is a patch with an unknown outcome. The client repeats a patch
+/// with an unknown outcome only if the patch has a token.
 fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
     let is_patch = matches!(attempt.request.change, Change::Patch(_));
     is_patch && attempt.in_doubt && setup.rules.lost_patch == LostPatch::IsLookedFor
 }
 
-/// The bit of the number of a write under a token of the caller.
+/// The bit that the id of a write with a token of the caller contains.
 const OF_TOKEN: u8 = 0x80;
 
-/// Returns the request with the id and the incarnation of its attempt.
+/// Returns the request with the write id and the incarnation of the attempt with the number `sent`.
 fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
     let mark = |drawn| match drawn {
         Drawn::PerCall => 16 * request.call,
         Drawn::PerAttempt => 16 * request.call + sent,
     };
-    // All attempts under one token are equal.
+    // All attempts with the same token have the same incarnation.
     let incarnations = match setup.sending.has_token(&request.change) {
         true => setup.rules.tokens,
         false => setup.rules.incarnations,

@@ -1,5 +1,5 @@
-//! Searches with combined calls: batches of several calls under one write id, lost replies, late
-//! copies and other writers.
+//! Tests of the model with combined calls: several calls become one batch with one write id.
+//! Replies get lost, late copies arrive, and other clients write.
 
 use super::{
     COUNT, PUT, Setup, Start,
@@ -8,7 +8,7 @@ use super::{
     world::Violation,
 };
 
-/// Combined calls of one or two queues, beside other writers.
+/// The calls of the clients: combined calls of one or two queues, and calls of other writers.
 const QUEUES: [&[&[Call]]; 5] = [
     &[&[Combined, Combined, Combined], &[Update]],
     &[&[Combined, Combined], &[Upsert, Delete]],
@@ -45,8 +45,9 @@ fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
     assert_eq!(setup.breaks(), Violation::FalseConflict(1));
 }
 
-/// The first caller of a batch gets the revision of the batch. Its next write would undo the calls
-/// behind its own.
+/// With a broken rule, the first caller of a batch gets the version after the batch, but the
+/// content after its own call. With the broken rule, the next write of the first caller would undo
+/// the later calls of the batch.
 #[test]
 fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     let rules = Rules { returned: Returned::AsTheFirstCallLeftIt, ..REAL };

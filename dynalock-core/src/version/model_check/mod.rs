@@ -1,18 +1,20 @@
-//! A model of the rules that decide the outcome of a write. It explores all interleavings of a few
-//! clients on one item, over a network that loses, delays and repeats requests.
+//! A model of the rules that decide the outcome of a write. The model explores all interleavings of
+//! a few clients that write to one item. The network of the model loses, delays and repeats
+//! requests.
 //!
-//! | the model has | in this way |
+//! | the model includes | in this way |
 //! |---|---|
-//! | lost replies | A request without an answer may never arrive, or at any later time, also after the end of its call. |
-//! | repeated requests | A request that was answered may arrive again. Creates and patches are excepted. |
-//! | patches | A patch without an answer is not sent again: the client reads the item at any later time. An item keeps the ids of its last two patches. |
-//! | other programs | They increment or remove the version, put items without ids, remove the ids of patches, and delete. |
-//! | batches | A client writes several combined calls together, under one write id. Calls join and leave at a conflict, and a batch may start from the result of the last batch. |
-//! | tokens | The server remembers the requests that it applied. In some searches, it forgets them. Two processes may make one call under one token of the caller. |
-//! | clocks | In some searches, each clock is right or an hour ahead, at random for each call. |
+//! | lost replies | A request without an answer may never arrive, or may arrive at any later time, even after the end of its call. |
+//! | repeated requests | An answered request may arrive a second time, except an answered create or patch. |
+//! | patches | After a lost reply to a patch without a token, the client does not send the patch again, but reads the item at any later time. An item keeps the ids of its last two patches. |
+//! | other programs | Other programs increment or remove the version, put items without write ids, remove the ids of patches, and delete items. |
+//! | batches | A client writes several combined calls together, with one write id. Calls join and leave a batch after a conflict, and a batch may start from the result of the last batch. |
+//! | tokens | The server remembers the tokens of the requests that it has applied. In some searches, the server forgets all tokens. Two processes may make the same call with one token of the caller. |
+//! | clocks | In some searches, the clock of each call is either right or an hour ahead. |
 //!
-//! A search checks each world that can be reached once. The searches with the rules of the library
-//! find no violation. Each broken rule has a search that finds its violation.
+//! A search checks each reachable state of the model once. A state of the model is called a world.
+//! The searches with the rules of the library find no violation. For each broken rule, a search
+//! finds the violation that the rule causes.
 
 mod client;
 mod combining;
@@ -38,11 +40,11 @@ use super::{
 #[derive(Clone)]
 struct Setup<'a> {
     start: Start,
-    /// The calls of each client, in their order.
+    /// The calls of each client, in the order in which the client makes them.
     scripts: &'a [&'a [Call]],
-    /// The number of requests that a call may send.
+    /// The largest number of requests that a call may send.
     attempts: u8,
-    /// The number of ids that each client keeps in a ring.
+    /// The largest number of write ids that each client leaves in an item.
     keep: [u8; 3],
     rules: Rules,
     sending: Sending,
@@ -53,33 +55,35 @@ struct Setup<'a> {
     looks_for: fn(&Violation) -> bool,
 }
 
-/// The item before the first call.
+/// The item under the key before the first call.
 #[derive(Debug, Clone, Copy)]
 enum Start {
     Absent,
     Written,
-    /// An item with two ids.
+    /// An item with two write ids.
     WrittenTwice,
-    /// An item with an id and without a time, as earlier versions of the library wrote it.
+    /// An item with a write id and without a time, as earlier versions of the library have written
+    /// it.
     WithoutTime,
-    /// An item with an incarnation and without ids.
+    /// An item with an incarnation and without write ids.
     Empty,
-    /// An item of another program, without a version.
+    /// An item of another program, without a version and without write ids.
     Foreign,
-    /// An item of another program, with a version and without ids.
+    /// An item of another program, with a version and without write ids.
     Counted,
-    /// An item with ids, whose version another program has removed.
+    /// An item with write ids and without a version, because another program has removed the
+    /// version.
     Stripped,
 }
 
-/// The writes that have a token, by which the server recognises them.
+/// The writes that have a token. The server recognises a repeated write by its token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// No writes.
+    /// No write has a token, except a write with a token of the caller.
     Plain,
-    /// All writes.
+    /// All writes have a token.
     Once,
-    /// All writes except updates, as in a unit of work with one write.
+    /// All writes except updates have a token, like the writes of a unit of work with one write.
     UnitOfWork,
 }
 
@@ -96,18 +100,18 @@ impl Sending {
 /// The time at which an item may be deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deletes {
-    /// An item may be deleted when the call that created it has ended and none of its requests can
-    /// still arrive.
+    /// A client may delete an item after the call that created the item has ended, if no request of
+    /// this call can still arrive.
     OfSettledItems,
     AtAnyTime,
 }
 
-/// The requests that may arrive again after their answer.
+/// The requests that may arrive a second time after their answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Duplicates {
-    /// Updates and deletes, whose condition is false after their effect.
+    /// Updates and deletes. The condition of an update or a delete is false after the write.
     OfCheckedWrites,
-    /// Creates and patches, too.
+    /// All requests: updates, deletes, creates and patches.
     OfAll,
 }
 
@@ -115,7 +119,7 @@ enum Duplicates {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tokens {
     AreRemembered,
-    /// At some time, the server forgets all tokens.
+    /// At any time, the server may forget all tokens.
     AreForgotten,
 }
 
@@ -123,12 +127,12 @@ enum Tokens {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Clocks {
     Agree,
-    /// Each call has one of two times, which differ by an hour.
+    /// Each call has one of two times. The two times differ by an hour.
     Differ,
 }
 
 impl Clocks {
-    /// Returns the times that a call may have, in epoch milliseconds.
+    /// Returns the possible times of a call, in epoch milliseconds.
     fn times(self) -> &'static [u64] {
         match self {
             Self::Agree => &[0],
@@ -159,7 +163,8 @@ impl<'a> Setup<'a> {
         World::new(self.start.item(), clients, self.scripts.iter().map(|script| script.len()).sum())
     }
 
-    /// Explores all worlds, and returns their number. Panics at a violation.
+    /// Explores all worlds (states of the model), and returns the number of worlds. Panics at a
+    /// violation.
     fn holds(&self) -> usize {
         match explore(self) {
             Ok(worlds) => worlds,
@@ -190,7 +195,8 @@ impl Start {
     }
 }
 
-/// Explores three clients with one call each, in every combination. Returns the number of worlds.
+/// Explores three clients with one call each, in every combination of calls. Returns the number of
+/// worlds (states of the model).
 fn every_three_calls_hold(start: Start) -> usize {
     const CALLS: [Call; 4] = [Create, Update, Upsert, Delete];
     let mut worlds = 0;
@@ -251,7 +257,7 @@ const PUT_NEW: Call = Call::Foreign(PutNew);
 const STRIP: Call = Call::Foreign(Strip);
 const FOREIGN_DELETE: Call = Call::Foreign(Foreign::Delete);
 
-/// The acts of other programs, in their order.
+/// The acts of other programs, in the order in which they happen.
 const OTHERS: [&[Call]; 6] = [
     &[COUNT, COUNT],
     &[PUT, PUT],
@@ -275,7 +281,8 @@ fn nothing_breaks_with_programs_that_do_not_know_ids() {
     assert_eq!(worlds, 56_875);
 }
 
-/// One write, and enough other writes to push its id out of the ring.
+/// The calls of two clients: one update, and enough other updates to push its write id out of the
+/// item.
 const PUSHED_OUT: [&[Call]; 2] = [&[Update], &[Update, Update, Update, Update]];
 
 #[test]
@@ -288,12 +295,13 @@ fn nothing_breaks_when_ids_fall_out_of_the_ring() {
     assert_eq!(worlds, 219_345);
 }
 
-/// Returns calls of clients whose clocks differ by more than the age above which a ring is trimmed.
+/// Returns a setup in which the clocks of the clients differ by an hour. After a quarter of an
+/// hour, the library removes old write ids from an item.
 fn with_clocks_that_lie<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { clocks: Clocks::Differ, ..Setup::new(start, scripts) }
 }
 
-/// Starts with a ring that may be trimmed, and with an item whose ring has no time.
+/// Items from which the library may remove old write ids by their age, and an item without a time.
 const TRIMMED: [Start; 3] = [Start::Written, Start::WrittenTwice, Start::WithoutTime];
 
 #[test]
@@ -311,10 +319,11 @@ fn nothing_breaks_with_clocks_that_lie() {
     assert_eq!(worlds, 239_427);
 }
 
-/// Two processes make one call under a token of the caller, and other writers follow.
+/// The calls of three clients: two processes make the same call with one token of the caller, and
+/// another writer makes two updates.
 const GIVEN_TWICE: [&[Call]; 3] = [&[Given], &[Given], &[Update, Update]];
 
-/// Returns calls under a token of the caller, which the server may forget.
+/// Returns a setup with a token of the caller, in which the server may forget the token.
 fn given<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { tokens: Tokens::AreForgotten, ..with_clocks_that_lie(start, scripts) }
 }
@@ -446,8 +455,9 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
 }
 
-/// No ring of another incarnation contains an id that was read. A ring that was empty when it was
-/// read has no id to look for.
+/// An item of another incarnation never contains a write id of the read item. The gap rule
+/// therefore needs no comparison of the incarnations. An item that had no write ids at the read
+/// gives the gap rule no id to look for.
 #[test]
 fn the_gap_rule_implies_the_incarnation_and_a_short_ring_does_not() {
     let setup = Setup::new(Start::Empty, &[&[Update], &[Delete], &[Create]]);
@@ -472,7 +482,8 @@ fn a_short_ring_proves_nothing_about_an_adoption() {
     let rules = judged_by(rules::an_adoption_that_met_a_short_ring_is_a_conflict);
     let setup = Setup { rules, ..Setup::new(Start::Foreign, &[&[Update], &[Delete], &[Create]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
-    // Without deletes, a short ring would be a proof.
+    // If no client deletes items, the broken rule is right: a short list of write ids contains the
+    // ids of all writes.
     Setup { attempts: 3, scripts: &[&[Upsert], &[Upsert], &[Upsert]], ..setup }.holds();
 }
 
@@ -483,15 +494,16 @@ fn an_item_proves_nothing_about_a_create_in_doubt() {
     assert!(matches!(setup.breaks(), Violation::FalseConflict(0 | 1)));
 }
 
-/// Returns a create, and a delete while the create is sent again or still under way.
+/// Returns a setup with a create and a delete. The delete may happen while the client repeats the
+/// create, or while a late copy of the create can still arrive.
 fn created_again<'a>(incarnations: Drawn, looks_for: fn(&Violation) -> bool) -> Setup<'a> {
     let rules = Rules { incarnations, ..REAL };
     let setup = Setup::new(Start::Absent, &[&[Create], &[Delete], &[Update, Update]]);
     Setup { rules, deletes: Deletes::AtAnyTime, looks_for, ..setup }
 }
 
-/// After a delete, the item is absent again. No condition distinguishes this absence from the
-/// first.
+/// After a delete, the item is absent again. No condition distinguishes the absence after a delete
+/// from the absence before the first create.
 #[test]
 fn a_create_is_applied_again_if_its_item_is_deleted_before_it_is_settled() {
     for incarnations in [Drawn::PerCall, Drawn::PerAttempt] {
@@ -521,7 +533,7 @@ fn a_create_that_the_network_repeats_may_be_applied_after_a_refusal() {
     assert_eq!(Setup { duplicates: Duplicates::OfAll, ..setup }.breaks(), Violation::FalseConflict(0));
 }
 
-/// Returns calls whose requests have tokens, and an item that may be deleted at any time.
+/// Returns a setup in which all requests have tokens, and clients may delete the item at any time.
 fn with_tokens<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { sending: Sending::Once, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
 }
@@ -559,7 +571,8 @@ fn nothing_breaks_with_tokens() {
     assert_eq!(worlds, 23_381);
 }
 
-/// Returns units of work with one write each, and an item that may be deleted at any time.
+/// Returns a setup of units of work with one write each, in which clients may delete the item at
+/// any time.
 fn units_of_work<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { sending: Sending::UnitOfWork, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
 }
@@ -578,7 +591,7 @@ fn nothing_breaks_with_units_of_work_that_write_one_item() {
     assert_eq!(worlds, 36_830);
 }
 
-/// Two workers take one job.
+/// Two workers delete the item of one job, and both workers believe that they have taken the job.
 #[test]
 fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success() {
     let unit = units_of_work(Start::Written, &[&[Delete], &[Delete]]);
@@ -586,7 +599,7 @@ fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success
     assert!(matches!(Setup { rules, ..unit }.breaks(), Violation::FalseSuccess(_)));
 }
 
-/// A create that is sent again after a lost reply undoes a delete.
+/// A create that the client repeats after a lost reply creates the item again after a delete.
 #[test]
 fn a_unit_of_work_that_creates_without_a_token_creates_twice() {
     let unit = units_of_work(Start::Absent, &[&[Upsert], &[Delete]]);
@@ -596,12 +609,12 @@ fn a_unit_of_work_that_creates_without_a_token_creates_twice() {
 
 const WIPE: Call = Call::Foreign(Wipe);
 
-/// All starts of a search.
+/// The items with which the searches for patches start.
 const STARTS: [Start; 6] =
     [Start::Absent, Start::Written, Start::Empty, Start::Foreign, Start::Counted, Start::Stripped];
 
-/// Explores a patch and two other calls, in every combination. Returns the number of worlds for
-/// each start.
+/// Explores a patch and two other calls, in every combination of calls. Returns the number of
+/// worlds (states of the model) for each start.
 fn a_patch_and_every_two_calls_hold(setup: impl Fn(Start) -> Setup<'static>) -> [usize; 6] {
     const CALLS: [Call; 5] = [Patch, Create, Update, Upsert, Delete];
     let mut worlds = [0; 6];
@@ -636,7 +649,7 @@ fn nothing_breaks_with_patches_of_three_attempts() {
     assert_eq!(tokens, [122_140, 147_553, 147_553, 141_826, 141_826, 233_337]);
 }
 
-/// Like [`OTHERS`], with the removal of the ids of patches.
+/// Acts of other programs like [`OTHERS`], including acts that remove the ids of patches.
 const WIPING: [&[Call]; 3] = [&[WIPE, COUNT], &[PUT, WIPE], &[STRIP, WIPE]];
 
 #[test]
@@ -711,7 +724,8 @@ fn nothing_breaks_with_units_of_work_that_patch_one_item() {
 const APPLIED_TWICE: fn(&Violation) -> bool = |violation| matches!(violation, Violation::AppliedTwice(_));
 const FALSE_CONFLICT: fn(&Violation) -> bool = |violation| matches!(violation, Violation::FalseConflict(_));
 
-/// The condition of a patch refuses a second copy only while the item has the id of the first.
+/// The condition of a patch is false for a second copy of the patch only while the item contains
+/// the id of the patch.
 #[test]
 fn a_patch_that_is_sent_again_after_a_lost_reply_is_applied_twice() {
     let rules = Rules { lost_patch: LostPatch::IsSentAgain, ..REAL };
@@ -723,7 +737,8 @@ fn a_patch_that_is_sent_again_after_a_lost_reply_is_applied_twice() {
     assert_eq!(Setup { scripts: &[&[Patch], &[Patch]], rules, ..setup }.holds(), 274);
 }
 
-/// The id may have been pushed out or removed, or the request may still arrive.
+/// An item without the id of a patch proves nothing: another write may have pushed out or removed
+/// the id, or the request may still arrive.
 #[test]
 fn the_absence_of_its_id_proves_nothing_about_a_patch() {
     let rules = Rules { absent_patch: Verdict::Conflict, ..REAL };
@@ -733,7 +748,8 @@ fn the_absence_of_its_id_proves_nothing_about_a_patch() {
     }
 }
 
-/// The server remembers no token of a refused request, so a late copy may be applied.
+/// The server does not remember the token of a refused request, so the server may apply a late copy
+/// of the request.
 #[test]
 fn a_refusal_in_doubt_proves_nothing_about_a_patch_under_a_token() {
     let setup = with_tokens(Start::Absent, &[&[Patch], &[Create]]);
@@ -772,8 +788,8 @@ fn patched_by(patched: fn(rules::Patch, &Revision, Incarnation) -> Option<Revisi
     Rules { patched, ..REAL }
 }
 
-/// Another program removes the version. If the patch then starts at version 1 in the incarnation
-/// that was read, the condition of an update from before is true again.
+/// Another program removes the version of an item. If a patch of the item starts again at version 1
+/// with the same incarnation, the condition of an earlier update becomes true again.
 #[test]
 fn a_patch_that_keeps_stray_ids_loses_updates() {
     let setup = Setup::new(Start::Written, &[&[Update], &[STRIP], &[Patch]]);

@@ -1,4 +1,4 @@
-//! The rules of the library, and broken variants of them.
+//! The rules of the library for writes and lost replies, and broken variants of these rules.
 
 use super::world::Item;
 use crate::version::{
@@ -6,82 +6,87 @@ use crate::version::{
     same_life, verdict,
 };
 
-/// Returns the revision after an update with this id, at this time. The update may begin the
-/// incarnation, and keeps at most this number of ids.
+/// A function that returns the revision (the version and the write ids) of an item after an update.
+/// The parameters are the state before the update, the write id, the incarnation that the update
+/// may begin, the time, and the largest number of write ids.
 pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
 
-/// The rules of a writer.
+/// The rules that each writer in the model follows.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
-    /// Returns whether the condition of an update or a delete is true.
+    /// Returns `true` if the condition of an update or a delete is true.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
     pub(super) next: Next,
-    /// Returns the revision after a patch, or `None` if its condition is false.
+    /// Returns the version and the write ids of the item after a patch. Returns `None` if the
+    /// condition of the patch is false.
     pub(super) patched: fn(Patch, &Revision, Incarnation) -> Option<Revision>,
     pub(super) register: Register,
     pub(super) lost_patch: LostPatch,
-    /// The verdict on a patch in doubt whose id is not in the item.
+    /// The verdict about a patch with an unknown outcome, if the item does not contain the id of
+    /// the patch.
     pub(super) absent_patch: Verdict,
     pub(super) batches: Batches,
     pub(super) returned: Returned,
     pub(super) ids: Drawn,
     pub(super) incarnations: Drawn,
-    /// The frequency with which a token is drawn. An attempt under another token has another
-    /// incarnation.
+    /// Says whether a call draws one token, or another token for each attempt. An attempt with
+    /// another token also has another incarnation.
     pub(super) tokens: Drawn,
 }
 
-/// The knowledge of a patch about the item, from an earlier refusal.
+/// The facts about the item that a patch has learned from an earlier refusal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Patch {
-    /// `true` if the item has write ids without a version.
+    /// `true` if the item has write ids but no version.
     pub(super) has_stray_ids: bool,
 }
 
 /// The next step after a lost reply to a patch whose token the server does not remember.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LostPatch {
-    /// The client reads the item. If the token has been forgotten, the client gives up.
+    /// The client reads the item and looks for the id of the patch. If the server has forgotten the
+    /// token of the patch, the client gives up.
     IsLookedFor,
-    /// The client sends the patch again.
+    /// The client sends the same patch again.
     IsSentAgain,
 }
 
-/// The calls of a batch while an attempt of the batch is in doubt.
+/// The rule for the calls of a batch while an attempt of the batch has an unknown outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Batches {
-    /// The calls stay the same until the outcome is certain.
+    /// The calls of the batch stay the same until the outcome is known.
     Frozen,
-    /// Waiting calls join the next attempt.
+    /// Waiting calls join the batch at its next attempt.
     Joined,
-    /// A caller may leave, and learns that its call has no effect.
+    /// A caller may leave the batch. The caller that leaves learns that its call has no effect.
     Left,
 }
 
-/// The item that each caller of a batch gets. Its revision is the revision after the batch.
+/// The item that each caller of a batch gets. The item has the version and the write ids after the
+/// whole batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Returned {
     AsTheBatchLeftIt,
     AsTheFirstCallLeftIt,
 }
 
-/// The condition of a patch on the ids of patches in the item.
+/// Says whether the condition of a patch compares the patch ids in the item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Register {
-    /// The item must not have the id of the patch.
+    /// The condition of the patch requires that the item does not contain the id of the patch.
     IsCompared,
     IsIgnored,
 }
 
-/// The frequency with which a random value is drawn.
+/// Says how often a writer draws a random value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
     PerCall,
     PerAttempt,
 }
 
-/// The rules of the library.
+/// The rules that the library follows.
 pub(super) const REAL: Rules = Rules {
     verdict,
     unchanged: same_state,
@@ -97,11 +102,12 @@ pub(super) const REAL: Rules = Rules {
     tokens: Drawn::PerCall,
 };
 
-/// The smallest number of ids that a ring can be configured to keep.
+/// The smallest number of write ids that a type can keep in its items.
 const SMALLEST_RING: usize = 4;
 
 /// Evaluates the condition of an update or a delete. The condition compares the version and the
-/// incarnation, or the whole content without the ids of patches.
+/// incarnation. If the item had no version or no write ids, the condition compares the whole
+/// content except the ids of patches.
 fn same_state(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     match was.revision.is_tracked() {
@@ -114,14 +120,16 @@ pub(super) fn same_version(was: &Item, now: &Item) -> bool {
     was.revision.version == now.revision.version
 }
 
-/// Treats an item without write ids as the item that was read, if both have the same version.
+/// A broken rule: if neither item has write ids, two items with the same version count as the same
+/// state.
 pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     was.revision.version == now.revision.version && life(was) == life(now)
 }
 
-/// Evaluates the condition of a patch on the version and the ring, and its effect on them. This
-/// function represents the texts of `PatchIntent::own_condition` and `PatchIntent::text`.
+/// Evaluates the condition of a patch, and returns the version and the write ids after the patch.
+/// The function models the expressions that `PatchIntent::own_condition` and `PatchIntent::text`
+/// write.
 fn patched(patch: Patch, was: &Revision, begins: Incarnation) -> Option<Revision> {
     let ring = match (was.version, &was.ring) {
         (None, Some(_)) if patch.has_stray_ids => Ring::new(begins),
@@ -157,20 +165,22 @@ pub(super) fn adoption_keeps_the_incarnation(
     Some(Revision { version: Some(version), ring: Some(ring.push(id, at, keep)) })
 }
 
-/// Returns the revision with another ring: `kept` are the ids behind the newest.
+/// Returns the same version with other write ids: the newest id, followed by the ids in `kept`.
 fn with_ids(next: Revision, kept: impl IntoIterator<Item = StoredId>) -> Revision {
     let ring = next.ring.map(|ring| Ring::of(ring.incarnation(), ring.time(), ring.ids().take(1).chain(kept)));
     Revision { ring, ..next }
 }
 
-/// Returns the ids of a ring that was written at another time, newest first.
+/// Returns the write ids of an item that was written before the time `at`, newest first. Returns
+/// `None` for an item without a time, and for an item that was not written before `at`.
 fn rested(was: &Revision, at: u64) -> Option<Vec<StoredId>> {
     let ring = was.ring.as_ref()?;
     ring.time().is_some_and(|time| u64::from(time) * 1000 < at).then(|| ring.ids().collect())
 }
 
-/// Defines broken rules for a ring that was written long ago. `$repeats` is that of the write, `$ids`
-/// are the ids of the ring, and the result contains the ids that stay.
+/// Defines broken rules that remove the wrong ids from `_writes` after a long time. `$repeats` says
+/// whether the write has a token of the caller. `$ids` contains the stored ids. `$kept` contains
+/// the ids that stay.
 macro_rules! trims_wrongly {
     ($($name:ident: |$repeats:pat_param, $ids:ident| $kept:expr;)*) => {$(
         pub(super) fn $name(was: &Revision, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Revision> {
@@ -192,8 +202,7 @@ trims_wrongly! {
     trim_under_a_token: |repeats, ids| ids.into_iter().take(if repeats == Repeats::Ever { 1 } else { usize::MAX });
 }
 
-/// Returns the revision after an update, with the time of the write even under a token of the
-/// caller.
+/// A broken rule: an update with a token of the caller also stores the time of the write.
 pub(super) fn time_under_a_token(
     was: &Revision,
     id: WriteId,
@@ -216,7 +225,8 @@ pub(super) fn every_failed_condition_is_a_conflict(
     Verdict::Conflict
 }
 
-/// Returns a conflict if the rules of the library decide nothing and the broken rule sees a proof.
+/// Returns a conflict if the rules of the library return `Unknown` and the broken rule sees a proof
+/// of a conflict.
 fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
@@ -258,7 +268,8 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// Treats a refusal under a token as a proof that no attempt will be applied later.
+/// A broken rule: a refusal of a request with a token proves that the server will apply no attempt
+/// later.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -268,7 +279,8 @@ pub(super) fn a_token_proves_everything(
     or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
 }
 
-/// Treats the absence of the item as a success of its delete, even under a token.
+/// A broken rule: the absence of an item proves the success of its delete, even if the delete had a
+/// token.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,

@@ -1,4 +1,4 @@
-//! The search: it visits each world that can be reached once.
+//! The search of the model. The search visits each reachable state of the model (a world) once.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -12,19 +12,21 @@ use super::{
     world::{Violation, World},
 };
 
-/// The shortest way to a violation.
+/// The shortest sequence of events that leads to a violation.
 pub(super) struct Counterexample {
     pub(super) violation: Violation,
     trace: Vec<(u8, Event)>,
 }
 
-/// The first way to a world: the world before it and the event.
+/// The first way in which the search has reached a world: the index of the previous world, and the
+/// event.
 struct Visit {
     from: usize,
     by: (u8, Event),
 }
 
-/// Returns the number of worlds, or the shortest way to a violation that the setup looks for.
+/// Returns the number of reachable worlds (states of the model). Returns an error with the shortest
+/// counterexample if the search finds a violation.
 pub(super) fn explore(setup: &Setup) -> Result<usize, Counterexample> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let start = setup.world();
