@@ -14,7 +14,7 @@ use crate::{
     error::{SerdeError, SerdeResult},
 };
 
-/// The maximum number of operands of an `IN`.
+/// The maximum number of operands of the operator `IN`.
 const MOST_OPERANDS: usize = 100;
 
 /// A type of attributes for which DynamoDB defines a size: strings, bytes, lists, maps and sets.
@@ -30,25 +30,25 @@ pub trait HasSize {}
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html>
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AttributeType {
-    /// A string.
+    /// The type of strings.
     S,
-    /// A number.
+    /// The type of numbers.
     N,
-    /// Bytes.
+    /// The type of bytes.
     B,
-    /// A boolean.
+    /// The type of booleans.
     Bool,
-    /// A null.
+    /// The type of a null.
     Null,
-    /// A list.
+    /// The type of lists.
     L,
-    /// A map.
+    /// The type of maps.
     M,
-    /// A set of strings.
+    /// The type of sets of strings.
     Ss,
-    /// A set of numbers.
+    /// The type of sets of numbers.
     Ns,
-    /// A set of bytes.
+    /// The type of sets of bytes.
     Bs,
 }
 
@@ -130,15 +130,15 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::Function("begins_with", path, encode_attribute(&prefix.as_prefix())?)))
             }
 
-            /// Returns a condition that is true if the attribute contains `part`: a part of a
-            /// string, or an element of a list or a set.
+            /// Returns a condition that is true if the attribute contains `part`. The attribute is
+            /// a string with a part, or a list or a set with an element.
             pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
             }
 
             /// Returns the size of the attribute, for a comparison. A missing attribute, a number,
-            /// a boolean and a null have no size: each comparison of their size is false, except
-            /// `ne`, which is true.
+            /// a boolean and a null have no size. Each comparison of a size that does not exist is
+            /// false, except `ne`, which is true.
             ///
             /// ```
             /// # use dynalock_core as dynalock;
@@ -154,7 +154,7 @@ macro_rules! conditions_of {
                 Size(self)
             }
 
-            /// Returns a condition that is true if the stored attribute has this type.
+            /// Returns a condition that is true if the stored attribute has the type `expected`.
             pub fn is_type(self, expected: AttributeType) -> Condition<T> {
                 let operand = AttributeValue::S(expected.name().to_owned());
                 Condition::new(Test::Function("attribute_type", self.into_path().document, operand))
@@ -200,7 +200,7 @@ macro_rules! conditions_of {
 conditions_of!(Attribute);
 conditions_of!(Path);
 
-/// Comparisons of a size. A size is a number of bytes or elements.
+/// Comparisons of the size of an attribute. A size is a number of bytes or elements.
 impl<P: Place> Size<P> {
     /// Returns a condition that is true if the size equals `size`.
     pub fn eq(self, size: u64) -> Condition<P::Item> {
@@ -240,8 +240,8 @@ impl<P: Place> Size<P> {
 
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
-    // The methods of conditions return no `Result`, so the call with this condition returns the
-    // error.
+    // The methods that make conditions return no `Result`. The call that uses an invalid condition
+    // returns the error.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }
 
