@@ -61,8 +61,8 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 }
 
 fn strip_patches(item: &mut Item) {
-    // A patch stores its id in eight attributes, and always writes all eight. An item without the
-    // first of the eight attributes therefore has none of them.
+    // The ids of the last patches are in eight attributes, and each patch writes all eight. An item
+    // without the first of the eight attributes therefore has none of them.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);

@@ -32,8 +32,8 @@ impl ItemExpiry {
     /// whose time to live is 0 therefore never expires.
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
-    /// Returns `true` if an item has expired. An item expires when the allowed clock skew after its
-    /// time to live has passed.
+    /// Returns `true` if an item has expired. An item counts as expired only after the time to live
+    /// plus the allowed clock skew.
     pub(crate) fn is_over(&self, model: &Model, item: &Item) -> bool {
         let Some(expires) = model.times.expires else { return false };
         let time = item.get(expires.name).and_then(|time| number::rounded_up(time.as_n().ok()?));
