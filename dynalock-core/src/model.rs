@@ -106,11 +106,14 @@ pub struct Model {
 /// The fields with times that the library writes, or compares with the current time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimesModel {
-    /// The attribute that contains the time of the create, or `None` if the struct has none.
+    /// The attribute that contains the time of the create, or `None` if the struct has no field for
+    /// it.
     pub created_at: Option<TimeModel>,
-    /// The attribute that contains the time of the last write, or `None` if the struct has none.
+    /// The attribute that contains the time of the last write, or `None` if the struct has no field
+    /// for it.
     pub updated_at: Option<TimeModel>,
-    /// The attribute that contains the time to live of the item, or `None` if the struct has none.
+    /// The attribute that contains the time to live of the item, or `None` if the struct has no
+    /// field for it.
     pub expires: Option<TimeModel>,
 }
 
