@@ -10,7 +10,8 @@ use crate::key::{Key, KeyType};
 /// A struct whose values are versioned items of a DynamoDB table.
 ///
 /// `#[derive(Versioned)]` implements the trait `Versioned` and describes the struct by data. A
-/// [`Repository`](crate::Repository) makes its requests from this data.
+/// [`Repository`](crate::Repository) makes its requests from the data in a `Versioned`
+/// implementation.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a versioned item",
     label = "no `Versioned` implementation",
@@ -35,8 +36,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn mirror_version(&mut self, version: u64);
 
     /// Writes the stored times into the fields with `#[dynalock(created_at)]` and
-    /// `#[dynalock(updated_at)]`. If the type has no field for one of these times, `mirror_times`
-    /// ignores this time.
+    /// `#[dynalock(updated_at)]`. `mirror_times` ignores a time for which the type has no field.
     fn mirror_times(&mut self, _times: KeptTimes) {}
 }
 
@@ -88,14 +88,14 @@ pub struct Model {
     /// All names under which serde reads or writes the fields, sorted. The list does not contain
     /// names inside flattened fields, because the derive does not know these names.
     pub attributes: &'static [&'static str],
-    /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as
-    /// content, which errors do not show.
+    /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as user
+    /// data, which errors do not show.
     pub show_key: bool,
     /// The aliases of the fields: the additional names under which serde reads a field.
     pub aliases: &'static [Aliases],
     /// `true` if the struct has a flattened field. The derive does not know the names and aliases
-    /// of the attributes in a flattened field. Before each write, the library therefore verifies
-    /// that serde can read the resulting item.
+    /// of the attributes in a flattened field. Before each write of a struct with a flattened
+    /// field, the library therefore verifies that serde can read the resulting item.
     pub flattens: bool,
     /// The names of the lease attributes, or `None` if the type has no `#[lockable]`.
     pub lock: Option<LockModel>,
@@ -233,8 +233,8 @@ pub struct LockModel {
 pub enum LockPlace {
     /// The lease attributes are in the item itself.
     Item,
-    /// The lease attributes are in a separate row of the same table. The key of the row is the key
-    /// of the item with `#lock` after the last key attribute.
+    /// The lease attributes are in a separate row of the same table. The key of the lease row is
+    /// the key of the item, with `#lock` appended to the last key attribute.
     Separate,
 }
 
@@ -312,27 +312,28 @@ impl LockModel {
 /// grows with the size of the item: 100 write units for an item of 100 KB. `#[lockable(separate)]`
 /// stores the lease in a separate row:
 ///
-/// - The lease row is in the same table as the item. The key of the lease row is the key of the
-///   item with `#lock` after the last key attribute. The last key attribute is the sort key, or the
-///   partition key if the table has no sort key. The last key attribute must be a string or bytes.
-///   If the key of an item ends in `#lock`, calls fail with
+/// - The lease row is in the same table as the item. The key of a lease row is the key of the item,
+///   with `#lock` appended to the last key attribute. The last key attribute is the sort key, or
+///   the partition key if the table has no sort key. The last key attribute must be a string or
+///   bytes. If the key of an item ends in `#lock`, calls fail with
 ///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of dynalock leave the
 ///   lease rows out, but the queries and scans of other programs return them.
 /// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
 ///   release of a separate lease writes only the lease row.
 /// - Each create, update, replace and delete is a transaction of two actions: the write of the
 ///   item, and a check or a write of the lease row. Even the writes of the holder are transactions
-///   of two actions. The transaction costs twice the write units of the item, and two write units
-///   for the lease row. In a [`Transaction`](crate::Transaction), each lease row counts as one of
-///   at most 100 items. `delete_unchecked` and writes that ignore leases are single requests.
-/// - The library never deletes a lease row, even if the caller deletes the item. The fence
-///   therefore continues to grow after a deletion and a new create of the item. An item that had no
-///   lease so far has no lease row.
+///   of two actions. A transaction of an item and its lease row costs twice the write units of the
+///   item, and two write units for the lease row. In a [`Transaction`](crate::Transaction), each
+///   lease row counts as one of at most 100 items. `delete_unchecked` and writes that ignore leases
+///   are single requests.
+/// - The library never deletes a lease row, even if the caller deletes the item. With a separate
+///   lease row, the fence therefore continues to grow after a deletion and a new create of the
+///   item. An item that had no lease so far has no lease row.
 /// - A lease request for a missing item holds the lease for a short time, until the read finds no
 ///   item. While a lease request for a missing item holds the lease, a create of the item fails
 ///   with [`Error::Locked`](crate::Error::Locked).
 ///
-/// The table shows which place fits which items:
+/// The table shows when to store leases in the items, and when to store leases in separate rows:
 ///
 /// | the items | choose |
 /// |---|---|
@@ -341,12 +342,13 @@ impl LockModel {
 /// | All others. | the item itself: a grant is one request, and a write is not a transaction. |
 ///
 /// If the item contains its lease, the first fence of an item is the current time in milliseconds.
-/// A fence therefore usually grows, even after a deletion and a new create of the item. After a new
-/// create, the fence may be lower in two cases: the clock of the caller is behind, or a delayed
-/// request from before the deletion arrives after the new create.
+/// If the item contains its lease, a fence usually grows even after a deletion and a new create of
+/// the item. After a deletion and a new create, the fence may be lower than before in two cases:
+/// the clock of the caller is behind, or a delayed request from before the deletion arrives after
+/// the new create.
 ///
-/// With `separate`, the last key value of an item must leave room for `#lock`. Access policies that
-/// restrict leading keys must allow the key of the lease row.
+/// With `#[lockable(separate)]`, the last key value of an item must leave room for `#lock`. Access
+/// policies that restrict leading keys must allow the key of the lease row.
 ///
 /// All programs that write the items of a table must store the leases in the same place. A program
 /// that restores a whole item, for example from a backup, must leave out the attributes of the
@@ -373,9 +375,9 @@ pub(crate) struct ItemRef {
 
 /// The rule by which an item counts as expired.
 ///
-/// DynamoDB deletes an expired item some time after its time to live. Until the deletion, the
-/// library treats the item as absent. An item counts as expired after its time to live plus the
-/// allowed clock skew.
+/// DynamoDB deletes an expired item some time after its time to live. Until DynamoDB deletes an
+/// expired item, the library treats the item as absent. An item counts as expired after its time to
+/// live plus the allowed clock skew.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemExpiry {
     /// The largest allowed difference between the clocks of two machines.

@@ -4,7 +4,8 @@
 //! # Replacements
 //!
 //! A replacement of the repository, for example a map in memory for a test, makes its values and
-//! errors without DynamoDB. The functions in the table make the values and errors:
+//! errors without DynamoDB. The table lists the functions that make the values and errors of a
+//! replacement:
 //!
 //! | needed | made by |
 //! |---|---|

@@ -58,7 +58,7 @@ impl Kind {
         }
         // A table without keys or writes would make the request invalid, so `take` removes a table
         // whose last key or write it has removed. A table that was empty in the request stays, and
-        // the engine refuses the request.
+        // the local engine refuses the request.
         tables.retain(|name, table| {
             !taken.contains_key(name) || self.entries(table).is_some_and(|kept| !kept.is_empty())
         });

@@ -23,8 +23,8 @@ const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
 /// A local DynamoDB inside the process. All clones of a `Database`, and all clients of the clones,
 /// share the same tables.
 ///
-/// The engine applies one request at a time, on the task that sends the request. The engine lives
-/// as long as one `Database`, one client or one server uses the engine.
+/// The local engine applies one request at a time, on the task that sends the request. The local
+/// engine lives as long as one `Database`, one client or one server uses the local engine.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) service: Arc<Service>,
@@ -36,7 +36,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Create`] if the engine cannot start.
+    /// [`Error::Create`] if the local engine cannot start.
     pub fn in_memory() -> Result<Self, Error> {
         let engine = dynoxide::Database::memory().map_err(|error| Error::Create(error.into()))?;
 
@@ -89,10 +89,11 @@ impl Database {
     /// that take time can conflict with each other, as on DynamoDB. A time of zero, the default,
     /// lets no transaction conflict with another request.
     ///
-    /// By default, the engine applies a transaction at once, so two transactions never conflict. If
-    /// transactions take time, the items of a transaction are busy from the arrival of the
-    /// transaction. After `time`, the engine applies and answers the transaction, and the items are
-    /// free again. Requests for busy items get the answers in the table:
+    /// By default, the local engine applies a transaction at once, so two transactions never
+    /// conflict. If transactions take time, the items of a transaction are busy from the arrival of
+    /// the transaction. After `time`, the local engine applies and answers the transaction, and the
+    /// items are free again. The table shows the answers to other requests for the items of a
+    /// running transaction:
     ///
     /// | request | answer |
     /// |---|---|
@@ -145,9 +146,10 @@ impl Database {
     /// writes at once. A call of `index_lag` also ends a freeze of the indexes.
     ///
     /// Tables and local indexes always show each write at once. The creation or deletion of an
-    /// index is also visible at once. The delay does not apply to writes from before the call. The
-    /// delay applies to the clients of the [`Database`] and its clones. Delayed indexes show
-    /// neither `PartiQL` writes nor the writes of other processes, until the delay is set to zero.
+    /// index is also visible at once. The delay does not apply to writes from before the call of
+    /// `index_lag`. The delay applies to the clients of the [`Database`] and its clones. Delayed
+    /// indexes show neither `PartiQL` writes nor the writes of other processes, until the delay is
+    /// set to zero.
     ///
     /// ```
     /// use std::time::Duration;
@@ -184,7 +186,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the engine cannot copy the database. The copy uses a temporary file.
+    /// [`Error::Copy`] if the local engine cannot copy the database. The copy of the database uses
+    /// a temporary file.
     pub fn index_lag(&self, lag: Duration) -> Result<(), Error> {
         if lag.is_zero() {
             self.service.end_lag();
@@ -233,7 +236,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the engine cannot copy the database. The copy uses a temporary file.
+    /// [`Error::Copy`] if the local engine cannot copy the database. The copy of the database uses
+    /// a temporary file.
     pub fn freeze_indexes(&self) -> Result<(), Error> {
         self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }

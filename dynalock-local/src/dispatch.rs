@@ -16,11 +16,11 @@ use crate::{
     wire,
 };
 
-/// The longest client request token that DynamoDB accepts, in characters. The engine also refuses a
-/// longer client request token.
+/// The longest client request token that DynamoDB accepts, in characters. The local engine also
+/// refuses a longer client request token.
 const LONGEST_TOKEN: usize = 36;
 
-/// Returns the answer of the engine to one request.
+/// Returns the answer of the local engine to one request.
 pub(crate) fn answer(engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
     let answer = match operation {
         "TransactWriteItems" => return transact_write(engine, tokens, body),
@@ -132,7 +132,7 @@ enum Class {
 }
 
 impl Class {
-    /// Returns the class of an error of the JSON parser. The text of an error from the engine
+    /// Returns the class of an error of the JSON parser. The text of an error from the local engine
     /// starts with the class of the error.
     fn of(error: &str) -> Self {
         const INVALID: [&str; 5] =

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The engine could not create the database in memory.
+    /// The local engine could not create the database in memory.
     #[error("cannot make a database in memory")]
     Create(#[source] Source),
 
-    /// The engine cannot open the file: the file is not a database, access is denied, or the folder
-    /// does not exist.
+    /// The local engine cannot open the file: the file is not a database, access is denied, or the
+    /// folder does not exist.
     #[error("cannot open the database {}", path.display())]
     Open {
         /// The absolute path of the file.
         path: PathBuf,
-        /// The error of the engine.
+        /// The error of the local engine.
         #[source]
         source: Source,
     },
@@ -34,8 +34,8 @@ pub enum Error {
     #[error("cannot copy the database for its stale indexes")]
     Copy(#[source] Source),
 
-    /// The address for a server is not a loopback address. The engine checks no credentials, so
-    /// other machines must not reach the server.
+    /// The address for a server is not a loopback address. The local engine checks no credentials,
+    /// so other machines must not reach the server.
     #[cfg(feature = "serve")]
     #[error("{0} is not a loopback address")]
     NotLoopback(std::net::SocketAddr),

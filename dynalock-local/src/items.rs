@@ -9,8 +9,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ItemKey {
     pub(crate) table: String,
-    /// The key values in the form in which the engine compares them. For the engine, the numbers 1
-    /// and 1.0 are the same key.
+    /// The key values in the form in which the local engine compares them. For the local engine,
+    /// the numbers 1 and 1.0 are the same key.
     values: BTreeMap<String, String>,
 }
 
@@ -20,8 +20,8 @@ pub(crate) struct Named {
     pub(crate) key: HashMap<String, AttributeValue>,
 }
 
-/// Returns one entry for each action of a request. The entry is `None` if the engine will refuse
-/// the action.
+/// Returns one entry for each action of a request. The entry is `None` if the local engine will
+/// refuse the action.
 pub(crate) fn named_by(engine: &Database, operation: &str, request: &Value) -> Vec<Option<Named>> {
     match operation {
         "PutItem" => vec![named(engine, &request["TableName"], &request["Item"])],

@@ -69,8 +69,8 @@
 //! All delays use tokio's clock. With `#[tokio::test(start_paused = true)]`, delays and the SDK's
 //! retries and timeouts take no real time. On a paused clock, a request with [`Fault::NeverAnswer`]
 //! ends at once by the timeout of the caller. The caller must set a timeout, because the SDK has no
-//! default timeout for an answer. Before the engine applies a request, the task of the request
-//! yields to the scheduler once, so that tasks can interleave even on one thread.
+//! default timeout for an answer. Before the local engine applies a request, the task of the
+//! request yields to the scheduler once, so that tasks can interleave even on one thread.
 //!
 //! # The clients
 //!
@@ -83,26 +83,26 @@
 //! # Client request tokens
 //!
 //! All clients of one [`Database`] and its clones share the tokens of successful transactions. The
-//! database remembers each token for ten minutes of tokio's clock. If a duplicate request arrives,
-//! the database returns the first answer and does not apply the request again. If a different
-//! request has the same token, the database refuses the request with
-//! `IdempotentParameterMismatchException`. The tokens are always in memory, even for a database in
-//! a file.
+//! database remembers each client request token for ten minutes of tokio's clock. If a duplicate
+//! request arrives, the database returns the first answer and does not apply the request again. If
+//! a different request has the same token, the database refuses the request with
+//! `IdempotentParameterMismatchException`. The client request tokens are always in memory, even for
+//! a database in a file.
 //!
 //! # What it needs, and what it does not do
 //!
-//! - The crate needs a C compiler, because the engine uses SQLite. The crate links `sqlite3`, which
-//!   a program can link only once. If another crate of the program uses SQLite, both crates must
-//!   use the same version of `libsqlite3-sys`.
+//! - The crate needs a C compiler, because the local engine uses SQLite. The crate links `sqlite3`,
+//!   which a program can link only once. If another crate of the program uses SQLite, both crates
+//!   must use the same version of `libsqlite3-sys`.
 //! - The crate needs a tokio runtime. The task that sends a request also applies the request, and
-//!   blocks meanwhile. The engine is for tests and tools, not for production.
-//! - The engine never throttles a request. A test can inject throttling as a fault.
-//! - The engine applies one request at a time. Transactions therefore conflict only if a test sets
-//!   a transaction time ([`Database::transaction_time`]).
+//!   blocks meanwhile. The local engine is for tests and tools, not for production.
+//! - The local engine never throttles a request. A test can inject throttling as a fault.
+//! - The local engine applies one request at a time. Transactions therefore conflict only if a test
+//!   sets a transaction time ([`Database::transaction_time`]).
 //! - Reads are never stale, except reads of global indexes after a test has asked for stale indexes
 //!   ([`Database::index_lag`], [`Database::freeze_indexes`]).
-//! - The engine has no access control, no backups and no global tables. The documentation of the
-//!   module [`engine`] compares the engine with DynamoDB in a table.
+//! - The local engine has no access control, no backups and no global tables. The documentation of
+//!   the module [`engine`] compares the local engine with DynamoDB in a table.
 
 mod database;
 mod error;
@@ -143,7 +143,7 @@ pub use serve::{Server, serve};
 ///
 /// # Errors
 ///
-/// [`Error::Create`] if the engine cannot start.
+/// [`Error::Create`] if the local engine cannot start.
 #[expect(clippy::unused_async, reason = "an engine that has to wait for something at its start must not break callers")]
 pub async fn client() -> Result<aws_sdk_dynamodb::Client, Error> {
     Ok(Database::in_memory()?.client())

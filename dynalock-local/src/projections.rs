@@ -1,8 +1,9 @@
 //! Finds queries and scans of an index that name an attribute which the index does not contain.
 //!
 //! DynamoDB refuses a query whose filter names an attribute that the index does not contain. For a
-//! global index, DynamoDB also refuses such an attribute in a projection. The engine would treat an
-//! attribute outside the index as absent, so a filter would silently match no item or each item.
+//! global index, DynamoDB also refuses a projection that names an attribute outside the index. The
+//! local engine would treat an attribute outside the index as absent, so a filter would silently
+//! match no item or each item.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,7 +46,7 @@ enum Scope {
 
 impl<'r> Index<'r> {
     /// Returns the index that a request names. Returns `None` if the index contains all attributes,
-    /// or does not exist. The engine refuses a request for a missing index.
+    /// or does not exist. The local engine refuses a request for a missing index.
     fn of(engine: &Database, table: &str, name: Option<&'r str>) -> Option<Self> {
         let name = name?;
         let table = engine.describe_table(DescribeTableRequest { table_name: table.to_owned() }).ok()?.table;
@@ -87,7 +88,7 @@ impl<'r> Index<'r> {
         top_level_names(expression?)
             .into_iter()
             .filter_map(|name| match name.starts_with('#') {
-                // The engine refuses an undefined placeholder, so the check ignores it.
+                // The local engine refuses an undefined placeholder, so the check ignores it.
                 true => names.as_ref()?.get(name).cloned(),
                 false => Some(name.to_owned()),
             })

@@ -36,9 +36,9 @@ pub(crate) struct Replica {
 }
 
 pub(crate) enum Lag {
-    /// The copy shows each write after a delay.
+    /// The copy of the database shows each write after a delay.
     After(Duration),
-    /// The copy shows no further write until the freeze ends.
+    /// The copy of the database shows no further write until the freeze ends.
     Frozen,
 }
 
@@ -116,8 +116,8 @@ impl Replica {
     }
 
     fn apply(&self, change: Change) {
-        // The engine has already accepted the write, so the copy refuses the write only if the
-        // table no longer exists.
+        // The local engine has already accepted the write, so the copy refuses the write only if
+        // the table no longer exists.
         match change.item {
             Some(item) => {
                 let put = PutItemRequest { table_name: change.table, item, ..PutItemRequest::default() };

@@ -8,7 +8,7 @@ use crate::{Database, Error};
 ///
 /// # Errors
 ///
-/// The errors of [`Database::serve`], and [`Error::Create`] if the engine cannot start.
+/// The errors of [`Database::serve`], and [`Error::Create`] if the local engine cannot start.
 pub async fn serve(addr: SocketAddr) -> Result<Server, Error> {
     Database::in_memory()?.serve(addr).await
 }
@@ -49,8 +49,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NotLoopback`] if the address is not a loopback address, because the engine checks
-    /// no credentials. [`Error::Listen`] if the port is taken.
+    /// [`Error::NotLoopback`] if the address is not a loopback address, because the local engine
+    /// checks no credentials. [`Error::Listen`] if the port is taken.
     pub async fn serve(&self, addr: SocketAddr) -> Result<Server, Error> {
         if !addr.ip().is_loopback() {
             return Err(Error::NotLoopback(addr));

@@ -17,7 +17,7 @@ use crate::{
     wire,
 };
 
-/// The engine, and the state that the clients of a database share.
+/// The local engine, and the state that the clients of a database share.
 pub(crate) struct Service {
     pub(crate) engine: Database,
     tokens: Tokens,
@@ -105,8 +105,8 @@ impl Service {
     }
 
     fn answer(&self, operation: &str, body: &[u8]) -> HttpResponse {
-        // `call` holds the mutex until the engine has answered, so that the copy gets the writes in
-        // the order of the engine.
+        // `answer` holds the mutex until the local engine has answered, so that the copy gets the
+        // writes in the order of the local engine.
         match self.replica().as_mut() {
             None => dispatch::answer(&self.engine, &self.tokens, operation, body),
             Some(replica) => replica.answer(&self.engine, &self.tokens, operation, body),

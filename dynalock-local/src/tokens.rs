@@ -15,8 +15,8 @@ const WINDOW: Duration = Duration::from_mins(10);
 /// The client request tokens of successful transactions. Tokio's clock measures the age of the
 /// tokens.
 ///
-/// The crate does not use the token support of the engine. In each transaction, the engine would
-/// scan a table of tokens and read the system clock.
+/// The crate does not use the token support of the local engine. In each transaction, the local
+/// engine would scan a table of tokens and read the system clock.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(Mutex<Table>);
 
@@ -35,10 +35,10 @@ struct Known {
 
 /// The result of a transaction with a token.
 pub(crate) enum Outcome<E> {
-    /// The engine has applied the transaction, for the current request or for an earlier request
-    /// with the same content. The field contains the answer.
+    /// The local engine has applied the transaction, for the current request or for an earlier
+    /// request with the same content. The field contains the answer.
     Applied(String),
-    /// The engine refused the transaction.
+    /// The local engine refused the transaction.
     Refused(E),
     /// An earlier transaction with other content has used the same token.
     Mismatch,
@@ -56,7 +56,7 @@ impl Tokens {
     /// Runs `apply`, unless a transaction with the same token has already succeeded.
     ///
     /// While `apply` runs, other requests with a token wait. If two equal requests arrive at the
-    /// same time, the engine therefore applies only one of them.
+    /// same time, the local engine therefore applies only one of them.
     pub(crate) fn once<E>(
         &self,
         token: String,

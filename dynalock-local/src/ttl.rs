@@ -26,9 +26,9 @@ impl Database {
     /// Deletes all items that have expired at the time `now`, in all tables with time to live
     /// enabled. Returns the number of deleted items.
     ///
-    /// The engine deletes expired items only in a call of `sweep_ttl`. As in DynamoDB, expired
-    /// items can therefore stay for a long time. If a program writes an item with a later time to
-    /// live during the call, the item stays.
+    /// The local engine deletes expired items only in a call of `sweep_ttl`. As in DynamoDB,
+    /// expired items can therefore stay for a long time. If a program writes an item with a later
+    /// time to live during the call, the item stays.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! The parts of DynamoDB's JSON protocol that the crate needs to make answers without the engine.
+//! The parts of DynamoDB's JSON protocol that the crate needs to make answers without the local
+//! engine.
 
 use aws_smithy_runtime_api::{
     client::orchestrator::{HttpRequest, HttpResponse},

@@ -1,4 +1,4 @@
-//! Converts items into values.
+//! Converts DynamoDB items into Rust values.
 
 use std::{collections::hash_map, sync::Arc};
 
@@ -38,8 +38,8 @@ pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Resul
 /// Returns an error if the version or the write ids cannot be read.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    // The version and the write ids identify the state of an item that has both. A copy of the item
-    // is needed only if one of them is missing.
+    // The version and the write ids identify the state of an item that has both. The library
+    // therefore copies the item only if the version or the write ids are missing.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }

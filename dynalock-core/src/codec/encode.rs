@@ -1,4 +1,4 @@
-//! Converts values into items, and finds the changed attributes of a value.
+//! Converts Rust values into DynamoDB items, and finds the changed attributes of a value.
 
 use std::{borrow::Cow, collections::hash_map::Entry, mem, ops::Range, sync::Arc};
 
@@ -17,8 +17,8 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Returns all attributes that serde writes for a value. The version and the write ids are not
-/// among these attributes.
+/// Returns all attributes that serde writes for a value. The result contains neither the version
+/// nor the write ids of the item.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
@@ -113,8 +113,8 @@ impl Fingerprints {
         self.attributes.iter().map(|attribute| &*attribute.name)
     }
 
-    /// Returns `true` if the value had an attribute with this name when the library took the
-    /// fingerprints.
+    /// Returns `true` if the value had the attribute `name` when the library took the fingerprints
+    /// of the value.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.names().any(|written| written == name)
     }
@@ -258,7 +258,8 @@ impl Diff<'_> {
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
-        // An attribute with a fingerprint is content, so it needs no check for a reserved name.
+        // An attribute with a fingerprint has passed the check for reserved names before, so it
+        // needs no second check.
         if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }

@@ -160,8 +160,8 @@ fn digest_key(key: &Key) -> u64 {
     hash.finish()
 }
 
-/// Returns a digest of the attributes of an item. The digest is the same in each process and for
-/// each order of the attributes.
+/// Returns a digest of the attributes of an item. The digest of an item is the same in each process
+/// and for each order of the attributes.
 pub(crate) fn digest_item(item: &Item) -> u64 {
     let digest = |(name, value): (&String, &AttributeValue)| {
         let mut hash = SipHasher13::new();

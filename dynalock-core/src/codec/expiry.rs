@@ -16,8 +16,8 @@ pub(crate) enum ExpiredItems {
     Included,
 }
 
-/// The range of the times to live that count as expired, in epoch seconds. The first and the last
-/// second belong to the range.
+/// The range of the times to live that count as expired, in epoch seconds. The range of expired
+/// times includes its first and its last second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,
@@ -29,7 +29,7 @@ impl ItemExpiry {
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
     /// DynamoDB does not delete an item whose time to live is more than five years ago. An item
-    /// whose time to live is 0 therefore never expires.
+    /// whose time to live is 0 never expires, because this time is more than five years ago.
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
     /// Returns `true` if an item has expired. An item counts as expired only after the time to live

@@ -1,6 +1,6 @@
-//! Checks for types with a flattened field. The derive knows neither the attributes of a flattened
-//! field nor their aliases. The library therefore verifies before each write that serde can read
-//! the resulting item.
+//! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive knows
+//! neither the attributes of a flattened field nor their aliases. Before each write of a type with
+//! a flattened field, the library therefore verifies that serde can read the resulting item.
 
 use std::sync::Arc;
 

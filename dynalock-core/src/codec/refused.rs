@@ -2,14 +2,14 @@
 
 use crate::error::{CodecReason, SerdeError};
 
-/// Extracts the reason from an error of `serde_dynamo`. The error of `serde_dynamo` consists only
-/// of a text.
+/// Extracts the reason from an error of `serde_dynamo`. An error of `serde_dynamo` consists only of
+/// a text.
 ///
-/// The texts of serde and `serde_dynamo` have fixed forms. The part of an error text before
-/// `, expected` may contain a value. The returned error therefore contains only a field name, or
-/// the part after `, expected`. An error text of another form comes from the code of the user's
-/// type, and may quote the value. An error text that may quote the value becomes the `detail` of
-/// the error.
+/// The error texts of serde and `serde_dynamo` have fixed forms. The part of an error text before
+/// `, expected` may contain a value. The returned error contains only a field name, or the part of
+/// the error text after `, expected`. An error text of another form comes from the code of the
+/// user's type, and may quote the value. An error text that may quote the value becomes the
+/// `detail` of the error.
 ///
 /// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {

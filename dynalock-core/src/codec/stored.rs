@@ -73,8 +73,8 @@ pub(crate) struct Basis {
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// One state of an item. The condition of the next write requires that the item is still in this
-/// state.
+/// One state of an item. The condition of the next write requires that the item is still in the
+/// state that the read found.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
@@ -186,8 +186,8 @@ impl<T: Versioned> Stored<T> {
     ///
     /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
     /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`
-    /// therefore writes an unchanged `HashSet` again, and increments the version. A `BTreeSet` has
-    /// a fixed order, so an update writes a `BTreeSet` only if its members have changed.
+    /// usually writes an unchanged `HashSet` again, and increments the version. A `BTreeSet` has a
+    /// fixed order, so an update writes a `BTreeSet` only if its members have changed.
     ///
     /// # Examples
     ///
@@ -233,8 +233,8 @@ impl<T: Versioned> Stored<T> {
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
     }
 
-    /// Makes a `Stored` from a value that the library has just read or written. The value therefore
-    /// equals the stored item.
+    /// Makes a `Stored` from a value that equals the stored item, because the library has just read
+    /// or written the item.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         value.mirror_times(basis.times);
@@ -301,8 +301,9 @@ impl Basis {
     }
 
     /// Returns the names of the attributes that serde writes for the value. Only a write that
-    /// compares the whole item of a type with a flattened field needs the names. For all other
-    /// types and writes, the list of names is empty.
+    /// compares the whole item of a type with a flattened field needs the names. The list of names
+    /// is empty for a type without a flattened field, and for a write that does not compare the
+    /// whole item.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         // Only a condition that compares the whole item contains the names of all attributes.
         if !T::MODEL.flattens || self.state.image.is_none() {

@@ -8,7 +8,8 @@ use crate::{
 };
 
 /// The part of a request for one item, or for the items of one page.
-/// [`ExplainedRequest::actions`](super::ExplainedRequest::actions) returns these parts.
+/// [`ExplainedRequest::actions`](super::ExplainedRequest::actions) returns the actions of a
+/// request.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -430,8 +431,8 @@ fn consistency(consistent: bool) -> &'static str {
     if consistent { "strongly consistent" } else { "eventually consistent" }
 }
 
-/// The `Debug` output of an action contains no key and no values, because keys and values are
-/// content.
+/// The `Debug` output of an action contains no key and no values, because keys and values are user
+/// data.
 impl fmt::Debug for ExplainedAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExplainedAction")

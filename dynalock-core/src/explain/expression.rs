@@ -32,7 +32,7 @@ pub struct ExplainedExpression {
 enum Part {
     /// A text of operators, functions and attribute names.
     Text(String),
-    /// The key of a map, which is content.
+    /// The key of a map, which is user data.
     MapKey(String),
     Value(AttributeValue),
 }
@@ -91,7 +91,7 @@ fn is_operator(c: char) -> bool {
 #[derive(Default)]
 struct Resolved {
     parts: Vec<Part>,
-    /// The text that follows the last part.
+    /// The text after the last finished part of the expression.
     text: String,
 }
 
@@ -132,7 +132,7 @@ impl fmt::Display for ExplainedExpression {
     }
 }
 
-/// The `Debug` output of an expression contains no values, because values are content.
+/// The `Debug` output of an expression contains no values, because values are user data.
 impl fmt::Debug for ExplainedExpression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{self}\"")

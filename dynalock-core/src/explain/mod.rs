@@ -40,12 +40,13 @@ use crate::cost::Units;
 ///
 /// # What is left out
 ///
-/// - Requests that a call sends only in certain cases: after a lost reply, a throttled request or a
-///   conflict, for an expired item or an expired lease, and for the unprocessed rest of a batch.
-/// - The pages of a query or scan after the first page, and the reads of items by the keys from an
-///   index.
-/// - A write that depends on an item that the call reads first. For a call with a dependent write,
-///   [`is_complete`](Self::is_complete) returns `false`.
+/// - An explanation does not contain requests that a call sends only after a lost reply, a
+///   throttled request or a conflict. An explanation also does not contain extra requests for an
+///   expired item, for an expired lease, or for the unprocessed rest of a batch.
+/// - An explanation contains only the first page of a query or scan, and no reads of items by the
+///   keys from an index.
+/// - An explanation does not contain a write that depends on an item that the call reads first. For
+///   a call with a dependent write, [`is_complete`](Self::is_complete) returns `false`.
 ///
 /// Each attempt of a write contains new random bytes, and some writes contain the time. The values
 /// in a sent request therefore differ from the explained values.
@@ -81,8 +82,8 @@ impl Explained {
         self
     }
 
-    /// Returns the requests in the order in which the call would send them. The list is empty if
-    /// the call sends nothing, for example an update without changes.
+    /// Returns the requests in the order in which the call would send them. The list of requests is
+    /// empty if the call sends nothing, for example for an update without changes.
     ///
     /// # Examples
     ///
@@ -129,7 +130,7 @@ impl Explained {
     /// as one kilobyte. The row of a named lock in a transaction counts like an item.
     ///
     /// DynamoDB bills one write unit for each started kilobyte, and two write units in a
-    /// transaction. The result does not include the writes of indexes. Each index whose entry
+    /// transaction. The write units do not include the writes of indexes. Each index whose entry
     /// changes costs at least one more write unit.
     ///
     /// # Examples
@@ -195,7 +196,7 @@ impl fmt::Display for Explained {
     }
 }
 
-/// The `Debug` output of an explanation contains no values, because values are content.
+/// The `Debug` output of an explanation contains no values, because values are user data.
 impl fmt::Debug for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Explained").field("requests", &self.requests).field("rest", &self.rest).finish()

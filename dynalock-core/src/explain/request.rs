@@ -53,7 +53,7 @@ impl ExplainedRequest {
         }
     }
 
-    /// Explains a TransactWriteItems.
+    /// Explains a TransactWriteItems request.
     pub(crate) fn transaction(actions: Vec<ExplainedAction>, token: RequestToken) -> Self {
         Self { operation: "TransactWriteItems", token, actions }
     }
@@ -83,7 +83,7 @@ impl ExplainedRequest {
 
     /// Returns the actions of the request. An action reads or writes one item, or reads one page. A
     /// `BatchGetItem`, a `TransactGetItems` and a `TransactWriteItems` have one action for each
-    /// item. Each other request has one action.
+    /// item. A request of any other operation has one action.
     ///
     /// # Examples
     ///
@@ -165,7 +165,7 @@ impl fmt::Display for ExplainedRequest {
     }
 }
 
-/// The `Debug` output of a request contains no values, because values are content.
+/// The `Debug` output of a request contains no values, because values are user data.
 impl fmt::Debug for ExplainedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExplainedRequest")

@@ -51,9 +51,9 @@ pub struct Attribute<T, V, R = Required> {
 /// The Rust type in the handle of a field with `#[serde(with)]` or `#[serde(serialize_with)]`.
 ///
 /// The derive does not know the stored form of a field with `#[serde(with)]` or
-/// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare the
-/// attribute. An attribute of type `Opaque` has only the conditions [`exists`](Attribute::exists)
-/// and [`absent`](Attribute::absent).
+/// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare an
+/// attribute of type `Opaque`. An attribute of type `Opaque` has only the conditions
+/// [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 

@@ -92,8 +92,8 @@ impl PatchChange {
         let of_type = |name: &str, to: &mut Placeholders| {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
-        // `if_not_exists` would keep the null. The library knows the value that replaces a null
-        // before the request, so the update expression sets this value directly.
+        // The function `if_not_exists` would keep a stored null. The library knows the value that
+        // replaces a null before the request, so the update expression sets this value directly.
         if let (true, Some(value)) = (is_null, self.value_over_null()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));
@@ -104,14 +104,14 @@ impl PatchChange {
             ChangeKind::Set(value) => texts.set.push(format!("{path}={}", to.value(value.clone()))),
             ChangeKind::SetIfAbsent(value) => {
                 texts.set.push(format!("{path}=if_not_exists({path},{})", to.value(value.clone())));
-                // `if_not_exists` would keep a null, so the condition of the request refuses an
-                // item with a null.
+                // The function `if_not_exists` would keep a stored null, so the condition of the
+                // request refuses an item with a null.
                 texts.conditions.push(format!("NOT {}", of_type("NULL", to)));
             }
             ChangeKind::Add(sum, presence) => {
                 let Sum { delta, range, start, .. } = &**sum;
-                // If the change has no start value for a missing attribute, the comparison of the
-                // range is false for a missing attribute, so DynamoDB refuses the patch.
+                // If the change has no start value for a missing attribute, the comparison with the
+                // range of the type is false, so DynamoDB refuses the patch.
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -120,7 +120,8 @@ impl PatchChange {
                     }
                     None => format!("{path}={path}+{delta}"),
                 });
-                // The comparison with the range is also false for a value that is not a number.
+                // The comparison with the range of the type is also false for a stored value that
+                // is not a number.
                 let Some((low, high)) = range else { return };
                 let between = format!("{path} BETWEEN {} AND {}", to.value(low.clone()), to.value(high.clone()));
                 texts.conditions.push(or_absent(start.is_some(), &path, between));
@@ -143,8 +144,8 @@ impl PatchChange {
                 texts.conditions.push(or_absent(start.is_some(), &path, is_list));
             }
             ChangeKind::Insert(set, presence) => {
-                // If the attribute is not a set, ADD fails with an error that does not return the
-                // item. A false condition returns the item.
+                // If the attribute is not a set, ADD fails with an error that does not contain the
+                // item. The error of a false condition contains the item.
                 texts.add.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(*presence == Presence::Optional, &path, is_set));
@@ -156,14 +157,15 @@ impl PatchChange {
                 texts.conditions.push(or_absent(true, &path, is_set));
             }
             ChangeKind::Remove => texts.remove.push(path.clone()),
-            // `PatchContent::check` has already returned the error of the value, so the library
-            // never sends the patch.
+            // `PatchContent::check` has already returned the error of an invalid value, so the
+            // library never sends the patch.
             ChangeKind::Fault(_) => {}
         }
         self.require(texts, to);
     }
 
-    /// Adds the conditions that the path of the change requires, for example that a parent exists.
+    /// Adds the conditions that the path of the change requires, for example that the map around
+    /// the value exists.
     fn require(&self, texts: &mut PatchTexts, to: &mut Placeholders) {
         for requirement in self.path.requirements() {
             texts.conditions.push(match requirement {
@@ -193,8 +195,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // The requirements of the path come first, because a missing parent is the reason for a
-        // missing attribute.
+        // The check of the path comes before the check of the value, because a missing map is the
+        // reason for a missing value inside the map.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
@@ -212,8 +214,8 @@ impl PatchChange {
             Some(value) if type_of(value) != expected => Some(PatchFault::Unfit(OTHER_TYPE)),
             None | Some(_) => None,
         };
-        // Some changes treat a stored null as absent. For these changes, the patch sends a second
-        // request that replaces the null.
+        // If a change treats a stored null as absent, the patch sends a second request that
+        // replaces the null.
         if self.treats_null_as_absent() && value.is_some_and(AttributeValue::is_null) {
             return None;
         }

@@ -84,13 +84,13 @@ macro_rules! conditions_of {
     ($place:ident) => {
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the item has the attribute. The condition
-            /// `exists` is also true for a null.
+            /// `exists` is also true for a stored null.
             pub fn exists(self) -> Condition<T> {
                 Condition::new(Test::Exists(self.into_path().document))
             }
 
             /// Returns a condition that is true if the item does not have the attribute. The
-            /// condition `absent` is false for a null. For an `Option`, the condition
+            /// condition `absent` is false for a stored null. For an `Option`, the condition
             /// [`eq`](Self::eq)`(None)` is true for a missing attribute and for a null.
             pub fn absent(self) -> Condition<T> {
                 Condition::new(Test::Absent(self.into_path().document))
@@ -111,9 +111,10 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::not_equal(path, encode_attribute(&operand.as_operand())?)))
             }
 
-            /// Returns a condition that is true if the attribute equals one of `operands`. DynamoDB
-            /// accepts 1 to 100 operands. With no operand, or with more than 100 operands, the call
-            /// with this condition fails with [`Error::Encode`](crate::Error::Encode).
+            /// Returns a condition that is true if the attribute equals one of `operands`. The
+            /// operator `IN` of DynamoDB accepts 1 to 100 operands. If `is_in` gets no operand, or
+            /// more than 100 operands, the call with the condition fails with
+            /// [`Error::Encode`](crate::Error::Encode).
             pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
                 test(self, |path| {
                     let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));
@@ -130,8 +131,8 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::Function("begins_with", path, encode_attribute(&prefix.as_prefix())?)))
             }
 
-            /// Returns a condition that is true if the attribute contains `part`. The attribute is
-            /// a string with a part, or a list or a set with an element.
+            /// Returns a condition that is true if the attribute contains `part`. A string contains
+            /// its parts, and a list or a set contains its elements.
             pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
             }
@@ -161,9 +162,9 @@ macro_rules! conditions_of {
             }
         }
 
-        /// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8
-        /// bytes, and bytes as unsigned numbers. For a missing attribute and for a null, each
-        /// comparison by order is false.
+        /// Conditions that compare an attribute by order. DynamoDB orders numbers by their value,
+        /// strings by their UTF-8 bytes, and bytes as unsigned numbers. For a missing attribute and
+        /// for a null, each comparison by order is false.
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
@@ -200,7 +201,7 @@ macro_rules! conditions_of {
 conditions_of!(Attribute);
 conditions_of!(Path);
 
-/// Comparisons of the size of an attribute. A size is a number of bytes or elements.
+/// Conditions that compare the size of an attribute. A size is a number of bytes or elements.
 impl<P: Place> Size<P> {
     /// Returns a condition that is true if the size equals `size`.
     pub fn eq(self, size: u64) -> Condition<P::Item> {

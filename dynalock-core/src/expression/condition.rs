@@ -48,7 +48,8 @@ pub(crate) fn unchanged<'a>(
     match revision.version {
         Some(number) => terms.equal(version, to.value(AttributeValue::N(number.to_string()))),
         None => {
-            // A condition that only the version is absent would also be true for a missing item.
+            // A condition that tests only for a missing version would also be true for a missing
+            // item.
             terms.push(format_args!("attribute_exists({})", to.name(model.partition_key.name)));
             terms.push(format_args!("attribute_not_exists({version})"));
         }
@@ -57,8 +58,9 @@ pub(crate) fn unchanged<'a>(
     match (image, &revision.ring) {
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
-            // `_writes` begins with the incarnation. The ids of writes after the incarnation need
-            // no comparison, because these ids change only together with the version.
+            // The attribute `_writes` begins with the incarnation: the random id that an item gets
+            // at its create. The ids of writes after the incarnation need no comparison, because
+            // these ids change only together with the version.
             terms.begins_with(to.name(WRITES), incarnation);
         }
         (Some(_), Some(ring)) => {

@@ -43,15 +43,15 @@ pub(crate) struct Placeholders {
     map_keys: Vec<String>,
     values: Vec<AttributeValue>,
     /// `true` if the text shows `[..]` in place of the keys of maps, because the keys of maps are
-    /// content.
+    /// user data.
     hides_keys: bool,
     /// The number of name placeholders and the number of value placeholders in the earlier
     /// expressions of the request.
     before: (usize, usize),
 }
 
-/// The placeholder of a name in an expression. The key of a map is content, so the placeholder of a
-/// map's key has another form than the placeholder of an attribute name.
+/// The placeholder of a name in an expression. The key of a map is user data, so the placeholder of
+/// a map's key has another form than the placeholder of an attribute name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Attribute(usize),
@@ -73,8 +73,8 @@ impl Placeholders {
         Name::Attribute(self.before.0 + position(name, &mut self.names))
     }
 
-    /// Makes placeholders for a text that must not show content. The text shows `[..]` in place of
-    /// the keys of maps.
+    /// Makes placeholders for a text that must not show user data. The text shows `[..]` in place
+    /// of the keys of maps.
     pub(crate) fn without_content() -> Self {
         Self { hides_keys: true, ..Self::default() }
     }
@@ -122,8 +122,8 @@ impl Placeholders {
     }
 }
 
-/// The beginning of the placeholder of a map's key. The names of attributes have no underscore in
-/// their placeholders.
+/// The beginning of the placeholder of a map's key. The placeholder of an attribute name contains
+/// no underscore.
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
 impl Name {
@@ -166,8 +166,8 @@ fn push_placeholder(sign: &str, index: usize, text: &mut String) {
     write_digits(index, text).expect("a string takes any text");
 }
 
-/// Writes the number of a placeholder in base 36. With decimal numbers, the longest possible
-/// expression of 4 KB would have room for a fifth fewer attributes.
+/// Writes the number of a placeholder in base 36. With decimal numbers, an expression of the
+/// maximum size of 4 KB could name a fifth fewer attributes.
 fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     if number >= DIGITS.len() {

@@ -174,7 +174,7 @@ impl<T> PatchContent<T> {
                 return invalid(InvalidPatch::NestedSet { attribute: path.to_string() });
             }
             // DynamoDB would refuse overlapping changes. In contrast to the error of DynamoDB, the
-            // error of the library names both attributes.
+            // error of the library names both overlapping attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
                 return invalid(InvalidPatch::Overlap { first, second });

@@ -46,7 +46,8 @@ impl Changeable for Required {}
 impl Changeable for Defaulted {}
 impl Removable for Defaulted {}
 
-/// A role of an attribute that contains other values.
+/// The role of an attribute: whether a patch (a write of single attributes) can change or remove
+/// the attribute.
 pub trait Role: sealed::Sealed {
     /// The role of a value inside an attribute. `R` is the role that the value has without the
     /// attribute around the value.
@@ -69,12 +70,12 @@ impl Role for Fixed {
 
 /// A place in an item: an [`Attribute`], or a [`Path`] to a value inside an attribute.
 pub trait Place: sealed::Sealed {
-    /// The struct whose items contain the place.
+    /// The struct whose items contain the attribute or path.
     type Item;
-    /// The type of the value at the place.
+    /// The Rust type of the value at the attribute or path.
     type Value;
-    /// The role of the place: [`Required`], [`Defaulted`] or [`Fixed`]. The role decides whether a
-    /// patch can change or remove the value.
+    /// The role of the attribute or path: [`Required`], [`Defaulted`] or [`Fixed`]. The role
+    /// decides whether a patch can change or remove the value.
     type Role;
 
     /// Converts an attribute or a path into a path.
@@ -174,11 +175,11 @@ enum Step {
 /// A condition that an item must meet, so that a patch can change the value at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathRequirement {
-    /// The value at this path contains the changed value, and must be a map.
+    /// The value at the path must be a map, because it contains the changed value.
     Map(DocumentPath),
-    /// The list must have the element at this path.
+    /// The item must have the list element at the path.
     Element(DocumentPath),
-    /// The item must not have a value at this path, which contains an alias of a field.
+    /// The item must not have a value at the path, because the path contains an alias of a field.
     NoAlias(DocumentPath),
 }
 
@@ -451,7 +452,7 @@ impl fmt::Display for DocumentPath {
         f.write_str(self.root.name)?;
         self.steps.iter().try_for_each(|step| match step {
             Step::Field(FieldName { name, .. }) => write!(f, ".{name}"),
-            // The key of an entry is content of the item, and errors show no content.
+            // The key of a map entry is user data, and errors show no user data.
             Step::Key(_) => f.write_str("[..]"),
             Step::Index(index) => write!(f, "[{index}]"),
         })

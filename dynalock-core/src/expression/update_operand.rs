@@ -17,8 +17,8 @@ use crate::{codec::encode_attribute, number};
 /// `Option` of an integer or a float.
 ///
 /// A type with a smaller range than its primitive type, for example `NonZeroU32`, is not a
-/// `Number`. A sum outside the smaller range would be stored, but serde could not read the sum as a
-/// `NonZeroU32`.
+/// `Number`. DynamoDB would store a sum outside the smaller range, for example 0, but serde could
+/// not read the sum as a `NonZeroU32`.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot add to an attribute of type `{Self}`",
     label = "not a number with a known range",
@@ -74,10 +74,10 @@ pub struct Sum {
     /// type, or `None` if the sum is out of range for each stored number.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
     /// The start value for a missing attribute, and the sum of the start value and the delta. The
-    /// field is `None` if this sum is outside the range of the type.
+    /// field is `None` if the sum is outside the range of the type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
     /// The value that replaces a stored null: the sum of zero and the delta. The field is `None` if
-    /// this sum is outside the range of the type.
+    /// the sum is outside the range of the type.
     pub(super) from_null: Option<AttributeValue>,
 }
 

@@ -50,7 +50,8 @@ pub(crate) type KeyText = fn(&Item) -> Option<String>;
 pub(crate) struct RequestFacts {
     /// The units that the call may still consume.
     pub(crate) allowance: Arc<Allowance>,
-    /// The function that makes the text of a key, for each table. `None` stands for all tables.
+    /// The function that makes the text of a key, for each table. A function with `None` as its
+    /// table applies to all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
     /// The most recent item that the call has read or written.
     pub(crate) seen: Option<SizedItem>,
@@ -131,8 +132,9 @@ impl Allowance {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves the estimated units of a request. Requests of a call may run at the same time, so
-    /// the estimated units of a request in flight also count against the budget.
+    /// Reserves the estimated units of a request in the budget of the call. Requests of a call may
+    /// run at the same time, so the estimated units of a request in flight also count against the
+    /// budget.
     fn reserve(&self, needed: Units) -> Result<(), OverBudget> {
         let mut used = self.used();
         if self.budget.is_some_and(|budget| *used + needed > budget) {

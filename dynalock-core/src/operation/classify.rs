@@ -37,8 +37,9 @@ pub(crate) enum Failure {
     /// The request never reached the server. The retry loop waits, and sends an unsent request
     /// again.
     Unsent(Unavailable),
-    /// An earlier copy of the request is still running. The retry loop sends the request again
-    /// under the same token, and treats the outcome as unknown.
+    /// An earlier attempt of the same request is still running. If an earlier attempt is still
+    /// running, the retry loop sends the request again with the same token, and treats the outcome
+    /// as unknown.
     InProgress(Refusal),
     /// The outcome of the request is unknown: DynamoDB may have applied the write. The retry loop
     /// sends a write with an unknown outcome again, with the same write id.

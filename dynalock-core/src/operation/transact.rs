@@ -94,8 +94,8 @@ impl Transact {
     /// Estimates the capacity of each action for the meter of the request. A retry of the
     /// transaction no longer has the actions, so the estimates of the first attempt are stored.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
-        // The library meters only requests that an attempt of a call sends. Other requests have no
-        // `IN_FLIGHT`.
+        // The library meters only requests that an attempt of a call sends. A request outside a
+        // call has no `IN_FLIGHT` state.
         let _ = IN_FLIGHT.try_with(|in_flight| {
             let Some(metered) = &in_flight.metered else { return };
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);

@@ -36,8 +36,8 @@ use crate::{
 ///
 /// [`Repository::query`] reads one partition, [`Repository::query_index`] reads one partition of an
 /// index, and [`Repository::scan`] reads the whole table. The type parameter `K` of a [`Query`] is
-/// the kind of the read: a query of the table, a query of an index, or a scan. The kind decides
-/// which settings the read has.
+/// the kind of the read: a query of the table, a query of an index, or a scan. The kind of a read
+/// decides which settings the read has.
 ///
 /// # What a read of many items promises
 ///
@@ -200,8 +200,8 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the query to the items whose sort key begins with a prefix. The sort key must be a
-    /// string or bytes. The prefix replaces a range that the caller set earlier.
+    /// Limits the query to the items whose sort key begins with a prefix. A sort key with a prefix
+    /// must be a string or bytes. The prefix replaces a range that the caller set earlier.
     ///
     /// # Examples
     ///
@@ -332,7 +332,7 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the time for each page of a query. The time includes all requests for the page and
+    /// Limits the time for each page of a query. The deadline includes all requests for a page and
     /// the pauses between the requests. The default deadline of a query is the deadline of the
     /// repository.
     ///
@@ -378,8 +378,8 @@ impl<T, K> Query<T, K> {
     /// sends a request, the library estimates the read units of the request, as the [module
     /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
     /// send the request, and the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is always
-    /// metered.
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
+    /// consumed units of a call with a budget.
     ///
     /// The estimate for a page is the number of read units of the previous page. If the next
     /// request would exceed the budget, a [`stream`](Self::stream) first returns the items of the
@@ -610,8 +610,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
     /// contains the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves out
-    /// many items, the page ends after ten requests with fewer items than the limit. A page can
-    /// therefore be empty although a later page contains items.
+    /// many items, the page ends after ten requests with fewer items than the limit. A page of a
+    /// query with a filter can therefore be empty although a later page contains items.
     ///
     /// # Examples
     ///
@@ -632,8 +632,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// - [`Error::PageToken`]: the page token belongs to another query, or the library did not make
     ///   the token.
-    /// - All errors of [`collect`](Self::collect) except [`Error::Decode`] and [`Error::Corrupt`].
-    ///   The page contains these two errors in place of the items that cannot be decoded.
+    /// - All errors of [`collect`](Self::collect), except [`Error::Decode`] and [`Error::Corrupt`],
+    ///   which the page contains in place of items that cannot be decoded.
     ///
     /// # Cancel safety
     ///
@@ -775,8 +775,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(Some(Plan { connection, limits, call_cost, model, request, keys, hides_lease_rows, hides_expired, fetches }))
     }
 
-    /// Returns whether the items that the read finds contain an attribute. A table holds all
-    /// attributes of an item, but an index may hold only some of the attributes.
+    /// Returns `true` if the items that the read finds can contain the attribute `name`. A table
+    /// holds all attributes of an item, but an index may hold only some of the attributes.
     fn holds(&self, name: &str) -> bool {
         self.index.is_none_or(|index| match index.projection {
             Projection::All => true,
@@ -854,8 +854,8 @@ impl<T, K> Clone for Query<T, K> {
     }
 }
 
-/// The `Debug` output of a query contains no key and no operand, because keys and operands are
-/// content of the table.
+/// The `Debug` output of a query contains no key and no operand, because keys and operands are user
+/// data.
 impl<T, K> fmt::Debug for Query<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Query")

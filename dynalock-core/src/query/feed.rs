@@ -37,8 +37,8 @@ struct SegmentFeed {
 
 /// The state of the next page of a segment.
 enum Next {
-    /// The segment has not requested the next page. The page begins after this key, or at the first
-    /// item if the key is `None`.
+    /// The segment has not requested the next page. The field contains the key after which the next
+    /// page begins, or `None` for the first page.
     After(Option<Item>),
     /// The segment requested the page before the caller needed the page, and the request failed.
     /// The segment requests the page again when the caller waits for the page.
@@ -158,7 +158,7 @@ impl SegmentFeed {
                     }
                     // The caller may handle the items of one page for so long that the deadline of
                     // the next page passes. The failure of an early request is therefore not an
-                    // error of the read.
+                    // error of the read: the segment requests the page again.
                     Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
                     Poll::Ready(Err(error)) => return Err(error),
                 },

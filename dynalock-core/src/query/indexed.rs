@@ -18,9 +18,10 @@ impl<T: Versioned> Repository<T> {
     /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
     ///
     /// A read of a global index is eventually consistent: the read may miss recent writes, and may
-    /// return an earlier state of an item. If the item has changed since that state, a checked
-    /// write of the returned item fails with [`Error::Conflict`](crate::Error::Conflict). An item
-    /// that lacks a key attribute of an index does not appear in the index.
+    /// return an earlier state of an item. If an item has changed since the state that the query
+    /// returned, a checked write of the returned item fails with
+    /// [`Error::Conflict`](crate::Error::Conflict). An item that lacks a key attribute of an index
+    /// does not appear in the index.
     ///
     /// # Examples
     ///
@@ -60,7 +61,8 @@ macro_rules! fetch {
             /// of each item. The newest state of an item may no longer belong to the queried
             /// partition of the index. If a program deletes an item after the read of the index,
             /// the result does not contain the item, but the item still counts for the
-            /// [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys.
+            /// [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys in the
+            /// index, and reads no items.
             ///
             /// # Examples
             ///

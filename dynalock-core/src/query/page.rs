@@ -87,7 +87,8 @@ pub(super) async fn read(
         let place = start.after.clone();
         let page = match plan.read(start, wanted, limits).await {
             // An earlier request has already read a part of the page, so the exhausted budget ends
-            // the page instead of failing the call. The next page continues at the same place.
+            // the page instead of failing the call. The next page continues after the items of the
+            // earlier request.
             Err(Error::BudgetExceeded { .. }) if requests > 0 => {
                 after = place;
                 break;

@@ -53,9 +53,9 @@ impl Wanted {
     /// filter. If a request finds too few items, the next request evaluates twice as many items. A
     /// page therefore needs few requests, even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
-        // A page of DynamoDB has at most 1 MB, and therefore about a million items at most. A
-        // larger limit would have no effect. The maximum of 20 doublings also keeps the shift
-        // within 64 bits.
+        // A page of DynamoDB has at most 1 MB, and therefore about a million items at most. A limit
+        // of more than a million items would have no effect. The maximum of 20 doublings also keeps
+        // the shift within 64 bits.
         const MOST_DOUBLINGS: u32 = 20;
         let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
         let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
@@ -128,7 +128,7 @@ impl Plan {
     }
 
     /// Returns [`Error::IndexNotFound`] if DynamoDB refused the request because the index does not
-    /// exist. Returns an error with another cause unchanged.
+    /// exist. Returns all other errors unchanged.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {

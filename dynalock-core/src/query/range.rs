@@ -79,7 +79,7 @@ mod sealed {
 }
 
 impl SortBounds {
-    /// Returns whether a sort key is in the range. The method compares keys in the order of
+    /// Returns `true` if a sort key is in the range. The method compares keys in the order of
     /// DynamoDB: numbers by value, strings and bytes by their bytes.
     ///
     /// # Examples

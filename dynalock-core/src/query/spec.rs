@@ -44,8 +44,8 @@ pub struct QuerySpec<T> {
 }
 
 /// A builder of a [`QuerySpec`]. The type parameter `K` of a `QuerySpecBuilder` is the kind of the
-/// read: a query of the table or of an index. The kind decides which ranges of sort keys are
-/// possible.
+/// read: a query of the table or of an index. The kind of a read decides which ranges of sort keys
+/// are possible.
 #[must_use = "it is no query until `build` is called"]
 pub struct QuerySpecBuilder<T, K> {
     spec: QuerySpec<T>,

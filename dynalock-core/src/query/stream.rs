@@ -43,8 +43,8 @@ impl<R> ItemStream<R> {
         Self { table, feed, ready: VecDeque::new(), wanted, row }
     }
 
-    /// Returns the next item, or `None` after the last item. A program can call this method without
-    /// a `StreamExt` trait.
+    /// Returns the next item, or `None` after the last item. A program can call `next` without a
+    /// `StreamExt` trait.
     ///
     /// # Examples
     ///

@@ -21,8 +21,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) settings: TableSettings,
     /// The limits of the whole call, including the wait for the new table.
     pub(crate) limits: Limits,
-    /// The deadline of the first request. The first deadline is shorter than the deadline of the
-    /// whole call, so that the call soon reports a server that does not answer.
+    /// The deadline of the first request. The first request has a shorter deadline than the whole
+    /// call, so that the call soon reports a server that does not answer.
     pub(crate) patience: Duration,
 }
 
@@ -75,8 +75,8 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
 
 /// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
 /// DynamoDB refuses a second request to switch time to live on, even if another caller sent the
-/// first request. The state of the table, and not the answer to this request, therefore decides
-/// whether the call succeeds.
+/// first request. The state of the table, and not the answer to an UpdateTimeToLive request,
+/// therefore decides whether the call succeeds.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

@@ -172,8 +172,8 @@ pub enum TableDifference {
         /// The attribute for which time to live is on.
         found: String,
     },
-    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB therefore deletes
-    /// items that do not count as expired for the library.
+    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes items by a
+    /// time to live that the library ignores.
     #[non_exhaustive]
     TimeToLiveUndeclared {
         /// The attribute for which time to live is on.
