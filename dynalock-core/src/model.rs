@@ -127,7 +127,7 @@ pub struct TimeModel {
 }
 
 /// The time of the create and the time of the last write of one item. Each time has the unit of its
-/// field in the struct. A time that the item does not contain is `None`.
+/// field: seconds or milliseconds. A time that the item does not contain is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptTimes {
     /// The time at which a write created the item.

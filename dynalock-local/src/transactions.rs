@@ -24,7 +24,7 @@ pub(crate) struct Running(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The time that a transaction takes, as a test has set it.
+    /// The time that a test has set for each transaction.
     time: Duration,
     items: HashSet<ItemKey>,
     tokens: HashSet<String>,

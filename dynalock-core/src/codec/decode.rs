@@ -44,7 +44,8 @@ pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<S
     Ok(State { revision, image })
 }
 
-/// Returns a copy of the item without the attributes of a lease, because a lease is not content.
+/// Returns a copy of the item without the attributes of a lease, because a lease is not part of the
+/// value.
 fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);

@@ -159,8 +159,9 @@ impl<T: Versioned> Search<'_, T> {
 /// Decodes an item without the library's own attributes into a value, and returns the attributes
 /// that serde writes for this value.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
-    // Serde requires the fields of the version and of the kept times. The check ignores the values
-    // of these fields, so the code sets them to an arbitrary number.
+    // Serde requires the fields for the version and for the times of the create and of the last
+    // write. The check ignores the values of these fields, so the code sets them to an arbitrary
+    // number.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

@@ -78,9 +78,9 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     Some(Key::new(value(model.partition_key)?, sort))
 }
 
-/// Returns the value that serde writes for a key attribute. A key must be a string, a number or
-/// bytes. If serde writes another type, `key_value` returns an empty string, which DynamoDB refuses
-/// as a key.
+/// Returns the value that serde writes for a key attribute. A key value must be a string, a number
+/// or bytes. If serde writes another type, `key_value` returns an empty string, which DynamoDB
+/// refuses as a key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))

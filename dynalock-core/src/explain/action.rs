@@ -7,7 +7,7 @@ use crate::{
     operation::{Access, Action, GetItem, PageRequest, PageStart, Selection, Write},
 };
 
-/// The part of a request for one item, or for the items of one page.
+/// One action of a request: the part of the request for one item, or for the items of one page.
 /// [`ExplainedRequest::actions`](super::ExplainedRequest::actions) returns the actions of a
 /// request.
 ///
@@ -330,8 +330,8 @@ impl ExplainedAction {
         self.filter.as_ref()
     }
 
-    /// Returns the projection of a query or scan. Only a count from which the library must leave
-    /// out lease rows or expired items has a projection.
+    /// Returns the projection of a query or scan. A query or scan has a projection only if it is a
+    /// count, and the library must leave out lease rows or expired items.
     ///
     /// # Examples
     ///

@@ -5,14 +5,14 @@ use super::{
     path::{Defaulted, List, Map, Nested, Path, Place, Role},
 };
 
-/// The handle of one top-level attribute of the items of type `T`. The type parameter `V` is the
-/// Rust type of the attribute. `#[derive(Versioned)]` makes a handle for each field, for example
-/// `Product::ATTR.stock`. The role `R` says whether a patch may change or remove the attribute:
-/// [`Required`], [`Defaulted`] or [`Fixed`](super::Fixed).
+/// One top-level attribute of the items of type `T`, for use in conditions and patches. The type
+/// parameter `V` is the Rust type of the attribute. `#[derive(Versioned)]` makes an `Attribute` for
+/// each field, for example `Product::ATTR.stock`. The role `R` says whether a patch may change or
+/// remove the attribute: [`Required`], [`Defaulted`] or [`Fixed`](super::Fixed).
 ///
-/// The methods of a handle make [`Condition`](super::Condition)s. A condition compares an attribute
-/// of type `V` with a `V` or a `&V`. A condition can also compare an attribute of type `Option<V>`
-/// with a `V`, and a string attribute with a `&str` ([`AsOperand`](super::AsOperand)).
+/// The methods of an `Attribute` make [`Condition`](super::Condition)s. A condition compares an
+/// attribute of type `V` with a `V` or a `&V`. A condition can also compare an attribute of type
+/// `Option<V>` with a `V`, and a string attribute with a `&str` ([`AsOperand`](super::AsOperand)).
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -48,7 +48,8 @@ pub struct Attribute<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The Rust type in the handle of a field with `#[serde(with)]` or `#[serde(serialize_with)]`.
+/// The Rust type `V` in the [`Attribute`] of a field with `#[serde(with)]` or
+/// `#[serde(serialize_with)]`.
 ///
 /// The derive does not know the stored form of a field with `#[serde(with)]` or
 /// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare an

@@ -179,8 +179,8 @@ impl PatchChange {
         }
     }
 
-    /// Returns the value with which the change replaces a stored null. A stored null counts as zero
-    /// or as an empty list, even if the field has another default.
+    /// Returns the value with which a patch replaces a stored null. For a patch, a stored null
+    /// counts as zero or as an empty list, even if the field has another default.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),

@@ -36,7 +36,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::codec::Item;
 
-/// The names and values of one request, for which its expressions contain placeholders.
+/// The names and values that the expressions of one request contain as placeholders.
 #[derive(Default)]
 pub(crate) struct Placeholders {
     names: Vec<String>,

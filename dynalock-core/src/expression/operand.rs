@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::key::KeyAttribute;
 
-/// An operand with which a condition can compare an attribute of type `V`: a `V` or a `&V`. An
-/// attribute of type `Option<V>` also accepts a `V` and a `&V`, and a string attribute accepts a
+/// The types of operands with which a condition can compare an attribute of type `V`: `V` and `&V`.
+/// An attribute of type `Option<V>` also accepts a `V` and a `&V`, and a string attribute accepts a
 /// `&str`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value of an attribute of type `{V}`",
@@ -46,9 +46,10 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     }
 }
 
-/// A bound in a comparison by order with an attribute of type `V`. Strings, numbers and bytes have
-/// an order, and DynamoDB stores each [`KeyAttribute`] as a string, a number or bytes. An attribute
-/// of type `Option<V>` also accepts a bound for `V`.
+/// The types of bounds with which a condition can compare an attribute of type `V` by order, for
+/// example in `lt`. Strings, numbers and bytes have an order, and DynamoDB stores each
+/// [`KeyAttribute`] as a string, a number or bytes. An attribute of type `Option<V>` also accepts a
+/// bound for `V`.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",
@@ -87,8 +88,8 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
     }
 }
 
-/// A prefix for [`begins_with`](super::Path::begins_with) on an attribute of type `V`. The prefix
-/// of a string attribute is a string.
+/// The types of prefixes that [`begins_with`](super::Path::begins_with) accepts for an attribute of
+/// type `V`. The prefix of a string attribute is a string.
 ///
 /// A program can implement `AsPrefix` for a newtype of a string, or for a newtype of bytes that
 /// calls `serialize_bytes`:
@@ -123,8 +124,8 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     }
 }
 
-/// A part for [`contains`](super::Path::contains) on an attribute of type `V`. The part of a string
-/// attribute is a string. The part of a list or a set is an element.
+/// The types of parts that [`contains`](super::Path::contains) accepts for an attribute of type
+/// `V`. The part of a string attribute is a string. The part of a list or a set is an element.
 ///
 /// A program can implement `AsPart` for a newtype in the same way as [`AsPrefix`].
 #[diagnostic::on_unimplemented(
@@ -133,7 +134,7 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns a value that serde writes in the same form as the stored attribute has for the part.
+    /// Returns a value that serde writes in the same form as the parts of the stored attribute.
     fn as_part(&self) -> impl Serialize;
 }
 

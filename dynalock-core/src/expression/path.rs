@@ -49,8 +49,8 @@ impl Removable for Defaulted {}
 /// The role of an attribute: whether a patch (a write of single attributes) can change or remove
 /// the attribute.
 pub trait Role: sealed::Sealed {
-    /// The role of a value inside an attribute. `R` is the role that the value has without the
-    /// attribute around the value.
+    /// The role of a value inside an attribute. `R` is the role of the value itself, without regard
+    /// to the attribute around the value.
     type Inside<R>;
 }
 
@@ -75,7 +75,7 @@ pub trait Place: sealed::Sealed {
     /// The Rust type of the value at the attribute or path.
     type Value;
     /// The role of the attribute or path: [`Required`], [`Defaulted`] or [`Fixed`]. The role
-    /// decides whether a patch can change or remove the value.
+    /// decides whether a patch (a write of single attributes) can change or remove the value.
     type Role;
 
     /// Converts an attribute or a path into a path.
@@ -96,7 +96,8 @@ impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
 /// `a.address.at(Address::ATTR.city)`, `a.lines.index(0)` or `a.prices.key("eur")`. The value at
 /// the end of the path has the type `V`.
 ///
-/// A path has the same conditions as an [`Attribute`]. A patch accepts attributes and paths.
+/// The methods of a `Path` make the same conditions as the methods of an [`Attribute`]. A patch
+/// accepts attributes and paths.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -250,8 +251,8 @@ impl<T, V, R> Path<T, V, R> {
         Self { document: DocumentPath { root: field, steps: Vec::new() }, missing, of: PhantomData }
     }
 
-    /// Returns the path of a field in a path that leads to a struct. The struct must have
-    /// `#[derive(Attributes)]`.
+    /// Extends a path to a struct by a field of the struct. The struct at the end of the path must
+    /// have `#[derive(Attributes)]`.
     pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
         R: Role,
@@ -266,9 +267,8 @@ impl<T, V, R> Path<T, V, R> {
         Path { document, missing, of: PhantomData }
     }
 
-    /// Returns the path of an element in a path that leads to a list. The index of the first
-    /// element is 0. If the list does not have the element, DynamoDB refuses a patch of the
-    /// element.
+    /// Extends a path to a list by an element of the list. The index of the first element is 0. If
+    /// the list does not have the element, DynamoDB refuses a patch of the element.
     pub fn index(self, index: usize) -> Path<T, V::Element, R::Inside<Defaulted>>
     where
         R: Role,
@@ -279,7 +279,7 @@ impl<T, V, R> Path<T, V, R> {
         self.step(Step::Index(index), Missing::Refused)
     }
 
-    /// Returns the path of an entry in a path that leads to a map.
+    /// Extends a path to a map by an entry of the map.
     pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, R::Inside<Defaulted>>
     where
         R: Role,

@@ -17,8 +17,8 @@ use crate::{codec::encode_attribute, number};
 /// `Option` of an integer or a float.
 ///
 /// A type with a smaller range than its primitive type, for example `NonZeroU32`, is not a
-/// `Number`. DynamoDB would store a sum outside the smaller range, for example 0, but serde could
-/// not read the sum as a `NonZeroU32`.
+/// `Number`. If a patch could add to a `NonZeroU32`, DynamoDB could store the sum 0, which serde
+/// cannot read as a `NonZeroU32`.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot add to an attribute of type `{Self}`",
     label = "not a number with a known range",
@@ -29,18 +29,18 @@ pub trait Number: sealed::Addition<Self::Delta> {
     type Delta;
 }
 
-/// The type in the handle of a field of type `C` with `#[serde(with =
-/// "serde_dynamo::string_set")]`.
+/// The Rust type in the [`Attribute`](super::Attribute) of a field of type `C` with
+/// `#[serde(with = "serde_dynamo::string_set")]`.
 #[derive(Debug)]
 pub struct StringSet<C>(PhantomData<fn() -> C>);
 
-/// The type in the handle of a field of type `C` with `#[serde(with =
-/// "serde_dynamo::number_set")]`.
+/// The Rust type in the [`Attribute`](super::Attribute) of a field of type `C` with
+/// `#[serde(with = "serde_dynamo::number_set")]`.
 #[derive(Debug)]
 pub struct NumberSet<C>(PhantomData<fn() -> C>);
 
-/// The type in the handle of a field of type `C` with `#[serde(with =
-/// "serde_dynamo::binary_set")]`.
+/// The Rust type in the [`Attribute`](super::Attribute) of a field of type `C` with
+/// `#[serde(with = "serde_dynamo::binary_set")]`.
 #[derive(Debug)]
 pub struct BinarySet<C>(PhantomData<fn() -> C>);
 

@@ -1,5 +1,4 @@
-//! Asks DynamoDB for the consumed capacity of metered requests, and reads the capacity from the
-//! answers.
+//! Asks DynamoDB for the consumed capacity of requests, and reads the capacity from the answers.
 
 use std::{
     cell::Cell,
@@ -38,7 +37,8 @@ pub(crate) struct InFlight {
     /// `true` if the SDK has handed the request to the HTTP client, and `false` while the SDK still
     /// fetches credentials and signs the request.
     pub(crate) departed: Cell<bool>,
-    /// The consumed capacity of the request, or `None` if the program does not meter the call.
+    /// The consumed capacity of the request, or `None` if the program does not measure the cost of
+    /// the call.
     pub(crate) metered: Option<Arc<MeteredRequest>>,
 }
 
@@ -57,8 +57,8 @@ pub(crate) struct RequestFacts {
     pub(crate) seen: Option<SizedItem>,
     /// The capacity of the previous page of a query or a scan.
     pub(crate) page: Capacity,
-    /// `true` if the budget of the call does not apply to its reads. The reads after a write find
-    /// out or return the outcome of the write.
+    /// `true` if the budget of the call does not apply to its reads. Reads after a write may exceed
+    /// the budget, because these reads find out or return the outcome of the write.
     pub(crate) reads_are_exempt: bool,
 }
 
@@ -108,8 +108,8 @@ enum RequestKind {
     Transaction,
 }
 
-/// The part of one key in the capacity of a request. The capacity is an estimate until the answer
-/// of DynamoDB reports the capacity.
+/// The consumed capacity of one key of a request. The capacity is an estimate until the answer of
+/// DynamoDB reports the capacity.
 #[derive(Clone)]
 pub(crate) struct Share {
     pub(crate) table: String,
@@ -275,8 +275,8 @@ impl MeteredRequest {
     }
 
     /// Asks DynamoDB for the consumed capacity, and returns the estimated capacity of each key.
-    /// Returns `None` for a transaction of writes, whose estimates are already known, and for
-    /// requests that consume no capacity.
+    /// Returns `None` for a transaction of writes, whose estimates `expect` sets, and for requests
+    /// that consume no capacity.
     fn shares_of(&self, input: &mut Input) -> Option<Vec<Share>> {
         macro_rules! asked {
             ($kind:ident) => {
@@ -364,8 +364,8 @@ impl RequestState {
         let capacity = capacity(consumed, self.is_read());
         let is_named = |share: &&mut Share| consumed.table_name.as_ref().is_none_or(|table| share.table == *table);
         let mut shares: Vec<_> = self.shares.iter_mut().filter(is_named).collect();
-        // DynamoDB may name a table by its ARN. If no estimate has the name in the answer, the
-        // capacity replaces all estimates of the request.
+        // In an answer, DynamoDB may name a table by its ARN. If no estimate has the name in the
+        // answer, the capacity replaces all estimates of the request.
         if shares.is_empty() {
             shares = self.shares.iter_mut().collect();
         }

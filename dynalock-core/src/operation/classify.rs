@@ -103,7 +103,7 @@ pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + S
     fn modelled(&mut self) -> Option<Failure>;
 }
 
-/// Returns the failure for an error of the SDK. The retry loop decides only by this failure, and
+/// Returns the failure for an error of the SDK. The retry loop decides by the returned failure, and
 /// not by the error of the SDK.
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
@@ -231,8 +231,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
         return failure;
     }
     let refusal = refusal(&error);
-    // The order of the arms matters. The HTTP status of a response decides before the error code,
-    // because DynamoDB may have applied a write that got an answer with status 2xx or 5xx.
+    // The order of the match arms matters. The HTTP status of a response decides before the error
+    // code, because DynamoDB may have applied a write that got an answer with status 2xx or 5xx.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),

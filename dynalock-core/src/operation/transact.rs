@@ -12,9 +12,9 @@ use crate::{error::Refusal, telemetry::request};
 
 const NAME: &str = "TransactWriteItems";
 
-/// A TransactWriteItems request. Each retry of the request has the same bytes. DynamoDB Local
-/// compares the bytes of requests with the same token, and refuses a retry whose map entries have
-/// another order.
+/// A TransactWriteItems request. Each retry of the request has the same bytes as the first attempt.
+/// DynamoDB Local compares the bytes of requests with the same token, and refuses a retry whose map
+/// entries have another order.
 pub(crate) struct Transact {
     /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
     /// the actions into the request, because a copy of the actions would cost as much as a new
@@ -26,7 +26,7 @@ pub(crate) struct Transact {
     token: Option<String>,
     /// The body of the request, which the first attempt stores for the retries.
     body: Body,
-    /// The estimated capacity of each action, if the program meters the call.
+    /// The estimated capacity of each action, if the program measures the cost of the call.
     shares: Mutex<Vec<Share>>,
 }
 
@@ -91,11 +91,12 @@ impl Transact {
         }
     }
 
-    /// Estimates the capacity of each action for the meter of the request. A retry of the
-    /// transaction no longer has the actions, so the estimates of the first attempt are stored.
+    /// Estimates the capacity of each action, if the program measures the cost of the call. A retry
+    /// of the transaction no longer has the actions, so the estimates of the first attempt are
+    /// stored.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
-        // The library meters only requests that an attempt of a call sends. A request outside a
-        // call has no `IN_FLIGHT` state.
+        // The library measures the cost only of requests that an attempt of a call sends. A request
+        // outside a call has no `IN_FLIGHT` state.
         let _ = IN_FLIGHT.try_with(|in_flight| {
             let Some(metered) = &in_flight.metered else { return };
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);

@@ -28,7 +28,7 @@ pub(crate) struct Write {
     pub(crate) values: Option<Item>,
 }
 
-/// The kind of a write, and its content.
+/// The kind of a write, and the data of the write.
 #[derive(Clone)]
 pub(crate) enum Action {
     /// A PutItem of a whole item.

@@ -23,11 +23,12 @@ use crate::{
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
-    /// The counter of the read units, or `None` if the program does not meter the read.
+    /// The counter of the read units, or `None` if the program does not measure the cost of the
+    /// read.
     pub(super) call_cost: Option<Arc<CallCost>>,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
-    /// The key attributes whose values name a place in the order of the read.
+    /// The key attributes whose values name a place in the order of a query.
     pub(super) keys: Vec<KeyModel>,
     /// `true` if the table holds lease rows. No query or scan returns lease rows.
     pub(super) hides_lease_rows: bool,
@@ -147,7 +148,7 @@ impl Plan {
     }
 
     /// Returns the key attributes of an item. The key attributes name the place of the item in the
-    /// order of the read.
+    /// order of the query.
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()

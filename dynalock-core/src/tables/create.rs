@@ -75,8 +75,8 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
 
 /// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
 /// DynamoDB refuses a second request to switch time to live on, even if another caller sent the
-/// first request. The state of the table, and not the answer to an UpdateTimeToLive request,
-/// therefore decides whether the call succeeds.
+/// first request. If DynamoDB refuses the request, the call still succeeds if a later
+/// DescribeTimeToLive shows that time to live is on.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

@@ -42,9 +42,9 @@ pub enum TableDifference {
     /// The partition key has another name in the table than in the struct.
     #[non_exhaustive]
     PartitionKeyName {
-        /// The name that the struct declares.
+        /// The name of the key attribute in the struct.
         expected: &'static str,
-        /// The name that the table has.
+        /// The name of the key attribute in the table.
         found: String,
     },
     /// The partition key has another type in the table than in the struct.
@@ -72,9 +72,9 @@ pub enum TableDifference {
     /// The sort key has another name in the table than in the struct.
     #[non_exhaustive]
     SortKeyName {
-        /// The name that the struct declares.
+        /// The name of the key attribute in the struct.
         expected: &'static str,
-        /// The name that the table has.
+        /// The name of the key attribute in the table.
         found: String,
     },
     /// The sort key has another type in the table than in the struct.
@@ -108,9 +108,9 @@ pub enum TableDifference {
     IndexPartitionKey {
         /// The name of the index.
         index: &'static str,
-        /// The name that the struct declares.
+        /// The name of the key attribute in the struct.
         expected: &'static str,
-        /// The name that the table has.
+        /// The name of the key attribute in the table.
         found: String,
     },
     /// The sort key of an index has another name in the table than in the struct, or exists only in
