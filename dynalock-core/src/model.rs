@@ -95,7 +95,7 @@ pub struct Model {
     pub aliases: &'static [Aliases],
     /// `true` if the struct has a flattened field. The derive does not know the names and aliases
     /// of the attributes in a flattened field. Before each write of a struct with a flattened
-    /// field, the library therefore verifies that serde can read the resulting item.
+    /// field, the library verifies that serde can read the resulting item.
     pub flattens: bool,
     /// The names of the lease attributes, or `None` if the type has no `#[lockable]`.
     pub lock: Option<LockModel>,
@@ -257,7 +257,8 @@ impl TimeUnit {
     }
 
     /// Converts the end of a lease from epoch milliseconds into the unit of the attribute, and
-    /// rounds up. The stored end of a lease is therefore never earlier than the end of the lease.
+    /// rounds up. The stored end of a lease is never earlier than the exact end, because the
+    /// conversion rounds up.
     pub(crate) fn end(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,

@@ -97,8 +97,8 @@
 //! - The crate needs a tokio runtime. The task that sends a request also applies the request, and
 //!   blocks meanwhile. The local engine is for tests and tools, not for production.
 //! - The local engine never throttles a request. A test can inject throttling as a fault.
-//! - The local engine applies one request at a time. Transactions therefore conflict only if a test
-//!   sets a transaction time ([`Database::transaction_time`]).
+//! - The local engine applies one request at a time. Transactions conflict only if a test sets a
+//!   transaction time ([`Database::transaction_time`]).
 //! - Reads are never stale, except reads of global indexes after a test has asked for stale indexes
 //!   ([`Database::index_lag`], [`Database::freeze_indexes`]).
 //! - The local engine has no access control, no backups and no global tables. The documentation of

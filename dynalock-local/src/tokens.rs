@@ -55,8 +55,8 @@ impl Tokens {
 
     /// Runs `apply`, unless a transaction with the same token has already succeeded.
     ///
-    /// While `apply` runs, other requests with a token wait. If two equal requests arrive at the
-    /// same time, the local engine therefore applies only one of them.
+    /// While `apply` runs, other requests with a token wait. If two equal requests with a token
+    /// arrive at the same time, the local engine applies only one of them.
     pub(crate) fn once<E>(
         &self,
         token: String,

@@ -26,8 +26,8 @@ impl Database {
     /// Deletes all items that have expired at the time `now`, in all tables with time to live
     /// enabled. Returns the number of deleted items.
     ///
-    /// The local engine deletes expired items only in a call of `sweep_ttl`. As in DynamoDB,
-    /// expired items can therefore stay for a long time. If a program writes an item with a later
+    /// The local engine deletes expired items only in a call of `sweep_ttl`. As in DynamoDB, an
+    /// expired item can stay in the table for a long time. If a program writes an item with a later
     /// time to live during the call, the item stays.
     ///
     /// # Errors

@@ -38,8 +38,8 @@ pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Resul
 /// Returns an error if the version or the write ids cannot be read.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    // The version and the write ids identify the state of an item that has both. The library
-    // therefore copies the item only if the version or the write ids are missing.
+    // The version and the write ids identify the state of an item that has both. The library copies
+    // the whole item only if the version or the write ids are missing.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
@@ -62,8 +62,8 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 }
 
 fn strip_patches(item: &mut Item) {
-    // The ids of the last patches are in eight attributes, and each patch writes all eight. An item
-    // without the first of the eight attributes therefore has none of them.
+    // The attributes `_p0` to `_p7` contain the ids of the last patches, and each patch writes all
+    // eight. An item without `_p0` has none of the eight attributes.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);

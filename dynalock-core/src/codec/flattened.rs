@@ -1,6 +1,6 @@
 //! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive knows
 //! neither the attributes of a flattened field nor their aliases. Before each write of a type with
-//! a flattened field, the library therefore verifies that serde can read the resulting item.
+//! a flattened field, the library verifies that serde can read the resulting item.
 
 use std::sync::Arc;
 
@@ -160,7 +160,7 @@ impl<T: Versioned> Search<'_, T> {
 /// that serde writes for this value.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // Serde requires the fields for the version and for the times of the create and of the last
-    // write. The check ignores the values of these fields, so the code sets them to an arbitrary
+    // write. The check ignores the version and the times, so the code sets them to an arbitrary
     // number.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));

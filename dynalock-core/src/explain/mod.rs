@@ -20,7 +20,7 @@ use crate::cost::Units;
 ///
 /// The same code makes the requests for `explain` and for the call itself. The format `{}` shows
 /// the names of tables, indexes and attributes. In place of a value, the format `{}` shows the
-/// type: `<S>`, `<N>`, `<B>` and so on. A log line with `{}` therefore contains no content of an
+/// type: `<S>`, `<N>`, `<B>` and so on. A log line with the format `{}` contains no content of an
 /// item. The format `{:#}` also shows the values, the keys of maps and the token of a transaction.
 ///
 /// ```
@@ -48,8 +48,8 @@ use crate::cost::Units;
 /// - An explanation does not contain a write that depends on an item that the call reads first. For
 ///   a call with a dependent write, [`is_complete`](Self::is_complete) returns `false`.
 ///
-/// Each attempt of a write contains new random bytes, and some writes contain the time. The values
-/// in a sent request therefore differ from the explained values.
+/// Each attempt of a write contains new random bytes, and some writes contain the time. A sent
+/// write therefore differs from its explanation in random bytes and in times.
 #[derive(Clone, PartialEq)]
 pub struct Explained {
     requests: Vec<ExplainedRequest>,

@@ -83,7 +83,7 @@ impl ExplainedRequest {
 
     /// Returns the actions of the request. An action reads or writes one item, or reads one page. A
     /// `BatchGetItem`, a `TransactGetItems` and a `TransactWriteItems` have one action for each
-    /// item. A request of any other operation has one action.
+    /// item. A request that is neither a batch nor a transaction has one action.
     ///
     /// # Examples
     ///

@@ -1,8 +1,8 @@
 //! Evaluates conditions on an item, as DynamoDB does.
 //!
 //! After a refusal, DynamoDB returns the item that made the condition false, but does not name the
-//! part of the condition that was false. The library therefore evaluates each part of the condition
-//! on the returned item, to choose the error.
+//! part of the condition that was false. The library evaluates each part of the condition on the
+//! returned item, to find the false part and to choose the error.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 

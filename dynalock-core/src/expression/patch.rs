@@ -49,7 +49,7 @@ impl<T> PatchContent<T> {
         let path = place.into_path();
         let (start, presence) = match path.missing {
             // The condition of the request requires that the attribute exists, so the patch never
-            // starts from this zero.
+            // uses the zero as a start value.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -126,7 +126,7 @@ impl<T> PatchContent<T> {
         change: impl FnOnce(AttributeValue) -> ChangeKind,
     ) {
         // A change with an empty set would have no effect, and DynamoDB refuses an empty set. The
-        // patch therefore does not contain a change with an empty set.
+        // patch therefore leaves out a change with an empty set.
         if let Some(set) = set.transpose() {
             self.push(path, set.map(change));
         }
@@ -197,8 +197,8 @@ impl<T> PatchContent<T> {
     }
 
     /// Returns the indexes of the changes that treat a stored null as absent and that find a null
-    /// in `item`. The update expression for a missing attribute does not work for a stored null.
-    /// The patch therefore sends a second request, which replaces the null.
+    /// in `item`. The update expression for a missing attribute does not work for a stored null. If
+    /// an attribute is a stored null, the patch sends a second request, which replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)
@@ -225,9 +225,9 @@ impl<T> PatchContent<T> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
 
-    /// Applies the changes of the patch to an item in memory. The caller has checked that the item
-    /// has no [`fault`](Self::fault). If a change is still not possible, `apply` returns the
-    /// attribute of the change and the reason.
+    /// Applies the changes of the patch to an item in memory. The caller has checked with
+    /// [`fault`](Self::fault) that the item allows all changes. If a change is still not possible,
+    /// `apply` returns the attribute of the change and the reason.
     pub(crate) fn apply(&self, item: &mut Item) -> Result<(), (String, PatchFault)> {
         // DynamoDB evaluates all changes of an update on the state of the item before the update.
         let after = self.changes.iter().map(|change| {

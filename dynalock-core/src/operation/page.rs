@@ -17,7 +17,7 @@ pub(crate) struct PageRequest {
     pub(crate) consistent: bool,
 }
 
-/// The kind of request that finds the items.
+/// The kind of the request for a page: a Query or a Scan.
 pub(crate) enum Access {
     /// A Query of one partition.
     Query { condition: String, forward: bool },

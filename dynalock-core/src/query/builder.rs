@@ -23,8 +23,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// A builder of a query or a scan. After the caller has chosen the settings of the read, one of
-/// these methods sends the read:
+/// A builder of a query or a scan. After the caller has chosen the settings of the read, one of the
+/// methods in the table sends the read:
 ///
 /// | method | result |
 /// |---|---|
@@ -765,7 +765,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         };
         let (names, values) = to.finish();
         let (table, index, consistent) = (Arc::clone(table), self.index.map(|index| index.name), self.consistent);
-        // The number of keys is the number of items, so a count does not read the items.
+        // A count of an index with only keys is the number of the keys, so a count does not read
+        // the items.
         let fetches = self.fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
         let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
         let connection = Arc::clone(&self.repository.connection);

@@ -52,7 +52,7 @@ pub(super) struct Wanted {
 impl Wanted {
     /// Returns the limit of the next request. DynamoDB applies the limit of a request before the
     /// filter. If a request finds too few items, the next request evaluates twice as many items. A
-    /// page therefore needs few requests, even if the filter leaves out most items.
+    /// page of a query needs few requests, even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
         // A page of DynamoDB has at most 1 MB, and therefore about a million items at most. A limit
         // of more than a million items would have no effect. The maximum of 20 doublings also keeps

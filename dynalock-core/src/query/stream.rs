@@ -65,8 +65,8 @@ impl<R> ItemStream<R> {
     ///
     /// The errors are the same as for [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
-    /// concern one item, and the stream continues after an error of these two kinds. After an error
-    /// of any other kind, the stream ends.
+    /// concern one item, and the stream continues after an error of these two kinds. After any
+    /// error except `Decode` and `Corrupt`, the stream ends.
     ///
     /// # Cancel safety
     ///

@@ -342,7 +342,7 @@ impl TableDifference {
             Self::IndexNotActive { index, status } => {
                 write!(f, "the index `{index}` has the status {status}: wait until it is ACTIVE")
             }
-            // Differences of the table itself do not concern an index.
+            // The method writes nothing for a difference that does not concern an index.
             _ => Ok(()),
         }
     }

@@ -74,7 +74,7 @@ fn attribute(value: &AttributeValue) -> Value {
         AttributeValue::Ns(set) => json!({ "NS": set }),
         AttributeValue::S(string) => json!({ "S": string }),
         AttributeValue::Ss(set) => json!({ "SS": set }),
-        // The last arm encodes `NULL`, and types that a later version of the SDK may add.
+        // The last match arm encodes `NULL`, and types that a later version of the SDK may add.
         _ => json!({ "NULL": true }),
     }
 }
