@@ -322,11 +322,11 @@ impl LockModel {
 /// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
 ///   release of a separate lease writes only the lease row.
 /// - Each create, update, replace and delete is a transaction of two actions: the write of the
-///   item, and a check or a write of the lease row. Even the writes of the holder are transactions
-///   of two actions. A transaction of an item and its lease row costs twice the write units of the
-///   item, and two write units for the lease row. In a [`Transaction`](crate::Transaction), each
-///   lease row counts as one of at most 100 items. `delete_unchecked` and writes that ignore leases
-///   are single requests.
+///   item, and a check or a write of the lease row. With a separate lease row, even the writes of
+///   the lease holder are transactions of two actions. A transaction of an item and its lease row
+///   costs twice the write units of the item, and two write units for the lease row. In a
+///   [`Transaction`](crate::Transaction), each lease row counts as one of at most 100 items.
+///   `delete_unchecked` and writes that ignore leases are single requests.
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
 ///   lease row, the fence therefore continues to grow after a deletion and a new create of the
 ///   item. An item that had no lease so far has no lease row.

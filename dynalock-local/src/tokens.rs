@@ -15,8 +15,8 @@ const WINDOW: Duration = Duration::from_mins(10);
 /// The client request tokens of successful transactions. Tokio's clock measures the age of the
 /// tokens.
 ///
-/// The crate does not use the token support of the local engine. In each transaction, the local
-/// engine would scan a table of tokens and read the system clock.
+/// The crate does not use the token support of the local engine. With its own tokens, the local
+/// engine would scan a table of tokens and read the system clock in each transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(Mutex<Table>);
 
@@ -36,7 +36,7 @@ struct Known {
 /// The result of a transaction with a token.
 pub(crate) enum Outcome<E> {
     /// The local engine has applied the transaction, for the current request or for an earlier
-    /// request with the same content. The field contains the answer.
+    /// request with the same content. The field contains the answer to the transaction.
     Applied(String),
     /// The local engine refused the transaction.
     Refused(E),

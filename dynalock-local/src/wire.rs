@@ -11,8 +11,8 @@ use serde_json::json;
 
 pub(crate) const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
 
-/// Returns the operation from the header of a request, for example `PutItem`. Returns an empty text
-/// if the request does not have the header.
+/// Returns the name of the operation from the header of a request, for example `PutItem`. Returns
+/// an empty text if the request does not have the header.
 pub(crate) fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();
 

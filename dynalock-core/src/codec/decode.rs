@@ -63,7 +63,7 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 
 fn strip_patches(item: &mut Item) {
     // The attributes `_p0` to `_p7` contain the ids of the last patches, and each patch writes all
-    // eight. An item without `_p0` has none of the eight attributes.
+    // eight. An item without `_p0` also has none of the attributes `_p1` to `_p7`.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);

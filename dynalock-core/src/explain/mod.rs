@@ -102,8 +102,8 @@ impl Explained {
     }
 
     /// Returns `true` if [`requests`](Self::requests) contains all requests of a call that succeeds
-    /// at the first attempt. Returns `false` if the call reads an item first, and then sends a
-    /// write that depends on this item.
+    /// at the first attempt. If the call reads an item first and then sends a write that depends on
+    /// the item, `is_complete` returns `false`.
     ///
     /// # Examples
     ///

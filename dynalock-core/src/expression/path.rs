@@ -398,9 +398,9 @@ impl DocumentPath {
 
     /// Returns the conditions that an item must meet before a patch changes the value at a path.
     /// All values that contain the changed value must exist, because DynamoDB refuses a path
-    /// through a missing value. List elements must exist, because DynamoDB would add a missing
-    /// element at the end of the list. An item must not store a value under an alias, because a
-    /// change would store the value a second time.
+    /// through a missing value. All list elements on the path must exist, because DynamoDB would
+    /// add a missing element at the end of the list. An item must not store a value under an alias,
+    /// because a change would store the value a second time.
     pub(crate) fn requirements(&self) -> Vec<PathRequirement> {
         let aliases = |before: usize, field: &FieldName| {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));

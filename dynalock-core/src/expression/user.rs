@@ -215,7 +215,7 @@ impl Test {
             Self::Fault(attribute, source) => return Err(ConditionFault { attribute, source }),
             Self::All(tests) => Self::join(tests, " AND ", to)?,
             Self::Any(tests) => format!("({})", Self::join(tests, " OR ", to)?),
-            // The text of a test with `OR` already has parentheses.
+            // A condition with `OR` already has its own parentheses.
             Self::Not(test) if matches!(**test, Self::Any(_)) => format!("NOT {}", test.render(to)?),
             Self::Not(test) => format!("NOT ({})", test.render(to)?),
         })

@@ -171,9 +171,9 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
 /// did not cause the failure.
 ///
 /// The SDK and its HTTP client keep most of their error types private, so `misconfigured` compares
-/// the texts of errors. The test `faults::configuration` compares the texts with the SDK. If a new
-/// version of the SDK changes a text, the library retries the request until the deadline, and still
-/// reports an error.
+/// the texts of errors. The test `faults::configuration` checks that the SDK still returns the
+/// expected error texts. If a new version of the SDK changes a text, the library retries the
+/// request until the deadline, and still reports an error.
 fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     const NO_IDENTITY: &str = "no identity resolver";
     const NO_REGION: [&str; 3] = ["Missing Region", "missing signing region", "invalid value for field: `region`"];

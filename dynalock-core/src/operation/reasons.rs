@@ -25,8 +25,8 @@ impl ActionReasons {
         self.reasons
     }
 
-    /// Returns `true` if a retry of the transaction may succeed. A retry may succeed if each action
-    /// has no reason, or the reason is contention or a lack of capacity.
+    /// Returns `true` if a retry of the transaction may succeed. A retry of a transaction may
+    /// succeed if the only reasons are contention and a lack of capacity.
     pub(crate) fn pass(&self) -> bool {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
@@ -49,7 +49,8 @@ impl ActionReasons {
         CancellationClass::of(classes) == CancellationClass::Contention
     }
 
-    /// Returns `true` if one of the reasons is a lack of capacity.
+    /// Returns `true` if DynamoDB cancelled the transaction for a lack of capacity, among other
+    /// reasons.
     pub(crate) fn lack_capacity(&self) -> bool {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }

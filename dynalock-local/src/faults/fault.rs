@@ -80,8 +80,8 @@ pub enum Fault {
     /// `BatchGetItem` and `BatchWriteItem` pass without a fault.
     ///
     /// If the fault removes all keys or writes of a batch, the engine receives no request. DynamoDB
-    /// gives an answer without any processed key or write only if the batch fails for another
-    /// reason than capacity. If a batch fails because of capacity, DynamoDB answers with
+    /// answers with all keys or writes unprocessed only for other reasons than a lack of capacity.
+    /// If a batch fails because of capacity, DynamoDB answers with
     /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). The fault removes
     /// keys or writes from the table with the last name first. A service that checks signatures
     /// refuses the shortened batch.

@@ -98,9 +98,10 @@ impl Faults {
     /// the number 0.
     ///
     /// `operation` is `"Query"` or `"Scan"`. Each query counts its pages separately. A request
-    /// without a start key asks for page 0. Each new start key asks for the next page, and a retry
-    /// requests the same page again. Each segment of a parallel scan counts as a separate scan. If
-    /// a test sets several faults for one page, each fault applies to one request for this page.
+    /// without a start key asks for page 0. A request with a new start key asks for the next page,
+    /// and a retry asks for the same page again. Each segment of a parallel scan counts as a
+    /// separate scan. If a test sets several faults for one page, each fault applies to one request
+    /// for this page.
     ///
     /// ```
     /// use aws_sdk_dynamodb::error::ProvideErrorMetadata;
