@@ -3,8 +3,9 @@
 //!
 //! # Replacements
 //!
-//! A replacement of the repository, for example in memory for a test, makes its values and errors
-//! without DynamoDB, by these functions:
+//! A replacement of the repository, for example a map in memory for a test, makes its values and
+//! errors without DynamoDB. The table lists the functions that make the values and errors of a
+//! replacement:
 //!
 //! | needed | made by |
 //! |---|---|
@@ -26,20 +27,21 @@ use crate::{
     repository::{Deleted, Repository},
 };
 
-/// The closure of [`Store::update_with`]. Without this type alias, `async_trait` would give the
-/// `&mut T` in the closure's type a lifetime of the method.
+/// The closure of [`Store::update_with`]. The closure type is an alias, because `async_trait` would
+/// give a `&mut T` in the signature of the method a wrong lifetime.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
-/// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement.
+/// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement of
+/// a repository in a test.
 ///
-/// A service takes an `Arc<dyn Store<Order>>`, so that a program can decorate the repository (a
-/// cache, an audit, metrics) or replace the repository in tests. Each method has the result and the
-/// errors of the repository's method of the same name. The settings of the calls, for example the
-/// deadline, are the settings of the repository.
+/// A service that takes an `Arc<dyn Store<Order>>` also works with a decorated repository (a cache,
+/// an audit, metrics) and with a replacement in tests. Each method of `Store` has the same result
+/// and errors as the repository's method of the same name. The calls of a `Store` use the settings
+/// of the repository, for example the deadline.
 ///
 /// # Examples
 ///
-/// In this example, a service runs on a decorator, which counts the created orders:
+/// In the example, a service runs on a decorator, which counts the created orders:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -101,7 +103,7 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 /// ```
 #[async_trait]
 pub trait Store<T: Versioned>: Send + Sync {
-    /// Returns the item under a key, or `None` if there is no item: [`Repository::get`].
+    /// Returns the item under a key, or `None` if the key has no item, like [`Repository::get`].
     ///
     /// # Examples
     ///
@@ -124,7 +126,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// The future can be dropped at any time: a read changes nothing.
     async fn get(&self, key: T::Key) -> Result<Option<Stored<T>>>;
 
-    /// Writes a new item at version 1, and returns it: [`Repository::create`].
+    /// Writes a new item at version 1, and returns the new item, like [`Repository::create`].
     ///
     /// # Examples
     ///
@@ -144,10 +146,11 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn create(&self, value: T) -> Result<Stored<T>>;
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read:
+    /// Writes the changed attributes of a value, if the item has not changed since the read, like
     /// [`Repository::update`].
     ///
     /// # Examples
@@ -169,10 +172,11 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn update(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
-    /// Writes the whole value over its item, if the item has not changed since it was read:
+    /// Replaces the whole item by the value, if the item has not changed since the read, like
     /// [`Repository::replace`].
     ///
     /// # Examples
@@ -193,10 +197,11 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
-    /// Reads the item, runs `change` on its value, and writes the changed attributes:
+    /// Reads the item, runs `change` on the value, and writes the changed attributes, like
     /// [`Repository::update_with`]. After a conflict, `change` runs again on the newer item.
     ///
     /// # Examples
@@ -217,10 +222,11 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn update_with(&self, key: T::Key, change: &mut Change<'_, T>) -> Result<Stored<T>>;
 
-    /// Deletes the item, if it has not changed since it was read: [`Repository::delete`].
+    /// Deletes the item, if the item has not changed since the read, like [`Repository::delete`].
     ///
     /// # Examples
     ///
@@ -240,11 +246,12 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn delete(&self, stored: Stored<T>) -> Result<Deleted>;
 
-    /// Returns the items under several keys, one `Option` for each key, in the order of the keys:
-    /// [`Repository::get_many`].
+    /// Returns the items under several keys, like [`Repository::get_many`]. The result contains one
+    /// `Option` for each key, in the order of the keys.
     ///
     /// # Examples
     ///
@@ -268,8 +275,8 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// The future can be dropped at any time: a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query: [`Query::page`]. The page begins at the place that the token
-    /// names. Without a token, the page begins at the first item.
+    /// Returns one page of a query, like [`Query::page`]. The page begins at the place that the
+    /// token names. If `token` is `None`, the page begins at the first item.
     ///
     /// # Examples
     ///
@@ -332,8 +339,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
     }
 }
 
-/// Makes the error of an update, a replace or a delete that found another version of its item, or
-/// no item.
+/// Makes the error of an update, a replace or a delete that found no item, or another version of
+/// the item.
 ///
 /// # Examples
 ///
@@ -357,7 +364,7 @@ pub fn conflict<T: Versioned>(written: &Stored<T>, current: Option<&Stored<T>>) 
     }
 }
 
-/// Makes the error of a create that found an item.
+/// Makes the error of a create that found an item under the same key.
 ///
 /// # Examples
 ///

@@ -16,11 +16,11 @@ use crate::{
     wire,
 };
 
-/// The longest client request token that DynamoDB accepts, in characters. The engine itself refuses
-/// a longer token.
+/// The longest client request token that DynamoDB accepts, in characters. The local engine also
+/// refuses a longer client request token.
 const LONGEST_TOKEN: usize = 36;
 
-/// Returns the answer of the engine to one request.
+/// Returns the answer of the local engine to one request.
 pub(crate) fn answer(engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
     let answer = match operation {
         "TransactWriteItems" => return transact_write(engine, tokens, body),
@@ -107,7 +107,7 @@ fn run<Q: DeserializeOwned, A: Serialize>(
     write(call(read(body)?))
 }
 
-/// Parses a request. For an invalid request, the error has the same class as the error of DynamoDB.
+/// Parses a request. The error for an invalid request has the same class as the error of DynamoDB.
 fn read<Q: DeserializeOwned>(body: &[u8]) -> dynoxide::Result<Q> {
     serde_json::from_slice(body).map_err(|error| {
         let text = error.to_string();
@@ -125,15 +125,15 @@ fn read<Q: DeserializeOwned>(body: &[u8]) -> dynoxide::Result<Q> {
 }
 
 enum Class {
-    /// The body is not JSON, or a member has the wrong JSON type.
+    /// The body of the request is not JSON, or a member has the wrong JSON type.
     Malformed,
-    /// The body is valid JSON, but a member is missing or unknown.
+    /// The body of the request is valid JSON, but a member is missing or unknown.
     Invalid,
 }
 
 impl Class {
-    /// Returns the class of an error of the JSON parser. The text of an error of the engine starts
-    /// with its class.
+    /// Returns the class of an error of the JSON parser. The text of an error from the local engine
+    /// starts with the class of the error.
     fn of(error: &str) -> Self {
         const INVALID: [&str; 5] =
             ["missing field", "unknown variant", "invalid type: null", "AttributeValue", "recursion limit"];

@@ -48,8 +48,8 @@ impl From<&KeyValue> for AttributeValue {
     }
 }
 
-/// Encodes a value as an item. For a type with a flattened field, this function verifies that serde
-/// can decode the item again.
+/// Encodes a value as an item. For a type with a flattened field, `encode` verifies that serde can
+/// decode the item again.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let item = encode::attributes_of(table, value)?;
     if T::MODEL.flattens {
@@ -58,8 +58,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the key attributes with their names. The derive generates a key type that matches the
-/// table, so this function ignores a superfluous or missing sort key.
+/// Returns the key attributes of a key with their names. The derive generates a key type that
+/// matches the table, so `key_item` ignores a superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -68,7 +68,7 @@ pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
         .collect()
 }
 
-/// Returns the key of an item, or `None` if the item does not have the key attributes of its model.
+/// Returns the key of an item, or `None` if the item does not have the key attributes of the table.
 pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     let value = |attribute: KeyModel| scalar(item.get(attribute.name)?.clone());
     let sort = match model.sort_key {
@@ -78,8 +78,8 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     Some(Key::new(value(model.partition_key)?, sort))
 }
 
-/// Returns the value that serde writes for a key attribute. A key must be a string, a number or
-/// bytes. If serde writes another type, this function returns an empty string, which DynamoDB
+/// Returns the value that serde writes for a key attribute. A key value must be a string, a number
+/// or bytes. If serde writes another type, `key_value` returns an empty string, which DynamoDB
 /// refuses as a key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
@@ -96,7 +96,8 @@ pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     }
 }
 
-/// Returns whether two reads of one key found the same state of the item, or both found no item.
+/// Returns `true` if two reads of one key found the same state of the item, or if both found no
+/// item.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -108,13 +109,13 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// Returns the size of an item in bytes, with the names of its attributes. The DynamoDB
-/// documentation defines the size of an item.
+/// Returns the size of an item in bytes, with the names of its attributes. The size follows the
+/// rules in the DynamoDB documentation.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
 
-/// Returns the size of a value in bytes, as DynamoDB counts it.
+/// Returns the size of a value in bytes, by the rules of DynamoDB.
 pub(crate) fn size_of(value: &AttributeValue) -> usize {
     const CONTAINER: usize = 3;
     const ELEMENT: usize = 1;

@@ -12,8 +12,8 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Returns the items of the page and the key after which the next page begins. For the last
-    /// page, the key of the next page is `None`.
+    /// Returns the items of the page and the key after which the next page begins. The last page
+    /// returns `None` as the key.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Option<Item>), Failure> {
         let scan = client.scan().table_name(&*self.table).set_exclusive_start_key(self.start.clone());
         let output = request("Scan", &self.table, pin!(scan.send())).await.map_err(classify)?;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{codec::Item, telemetry::request};
 
-/// An UpdateItem that returns the item as it was before the update.
+/// An UpdateItem request that returns the state of the item before the update.
 #[derive(Clone)]
 pub(crate) struct UpdateItem {
     pub(crate) table: Arc<str>,

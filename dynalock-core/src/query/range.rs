@@ -21,8 +21,9 @@ use crate::{
 /// | `a..b` | only for whole numbers. DynamoDB has no range that excludes its end, so the request asks for `a..=b - 1` |
 /// | `..` | all |
 ///
-/// A bound is an `S`, a `&S`, or a `&str` for a string. The type parameter `M` separates the
-/// implementations for single values from the implementations for ranges. The compiler infers `M`.
+/// A bound is an `S`, a `&S`, or a `&str` for a string. The type parameter `M` of `SortRange`
+/// separates the implementations for single values from the implementations for ranges. The
+/// compiler infers the type parameter `M`, so a caller never names it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of a sort key of type `{S}`",
     label = "expected a `{S}`, or a range of it",
@@ -33,11 +34,11 @@ pub trait SortRange<S, M> {
     fn into_bounds(self) -> SortBounds;
 }
 
-/// The type `M` of a [`SortRange`] that is a single value.
+/// The mark of a [`SortRange`] that is a single value.
 #[derive(Debug)]
 pub enum Value {}
 
-/// The type `M` of a [`SortRange`] with bounds.
+/// The mark of a [`SortRange`] with bounds, for example `a..=b`.
 #[derive(Debug)]
 pub enum Bounds {}
 
@@ -45,7 +46,7 @@ pub enum Bounds {}
 #[derive(Debug)]
 pub struct Prefix<P>(pub(super) P);
 
-/// A range of sort keys. The bounds are in the form in which DynamoDB stores them.
+/// A range of sort keys. The bounds are values in the form in which DynamoDB stores keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SortBounds {
@@ -53,23 +54,23 @@ pub enum SortBounds {
     All,
     /// The range contains no sort key, because its end is before its start.
     Nothing,
-    /// The range contains only this value.
+    /// The range contains only one value.
     Is(KeyValue),
-    /// The range contains this value and all larger values.
+    /// The range contains a lowest value and all larger values.
     AtLeast(KeyValue),
-    /// The range contains this value and all smaller values.
+    /// The range contains a highest value and all smaller values.
     AtMost(KeyValue),
-    /// The range contains all values that are smaller than this value.
+    /// The range contains all values below an end, but not the end itself.
     Below(KeyValue),
-    /// The range contains both values and all values between them.
+    /// The range contains a lowest value, a highest value and all values between these two.
     Between(KeyValue, KeyValue),
-    /// The range contains the strings or bytes that begin with this value.
+    /// The range contains the strings or bytes that begin with a prefix.
     Prefix(KeyValue),
 }
 
 /// An integer type. The range `a..b` of integers is sent as `a..=b - 1`.
 pub trait WholeNumber: KeyAttribute + Copy + Ord + sealed::Sealed {
-    /// Returns this number minus one, or `None` for the lowest number of the type.
+    /// Returns the integer minus one, or `None` for the lowest integer of the type.
     fn before(self) -> Option<Self>;
 }
 
@@ -78,8 +79,8 @@ mod sealed {
 }
 
 impl SortBounds {
-    /// Returns whether a sort key is in the range. Keys are compared in the order of DynamoDB:
-    /// numbers by value, strings and bytes by their bytes.
+    /// Returns `true` if a sort key is in the range. The method compares keys in the order of
+    /// DynamoDB: numbers by value, strings and bytes by their bytes.
     ///
     /// # Examples
     ///
@@ -109,8 +110,8 @@ impl SortBounds {
         }
     }
 
-    /// Returns the same range without an empty bound, because DynamoDB refuses empty key values. A
-    /// stored key is never empty, so an empty value is below all stored keys.
+    /// Returns an equivalent range without an empty bound, because DynamoDB refuses empty key
+    /// values. A stored key is never empty, so an empty bound is below all stored keys.
     pub(super) fn without_empty(self) -> Self {
         match self {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,
@@ -175,7 +176,7 @@ impl<S: WholeNumber> SortRange<S, Bounds> for Range<S> {
     fn into_bounds(self) -> SortBounds {
         match self.end.before() {
             Some(last) if self.start <= last => SortBounds::Between(self.start.to_key_value(), last.to_key_value()),
-            // The type has no number below its lowest number, so the range `a..MIN` is empty.
+            // The lowest number `MIN` of a type has no predecessor, so the range `a..MIN` is empty.
             Some(_) | None => SortBounds::Nothing,
         }
     }

@@ -15,20 +15,21 @@ use crate::{
 };
 
 /// A page token names the place in a query at which the next page begins.
-/// [`Page::next`](super::Page) contains the token of the next page. A web page can contain the
-/// token as a text.
+/// [`Page::next`](super::Page) contains the token of the next page. A web server can put a page
+/// token into the link to the next page.
 ///
-/// A token becomes a string by `Display` or serde, and a string becomes a token by `From` or serde.
-/// The text uses only letters that a URL may contain: `A-Z`, `a-z`, `0-9`, `-` and `_`. When a page
-/// is read, the query checks the token:
+/// `Display` and serde convert a page token into a string, and `From` and serde convert a string
+/// into a page token. The text of a page token uses only characters that a URL may contain: `A-Z`,
+/// `a-z`, `0-9`, `-` and `_`. A query checks the page token with which the caller asks for a page:
 ///
-/// - A token belongs to one query, with one table, index, partition, range, direction and filter. A
-///   different query refuses the token with [`Error::PageToken`](crate::Error::PageToken). The
-///   `limit` and the consistency of the read may differ from page to page.
-/// - A token is not secret. A token contains the key of the last item of its page in readable form.
-///   A client that changes this key can move to any place in the same query.
-///   [`Query::with_key`](super::Query::with_key) signs the tokens, so that a query accepts only
-///   tokens of this program.
+/// - A page token belongs to one query, with one table, index, partition, range, direction and
+///   filter. A different query refuses the page token with
+///   [`Error::PageToken`](crate::Error::PageToken). The `limit` and the consistency of the read may
+///   differ from page to page.
+/// - A page token is not secret. A page token contains the key of the last item of its page in
+///   readable form. A client that changes the key in a page token can move to any place in the same
+///   query. [`Query::with_key`](super::Query::with_key) signs the tokens, so that a query accepts
+///   only tokens of this program.
 ///
 /// # Examples
 ///
@@ -53,13 +54,13 @@ const FORMAT: u8 = 1;
 const MALFORMED: &str = "it was shortened, edited, or made by another program";
 
 impl PageToken {
-    /// Makes the token for the key attributes in `place`.
+    /// Makes the page token that contains the key attributes in `place`.
     pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
         let mut bytes = vec![FORMAT];
         bytes.extend(plan.digest().to_be_bytes());
         for key in &plan.keys {
-            // Each item of the read has all key attributes, because an index contains only items
-            // with its key attributes.
+            // Each item of a query has all key attributes, because an index contains only items
+            // that have the key attributes of the index.
             if let Some(value) = place.get(key.name).cloned().and_then(scalar) {
                 put(&mut bytes, &value);
             }
@@ -72,8 +73,8 @@ impl PageToken {
         Self(text.trim_end_matches('=').replace('+', "-").replace('/', "_"))
     }
 
-    /// Returns the key attributes in a token. If the token does not belong to this read, or its
-    /// signature is wrong, returns an error.
+    /// Returns the key attributes in a page token. Returns an error if the token belongs to another
+    /// read, or if the signature of the token is wrong.
     pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";
@@ -97,8 +98,8 @@ impl PageToken {
     }
 
     fn bytes(&self) -> Option<Vec<u8>> {
-        // A place has at most four keys, and a key has at most 2048 bytes. This limit bounds the
-        // work for a text that a client has sent.
+        // A place in a query has at most four keys, and a key has at most 2048 bytes. The maximum
+        // length of a token bounds the work for a text that a client has sent.
         const LONGEST: usize = 16 * 1024;
         if self.0.len() > LONGEST || !self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
             return None;
@@ -118,12 +119,13 @@ impl Secret {
         mac.chain_update(content)
     }
 
-    /// Returns the content without the signature, or `None` if the signature is wrong.
+    /// Returns the content of a page token without the signature, or `None` if the signature is
+    /// wrong.
     fn verified<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
         const SIGNATURE: usize = 32;
         let (content, signature) = bytes.split_last_chunk::<SIGNATURE>()?;
-        // `verify_slice` compares in constant time: the time of the answer must not reveal the
-        // signature.
+        // `verify_slice` compares in constant time, because the duration of the comparison must not
+        // reveal the signature.
         self.mac(content).verify_slice(signature).ok().map(|()| content)
     }
 }
@@ -135,7 +137,7 @@ fn put(to: &mut Vec<u8>, value: &KeyValue) {
         KeyValue::N(digits) => (b'N', digits.as_bytes()),
         KeyValue::B(bytes) => (b'B', &bytes[..]),
     };
-    // DynamoDB limits a key to 2048 bytes, so its length fits into 16 bits.
+    // DynamoDB limits a key to 2048 bytes, so the length of a key fits into 16 bits.
     let length = u16::try_from(content.len()).unwrap_or(u16::MAX);
     to.push(tag);
     to.extend(length.to_be_bytes());
@@ -186,7 +188,7 @@ impl fmt::Display for PageToken {
     }
 }
 
-/// The output of `Debug` does not show the key in the token.
+/// The `Debug` output of a page token does not show the key in the token.
 impl fmt::Debug for PageToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PageToken").finish_non_exhaustive()

@@ -15,7 +15,7 @@ use http::StatusCode;
 use super::{Fault, Faults, canned, unprocessed};
 use crate::{clock, wire};
 
-/// An HTTP client, or one of its connectors, with faults.
+/// An HTTP client, or a connector of an HTTP client, that adds faults to requests.
 #[derive(Debug)]
 pub(super) struct Faulty<C> {
     inner: C,
@@ -103,7 +103,7 @@ async fn deliver_twice(inner: SharedHttpConnector, request: HttpRequest) -> Resu
 fn deliver_in_background(after: Duration, inner: SharedHttpConnector, request: HttpRequest) {
     tokio::spawn(async move {
         clock::sleep(after).await;
-        // No caller receives this answer.
+        // The caller does not receive the answer of a delivery in the background.
         let _ = inner.call(request).await;
     });
 }
