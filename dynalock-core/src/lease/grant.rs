@@ -260,7 +260,7 @@ impl Grant {
     }
 
     /// Returns whether a row shows that a write of this guard has released the lease. An operator
-    /// that breaks a lock also writes the attribute of the released owner. This attribute is
+    /// who breaks a lock also writes the attribute of the released owner. This attribute is
     /// therefore a proof of a release only if the guard has sent a write that releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());

@@ -73,11 +73,12 @@ pub enum Heartbeat {
     /// sends nothing.
     ///
     /// The heartbeat thread has its own SDK client, made from the configuration of the program's
-    /// SDK client. The two SDK clients share one HTTP client and its open connections. A connection
-    /// that belongs to a blocked runtime gives no answers. The heartbeat thread sends a heartbeat
-    /// without an answer again after a timeout, on another connection. The SDK clients of the
-    /// program and of the heartbeat thread also share the credentials provider. If the credentials
-    /// provider waits for a blocked runtime, the heartbeats also wait.
+    /// SDK client. If the program sets an HTTP client in this configuration, the two SDK clients
+    /// share the HTTP client and its open connections. A shared connection that belongs to a
+    /// blocked runtime gives no answers. The heartbeat thread sends a heartbeat without an answer
+    /// again after a timeout, on another connection. The SDK clients of the program and of the
+    /// heartbeat thread also share the credentials provider. If the credentials provider waits for
+    /// a blocked runtime, the heartbeats also wait.
     ///
     /// With `Thread`, a worker that makes no progress keeps its lock as long as its process lives,
     /// unless a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because

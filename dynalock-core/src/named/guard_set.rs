@@ -17,9 +17,10 @@ use crate::{
 /// The guard of several named locks, which [`Locks::acquire_all`](crate::Locks::acquire_all)
 /// returns.
 ///
-/// All locks were granted by one transaction, and each lock has its own heartbeats. If one lock is
-/// lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. The other locks stay held
-/// until this guard is released or dropped.
+/// One transaction acquires all locks of the guard or, with `fair`, enters all their queues. Each
+/// lock has its own heartbeats. If one lock is lost, [`lost`](Self::lost) and [`run`](Self::run)
+/// report the loss. After the loss of one lock, the other locks stay held until the guard is
+/// released or dropped.
 ///
 /// The locks are held as long as this guard lives. `let _ = locks.acquire_all(["a", "b"]).await?`
 /// drops the guard at once, and `let _guard = ..` keeps the guard. The lint
@@ -53,8 +54,8 @@ impl LockSetGuard {
         self.locks.iter()
     }
 
-    /// Returns the guard of the lock with this name, or `None` if the lock is not one of these
-    /// locks.
+    /// Returns the guard of the lock with the given name, or `None` if the set has no lock with
+    /// this name.
     ///
     /// # Examples
     ///
@@ -71,8 +72,8 @@ impl LockSetGuard {
         self.locks.binary_search_by(|held| held.name().cmp(name)).ok().map(|place| &self.locks[place])
     }
 
-    /// Returns the [fence](LockGuard::fence) of the lock with this name, or `None` if the lock is
-    /// not one of these locks.
+    /// Returns the [fence](LockGuard::fence) of the lock with the given name, or `None` if the set
+    /// has no lock with this name.
     ///
     /// # Examples
     ///
@@ -120,7 +121,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of a [`LockGuard::extend`].
+    /// The call ends with the first error of [`LockGuard::extend`].
     ///
     /// # Cancel safety
     ///
@@ -191,7 +192,7 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The locks stay held.
+    /// If the future is dropped, `work` is dropped with it. The guard keeps the locks.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.lost(), work).await
     }
@@ -210,7 +211,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of a [`LockGuard::release`]. Even after an error, the call
+    /// The call returns the first error of [`LockGuard::release`]. Even after an error, the call
     /// releases the other locks.
     ///
     /// # Cancel safety
@@ -220,7 +221,7 @@ impl LockSetGuard {
         let table = self.table();
         let all = async {
             // All releases start at once, so that the release of one lock does not wait for the
-            // answer to another.
+            // answer to the release of another lock.
             let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
             let mut all = Ok(());
             for release in releases {
@@ -231,7 +232,7 @@ impl LockSetGuard {
         Box::pin(observe("release", table, all)).await
     }
 
-    /// Returns the table, which all locks share.
+    /// Returns the name of the table that contains all locks of the guard.
     fn table(&self) -> Arc<str> {
         self.locks.first().map(LockGuard::table).unwrap_or_default()
     }

@@ -100,8 +100,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
 }
 
 /// Reads the fences of the locks, because the answer to a transaction does not contain the fences.
-/// Returns `Granted` if the call holds all locks, and `Denied` with the missing locks if the call
-/// does not.
+/// Returns `Granted` if the call holds all locks, or `Denied` with the locks that the call does not
+/// hold.
 async fn read(
     all: &[Acquisition<'_>],
     attempts: &mut Attempts,
