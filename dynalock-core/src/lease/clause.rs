@@ -71,10 +71,10 @@ pub(crate) enum AfterWrite {
 pub(crate) enum Expired {
     /// The request may take over no lease.
     Nobody,
-    /// The request may take over any lease that ended before this time, in epoch milliseconds.
+    /// The request may take over any lease that ended before the given time in epoch milliseconds.
     EndedBefore(u64),
     /// The request may take over the lease of this holder, if the lease attributes in the row have
-    /// not changed since the observation.
+    /// not changed since an earlier read.
     Silent(Box<Observation>),
 }
 
@@ -181,8 +181,8 @@ impl HolderProof {
                 // therefore leave an empty queue, which a background task removes later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
                 // A PutItem of the whole item cannot compute the next fence from the stored fence,
-                // so the next fence is a constant in the write. The constant is always correct,
-                // because the condition of the write requires the stored fence.
+                // so the next fence is a constant in the write. The constant fence is always
+                // correct, because the condition of the write requires the stored fence.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
                 // If the reply to the commit is lost, the attribute of the released owner shows
                 // that the commit was applied.
@@ -287,8 +287,8 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that an owner has not released the lock. With this condition, DynamoDB
-/// refuses a late copy of an acquire request after the release of its grant.
+/// Returns the condition that an owner has not released the lock. Because of this condition in an
+/// acquire request, DynamoDB refuses late copies of the request after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }

@@ -77,9 +77,9 @@ pub(super) struct LeaseState {
     /// `Waiters::Some` if the row of the lock showed a waiter behind the holder when this process
     /// last received the row.
     pub(super) waiters: Waiters,
-    /// `true` if the guard may have sent a write that releases the lease. If DynamoDB applies this
-    /// write before a heartbeat, the refusal of the heartbeat shows a release, and not a loss of
-    /// the lock.
+    /// `true` if the guard may have sent a write that releases the lease. If DynamoDB applies the
+    /// write that releases the lease before a heartbeat, the refusal of the heartbeat shows a
+    /// release, and not a loss of the lock.
     releases: bool,
 }
 
@@ -194,8 +194,8 @@ impl Grant {
                 return lost;
             }
             let left = self.lease().deadline.saturating_duration_since(clock::now());
-            // The result of this wait has no meaning, because the loop itself tests the state and
-            // the deadline. The channel stays open, because `self` owns its sender.
+            // The result of the timed wait is ignored, because the loop itself tests whether the
+            // lock is lost. The channel stays open, because `self` owns its sender.
             let _ = clock::within(left, changes.changed()).await;
         }
     }
@@ -219,7 +219,8 @@ impl Grant {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
 
-    /// Records that a request renewed the lease. The request was sent at the time `sent` or later.
+    /// Records that a request renewed the lease. The request that renewed the lease was sent at the
+    /// time `sent` or later.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
         // The answers to two renewals may arrive in a different order from the requests.
@@ -235,8 +236,8 @@ impl Grant {
 
     /// Decides from the stored row why DynamoDB refused a heartbeat or a write of the holder.
     /// Returns `Ok` if the holder still has the lock, and another process with the same lock token
-    /// sent a later heartbeat. In this case, the number of the next heartbeat is above the stored
-    /// number.
+    /// sent a later heartbeat. If the heartbeat number of the other process is higher, the next
+    /// heartbeat of this process gets a number above it.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
@@ -260,8 +261,9 @@ impl Grant {
     }
 
     /// Returns whether a row shows that a write of this guard has released the lease. An operator
-    /// who breaks a lock also writes the attribute of the released owner. This attribute is
-    /// therefore a proof of a release only if the guard has sent a write that releases the lease.
+    /// who breaks a lock also writes the attribute of the released owner. The attribute of the
+    /// released owner therefore proves a release by the guard only if the guard has sent a write
+    /// that releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -300,13 +302,14 @@ impl Grant {
 
     /// Removes the holder's entry from the queue. If no entry follows the holder's entry, removes
     /// the queue as well. One update expression cannot choose between the removal of an entry and
-    /// the removal of the queue, and a wrong choice costs another write. A holder that has seen no
-    /// waiter therefore first reads the row by an eventually consistent read.
+    /// the removal of the queue, and a wrong choice costs another write. Before it leaves the
+    /// queue, a holder that has seen no waiter therefore reads the row by an eventually consistent
+    /// read.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
-            // If this read fails, the holder removes only its own entry, which is correct with and
-            // without waiters.
+            // If the read of the row fails, the holder removes only its own entry, which is correct
+            // with and without waiters.
             Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
             Waiters::Some => Waiters::Some,
         };
@@ -341,8 +344,8 @@ impl Grant {
         }
     }
 
-    /// Records the reason why the lock is lost, and returns the recorded reason. The first recorded
-    /// reason is never replaced.
+    /// Records the reason why the lock is lost, and returns the recorded reason. A later reason
+    /// never replaces the first recorded reason.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         let is_first = self.lost.send_if_modified(|slot| match slot {

@@ -17,8 +17,8 @@ const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 /// The result of a heartbeat while the lock is held.
 enum BeatResult {
     Renewed,
-    /// Another process with the same lock token sent a heartbeat with a higher number first. The
-    /// refusal of this heartbeat does not show how long the lease lasts.
+    /// Another process with the same lock token sent a heartbeat with a higher number first. If
+    /// DynamoDB refuses a heartbeat, the answer does not show how long the lease lasts.
     Overtaken,
 }
 
@@ -35,8 +35,8 @@ impl Grant {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause before a call repeats its heartbeat. The pause has a limit, because a call
-    /// must end after seconds even if the lease lasts for hours.
+    /// Returns the pause before a call repeats its heartbeat. The pause before a repetition is
+    /// short, because a call must end after seconds even if the lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
@@ -95,8 +95,8 @@ impl Grant {
                     self.lease().trouble = Some(error.to_string().into());
                 }
             }
-            // Without this pause, two processes with the same lock token would send heartbeats in a
-            // tight loop.
+            // Without a pause between heartbeats, two processes with the same lock token would send
+            // heartbeats in a tight loop.
             clock::sleep(pause.min(self.remaining()).min(left())).await;
         }
     }
@@ -114,7 +114,7 @@ impl Grant {
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
         // The holder counts its lease from the time before it sends the heartbeat. Other callers
-        // count the same lease from a time that is not earlier.
+        // count the lease of the holder from the same time or from a later time.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.update(|| {
@@ -140,7 +140,8 @@ impl Grant {
         let mut rng = random::generator();
         let ttl = self.options.ttl;
         // The next heartbeat is due a third of a ttl after the last acknowledged heartbeat was
-        // sent. The time until the answer to a heartbeat counts as a part of this third.
+        // sent. If the answer to a heartbeat took long, the pause before the next heartbeat is
+        // therefore shorter.
         let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
         let mut pause = next(self.remaining());
         let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));
@@ -157,7 +158,8 @@ impl Grant {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
                 // The cause of a failed heartbeat may be temporary, for example expired
-                // credentials. The task therefore sends heartbeats until the lease ends.
+                // credentials. After an error, the heartbeat task therefore continues to send
+                // heartbeats until the lease ends.
                 Err(_) => ttl / 12,
             };
         }

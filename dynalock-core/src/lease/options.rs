@@ -22,10 +22,11 @@ pub enum Expiry {
     /// A lease has ended when a waiting caller has seen no change of the lease for a whole ttl. The
     /// waiting caller measures the ttl by its monotonic clock, and compares the owner, the fence,
     /// the number of the last heartbeat and the end of the lease in each read. The clocks of two
-    /// machines are never compared. To take over a lease, a caller must therefore wait for one ttl.
-    /// All users of the lock must have the same ttl. A call that writes an item does not wait, so
-    /// it cannot observe the end of a lease. If the holder of an item crashes, DynamoDB therefore
-    /// refuses the writes of other callers until a caller has acquired and released the lease.
+    /// machines are never compared. To take over a lease under `Observed`, a caller must therefore
+    /// wait for one ttl. All users of the lock must have the same ttl. A call that writes an item
+    /// does not wait, so it cannot observe the end of a lease. If the holder of an item crashes,
+    /// DynamoDB therefore refuses the writes of other callers until a caller has acquired and
+    /// released the lease.
     Observed,
 }
 
@@ -130,8 +131,8 @@ impl LeaseOptions {
     /// The shortest allowed ttl. The library counts the ends of leases in milliseconds.
     const SHORTEST: Duration = Duration::from_millis(1);
 
-    /// Returns an error if the ttl is too short or too long. Also returns an error if the shortest
-    /// interval between two reads is zero or above the longest interval.
+    /// Returns an error if the ttl is too short or too long, or if the shortest interval between
+    /// two reads is zero or above the longest interval.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if !(Self::SHORTEST..=Self::LONGEST).contains(&self.ttl) {
             return Err(Error::InvalidSetting(InvalidSetting::Ttl { ttl: self.ttl }));

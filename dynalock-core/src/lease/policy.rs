@@ -36,12 +36,13 @@ pub(crate) enum CompanionWrite {
     /// leased.
     Check,
     /// The write removes an expired lease. DynamoDB refused an earlier attempt of the call because
-    /// of this lease.
+    /// of the expired lease.
     RemoveExpired,
 }
 
 /// The attribute and the owner text by which a later read of the item recognises that this holder
-/// has released the lease. Only the release by this holder stores this owner text in the attribute.
+/// has released the lease. Only a release by the holder stores the holder's owner text in the
+/// attribute.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -85,8 +86,8 @@ impl LeasePolicy {
             Self::Outside { .. } => {
                 let expired_before = match repeats {
                     Repeats::InThisCall => self.judged_at(model, companion),
-                    // Each repetition of a write with a token must be the same request, so its
-                    // condition cannot contain the current time.
+                    // Each repetition of a write with an idempotency token must be the same
+                    // request, so its condition cannot contain the current time.
                     Repeats::Ever => None,
                 };
                 LeaseClause::Outside { expired_before }
@@ -186,8 +187,9 @@ impl LockRecord {
     /// Returns whether the lock was held at the time with which the condition of a request compared
     /// the end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
-        // Some types store the end of a lease in a coarser unit than milliseconds. This comparison
-        // rounds the time in the same way as the condition of the request.
+        // Some types store the end of a lease in a coarser unit than milliseconds. The comparison
+        // of a time with the stored end rounds the time in the same way as the condition of the
+        // request.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
         // The head of a queue counts as a holder even after its lease has ended, because only a

@@ -13,7 +13,8 @@ use crate::{
 /// The way in which a caller holds a lease: with or without a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantKind {
-    /// The owner attribute names the holder. The fence attribute is the fence of the lease.
+    /// The owner attribute names the holder. Without a queue, the fence attribute is the fence of
+    /// the lease.
     Plain,
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
     /// than the fence of the head. The request that removes the head of the queue raises the fence
@@ -46,7 +47,7 @@ impl GrantKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
     /// No waiter is known, so the request that removes the head also removes the queue. DynamoDB
-    /// refuses this request if a waiter has entered the queue.
+    /// refuses the removal of the queue if a waiter has entered the queue.
     None,
     Some,
 }
@@ -64,8 +65,8 @@ pub(crate) struct LockRecord {
     pub(crate) queue: Vec<QueueEntry>,
     /// `true` if the row has a queue without entries.
     pub(crate) has_empty_queue: bool,
-    /// The time, in epoch milliseconds, at which the head of the queue last changed. The time is by
-    /// the clock of the caller that removed the previous head.
+    /// The time at which the head of the queue last changed, in epoch milliseconds by the clock of
+    /// the caller that removed the previous head.
     pub(crate) turn: Option<u64>,
     observation: Option<Box<Observation>>,
 }
@@ -130,8 +131,9 @@ impl QueueEntry {
 }
 
 impl LockRecord {
-    /// Parses the lease attributes of a row. An attribute that is not a number or not a list, but
-    /// should be, counts as missing. An owner that is not a string still counts as an owner.
+    /// Parses the lease attributes of a row. If a number attribute or the queue attribute has an
+    /// unexpected type, the attribute counts as missing. An owner that is not a string still counts
+    /// as an owner.
     pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
         let digits = |name| item.get(name).and_then(|value| value.as_n().ok());
         let number = |name| digits(name).and_then(|digits| whole_number(digits));

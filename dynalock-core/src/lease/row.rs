@@ -36,8 +36,8 @@ pub(crate) enum LeaseSubject {
     /// An item that contains its own lease. An acquire of the lease requires that the item exists:
     /// the condition of the acquire tests `key_attribute`.
     Item { key_attribute: &'static str },
-    /// An item whose lease is in a separate row of the same table. The value is the key of the
-    /// item.
+    /// An item whose lease is in a separate row of the same table. The variant contains the key of
+    /// the leased item.
     SeparateItem(Item),
 }
 

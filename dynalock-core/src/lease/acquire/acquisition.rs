@@ -87,7 +87,7 @@ pub(crate) struct Acquired {
 
 /// The caller that waits for the result.
 pub(crate) trait Caller: Send {
-    /// Completes when the caller has dropped its future.
+    /// Returns a future that completes when the caller has dropped its own future.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -141,18 +141,18 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Returns the `Attempts` that send, repeat and count the next request.
+    /// Returns the retry loop (`Attempts`) for the next request.
     pub(crate) fn attempts(&self) -> Attempts {
         self.attempts_within(self.limits())
     }
 
-    /// Returns the `Attempts` of the next request with the given limits.
+    /// Returns the retry loop (`Attempts`) for the next request with the given limits.
     pub(crate) fn attempts_within(&self, limits: Limits) -> Attempts {
         let AcquireSpec { call_cost, connection, .. } = self.spec;
         Attempts::on(call_cost.clone(), connection, limits).with_purpose(Purpose::Acquire)
     }
 
-    /// Returns the `Attempts` of a read while the call waits.
+    /// Returns the retry loop (`Attempts`) for a read while the call waits.
     pub(crate) fn polling(&self) -> Attempts {
         self.attempts().with_purpose(Purpose::Poll)
     }

@@ -53,8 +53,9 @@ async fn acquire_together(
                 return Err(error.into());
             }
         };
-        // If the transaction failed because of a lock that no other holder has, an earlier grant of
-        // this lock to this owner has already ended. The next attempt therefore needs a new owner.
+        // If DynamoDB refused the transaction because of a lock without another holder, an earlier
+        // grant to this owner has ended. A call whose earlier grant has ended needs a new owner for
+        // its next attempt.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }

@@ -37,7 +37,8 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
                     // If the item is missing, the call may have acquired and released its lease.
-                    // With a new owner, a late copy of this release cannot end a later grant.
+                    // With a new owner for the next attempt, a late copy of the release cannot end
+                    // a later grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -75,9 +76,9 @@ impl Acquisition<'_> {
                 }
                 AttemptResult::GrantOver => {
                     Box::pin(self.pause_before_retry(&mut backoff)).await?;
-                    // A late copy of this attempt can still arrive. With a new owner for the next
-                    // attempt, the call cannot mistake a grant to the late copy for a grant to the
-                    // next attempt.
+                    // A late copy of an attempt can arrive after its grant has ended. With a new
+                    // owner for the next attempt, the call cannot mistake a grant to the late copy
+                    // for a grant to the next attempt.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
                 }
@@ -121,8 +122,8 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // A slow answer may have used most of the lease. If the answer took half a ttl or
-            // longer, the call therefore first renews the lease by a heartbeat.
+            // A slow answer may have used most of the lease. If the answer to the acquire took half
+            // a ttl or longer, the call therefore first renews the lease by a heartbeat.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
@@ -136,13 +137,14 @@ impl Acquisition<'_> {
                 Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
-            // The row shows this owner as released, so a grant to this owner has already ended.
+            // If the row shows the owner of this call as released, a grant to this owner has
+            // already ended.
             _ => Ok(AttemptResult::GrantOver),
         }
     }
 
-    /// Renews a new lease by a heartbeat, because the lease is old or its age is unknown. The
-    /// holder counts the lease from this heartbeat.
+    /// Renews the lease of a lock by a heartbeat after a slow acquire, or after an acquire at an
+    /// unknown time. The holder then counts the lease from the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,

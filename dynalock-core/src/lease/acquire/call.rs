@@ -94,7 +94,7 @@ impl AcquireCall {
 
     async fn run(self, caller: &mut impl Caller) -> Result<Vec<KeptGrant>, Stop> {
         match self.mode {
-            // One lock needs no transaction.
+            // A call for one lock needs no transaction.
             AcquireMode::All(_) if self.locks.len() == 1 => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::Any => Ok(vec![acquire_any(&self.locks, caller).await?]),
             // The boxes keep the task small that acquires one lock without a queue.

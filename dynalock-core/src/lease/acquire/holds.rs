@@ -86,15 +86,14 @@ impl ObservedHolds {
     }
 
     /// Returns the read interval of a waiter that receives the rows that another waiter of its
-    /// process reads. This interval is longer than each pause of the other waiter, and longer than
-    /// the mean hold time. The interval is long enough for this even with the random factors of
-    /// both pauses.
+    /// process reads. Even with the random factors of both pauses, the interval is longer than each
+    /// pause of the other waiter, and longer than the mean time for which holders have the lock.
     pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
         self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
     }
 
-    /// Records that the lock was free at the time `now`. The next grant counts as begun at this
-    /// time.
+    /// Records that the lock was free at the time `now`. The library takes the last time at which
+    /// the lock was free as the start of the next grant.
     pub(crate) fn observe_free(&mut self, now: Instant) {
         let Some(before) = self.holder.take() else { return };
         if before.observation.is_some() {

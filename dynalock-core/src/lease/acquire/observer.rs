@@ -20,11 +20,11 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// `true` if a read after the last observation of a holder showed no holder. The read may be
-    /// outdated, so the observation of the holder continues.
+    /// `true` if a read after the last observation of a holder showed no holder. A read that shows
+    /// no holder may be outdated, so the observation of the holder continues.
     seems_free: bool,
     /// The number of attempts that were sent because the lease seemed to have ended. A change of
-    /// the lease sets this number to zero.
+    /// the lease sets the number of attempts to zero.
     denials: u32,
 }
 
@@ -115,8 +115,8 @@ impl ExpiryObserver {
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
                 // The row stores the end of the lease in whole units of time, and the condition of
-                // a takeover requires a later time. The remaining time is therefore one unit
-                // longer.
+                // a takeover requires a later time. The remaining time of the lease is therefore
+                // one unit of time longer.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
                 let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);
@@ -131,8 +131,8 @@ impl ExpiryObserver {
 
     /// Returns the pause until the lease can have ended, or `read` if the pause until the next read
     /// is shorter. The returned pause is never zero. If another program writes the row, DynamoDB
-    /// may refuse each attempt although the lease seems to have ended. The pauses therefore grow
-    /// with the number of refused attempts.
+    /// may refuse each attempt although the lease seems to have ended. The pauses between attempts
+    /// therefore grow with the number of refused attempts.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {

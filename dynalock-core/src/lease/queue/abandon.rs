@@ -58,13 +58,14 @@ pub(crate) async fn abandon_at_the_end<'a>(
             drop(task.await);
         }
     };
-    // If the removal of an entry takes longer than this limit, the removal continues in the
+    // If the removal of an entry takes longer than the call waits, the removal continues in the
     // background.
     let _ = clock::within(LAST_REQUEST, done).await;
 }
 
-/// Waits until earlier calls of this client have removed their entries from the queue. Without this
-/// wait, a client with a broken connection could fill the queue with its own entries.
+/// Waits until earlier calls of this client have removed their entries from the queue. Without a
+/// wait for earlier removals, a client with a broken connection could fill the queue with its own
+/// entries.
 pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
     let AcquireSpec { row, connection, .. } = acquisition.spec;
     let id = row.id();
@@ -77,8 +78,8 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
     waited.unwrap_or_else(|| Err(acquisition.unanswered().into()))
 }
 
-/// Starts a task that removes a caller's entry from a queue. Returns `None` if the runtime has
-/// ended.
+/// Starts a task that removes a caller's entry from a queue. Returns `None` if the caller's runtime
+/// has ended.
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
     // If the request that enters the queue had no answer, the connection may be broken. The removal
@@ -91,8 +92,8 @@ fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<J
 }
 
 impl Abandonment {
-    /// Removes the entry, at any place in the queue. The attempts end after ten minutes, or after a
-    /// ttl if the ttl is longer than ten minutes.
+    /// Removes the entry, at any place in the queue. The attempts to remove the entry end after ten
+    /// minutes, or after a ttl if the ttl is longer than ten minutes.
     ///
     /// An entry that stays in the queue delays the callers behind it by one ttl. A client that gets
     /// no answers could add one entry after another. Later calls of the client therefore wait until
@@ -117,7 +118,8 @@ impl Abandonment {
         }
     }
 
-    /// Attempts once to remove the entry. The attempt does not repeat its requests.
+    /// Attempts once to remove the entry from its queue. An attempt to remove the entry does not
+    /// repeat its requests.
     async fn attempt(&self) -> Result<(), Error> {
         let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());

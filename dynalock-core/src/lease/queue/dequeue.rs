@@ -83,8 +83,8 @@ pub(crate) async fn dequeue(
                     source: RowSource::Removal,
                 });
                 let before = LockRecord::of(&row.layout, before.as_ref());
-                // If the last waiter has left before this request, the request has left a queue
-                // without entries.
+                // If the last waiter has left the queue before the removal of the head, the removal
+                // has left a queue without entries.
                 let was_last = waiters == Waiters::Some && before.waiters() == Waiters::None;
                 (DequeueResult::Removed, before.last_fence().filter(|_| was_last))
             }
@@ -92,8 +92,8 @@ pub(crate) async fn dequeue(
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
                     // The request that removes only the head is correct with and without waiters.
-                    // If DynamoDB also refuses this request, the reason of the refusal is
-                    // permanent. The loop therefore sends at most two requests.
+                    // If DynamoDB refuses the request that removes only the head, the reason of the
+                    // refusal is permanent. The loop therefore sends at most two requests.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;

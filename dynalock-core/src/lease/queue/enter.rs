@@ -96,7 +96,8 @@ impl<'a> Queued<'a> {
             Ok(duplicate) => duplicate,
             Err(stop) => {
                 // The errors `Locked`, `QueueFull` and `NotFound` prove that the call has no entry
-                // in a queue. After any other error, the call may have an entry.
+                // in a queue. After an error of another kind, the call may have an entry in a
+                // queue.
                 let has_no_entry = match &stop {
                     Stop::CallerGone => true,
                     Stop::Failed(error) => {
@@ -134,8 +135,8 @@ impl<'a> Queued<'a> {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
             // Other callers compute the end of the head's lease from the time in the head's entry.
-            // The entry must therefore contain the time after the wait, so the call makes a new
-            // entry for each attempt.
+            // The entry must therefore contain the time of the request, so the call makes a new
+            // entry for each attempt to enter the queue.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);

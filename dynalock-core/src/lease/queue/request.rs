@@ -48,8 +48,8 @@ pub(crate) enum DequeueReason {
 
 impl Row {
     /// Returns the request that appends an entry to a queue with fewer than `most` entries. If the
-    /// queue is empty, the new entry becomes the head, and the head holds the lock. The condition
-    /// of the request refuses a late copy of the request.
+    /// queue is empty, the new entry becomes the head, and the head holds the lock. Because of the
+    /// condition of the request, DynamoDB refuses a late copy of the request.
     pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
@@ -69,8 +69,8 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// Returns the request that removes the head of the queue. By the same write, the next entry
-    /// becomes the head, so that no other caller can get the lock in between.
+    /// Returns the request that removes the head of the queue. The write that removes the head also
+    /// makes the next entry the head, so that no other caller can get the lock in between.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {

@@ -30,14 +30,14 @@ pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
     /// The latest known time at which another entry was the head of the queue, or `None` if no time
-    /// is known. The call's entry became the head after this time.
+    /// is known. The call's entry became the head after the last known time of another head.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
 enum Place {
-    /// The call's entry waits behind the given number of entries. The stored number never grows,
-    /// even if an outdated read shows a larger number.
+    /// The call's entry waits behind the given number of entries. The stored number of entries
+    /// never grows, even if an outdated read shows a larger number.
     Waiting(usize),
     /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },
@@ -70,7 +70,7 @@ impl<'a> Ticket<'a> {
     }
 
     /// Records the time `sent`, at which the call sent the request that enters the queue. The
-    /// call's entry becomes the head after this time.
+    /// call's entry becomes the head after the time `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
@@ -92,8 +92,8 @@ impl<'a> Ticket<'a> {
         if record.place_of(&self.acquisition.owner) == Some(0) {
             // The eventually consistent read may show the entry before its removal, and the last
             // consistent read may show the entry after a late copy of the request has added it
-            // again. The time of the consistent read is therefore no proof of the start of the
-            // lease.
+            // again. The time of the last consistent read is therefore no proof of the start of the
+            // head's lease.
             self.last_other = None;
         }
         self.move_to(row, record)
