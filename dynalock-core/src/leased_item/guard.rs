@@ -23,8 +23,8 @@ use crate::{
     },
 };
 
-/// The guard of a leased item, which [`Repository::lock`] returns. The guard derefs to the value of
-/// the item after the grant or after the last write of the guard.
+/// The guard of a leased item, which [`Repository::lock`] returns. The guard dereferences to the
+/// value of the item, as of the grant or as of the last write of the guard.
 ///
 /// While the lease lasts, writes of other callers through this library fail with [`Error::Locked`],
 /// unless a caller asks to ignore leases. DynamoDB also refuses the writes of a holder that has
@@ -277,7 +277,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The guard keeps the lease.
+    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
+    /// the lease.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
@@ -309,8 +310,9 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. The value in the guard
-    /// stays unchanged. The next write of the guard starts from the stored item.
+    /// If the future is dropped, the write may or may not have been applied. A drop of the future
+    /// leaves the value in the guard unchanged. The next write of the guard starts from the stored
+    /// item.
     pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
         let change = |value: &mut T| {
             change(value);
@@ -392,8 +394,7 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::patch(&mut self.unsent()?, self.stored.key(), content)
     }
 
-    /// Returns the session of a write by the holder of the lease. The caller of this method does
-    /// not send the write.
+    /// Returns a session that explains a write by the holder of the lease, and that sends nothing.
     fn unsent(&self) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);
         match grant.lost_now() {
@@ -442,8 +443,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A background task
-    /// releases the lease.
+    /// If the future is dropped, the write may or may not have been applied. After a drop of the
+    /// future, a background task releases the lease.
     pub async fn commit(self, change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
         Box::pin(observe("lease_commit", self.table(), self.write_and_release(change))).await
     }
@@ -457,8 +458,8 @@ impl<T: Lockable> LeaseGuard<T> {
         let Self { mut guard, stored, .. } = self;
         match wrote {
             Wrote::Yes => guard.end_released(),
-            // If the closure changed nothing, no write has released the lease. A separate request
-            // therefore releases the lease.
+            // If the closure changed nothing, no write has released the lease, so a separate
+            // request releases the lease.
             Wrote::No => guard.release().await?,
         }
         Ok(stored)
@@ -524,8 +525,8 @@ impl<T: Lockable> LeaseGuard<T> {
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<Wrote, E> {
         let grant = Arc::clone(&self.guard.grant);
-        // DynamoDB would refuse the write of a lost lease, so the loss is reported without a
-        // request.
+        // DynamoDB would refuse the write of a holder that has lost its lease, so the guard returns
+        // the error without a request.
         if let Some(lost) = grant.lost_now() {
             return Err(Error::Lost(lost).into());
         }

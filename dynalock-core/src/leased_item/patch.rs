@@ -53,8 +53,9 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the patch may or may not have been applied. The value in the guard
-    /// stays unchanged. The next write of the guard starts from the stored item.
+    /// If the future is dropped, the patch may or may not have been applied. A drop of the future
+    /// leaves the value in the guard unchanged. The next write of the guard starts from the stored
+    /// item.
     pub fn patch(&mut self) -> GuardPatch<'_, T> {
         GuardPatch { guard: self, content: SharedPatch::default() }
     }

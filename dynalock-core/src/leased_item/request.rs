@@ -27,8 +27,8 @@ use crate::{
     write::key::{checked_key, lease_row_key},
 };
 
-/// A request for the lease of an item that is not sent yet. The caller may change the settings of
-/// the request, and sends the request by `.await`.
+/// An unsent request for the lease of an item. The caller may change the settings of the request,
+/// and sends the request by `.await`.
 ///
 /// The type parameter `O` is the output of the request, and `Q` is the order in which waiting
 /// callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return a `LeaseRequest`.
@@ -46,8 +46,8 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
 }
 
 impl<T> Repository<T> {
-    /// Sets the rule that decides when a lease has expired. The rule applies to writes and to lease
-    /// requests of this repository. All users of a table must set the same rule.
+    /// Sets the rule that decides when a lease has expired. The expiry rule applies to writes and
+    /// to lease requests of this repository. All users of a table must set the same rule.
     ///
     /// # Examples
     ///
@@ -68,8 +68,8 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of an item, and waits while another caller holds the lease. While the
-    /// lease lasts, only the holder and callers that ignore leases can write the item. Other writes
-    /// fail with [`Error::Locked`].
+    /// lease lasts, only the holder and callers that ignore leases can write the item. All other
+    /// writes of the item fail with [`Error::Locked`].
     ///
     /// The returned guard contains the value of the item. If the lease is free, the call sends one
     /// request, or two requests if the type has [`separate`](Lockable) leases.
@@ -205,8 +205,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A dropped call does not release the lease, so the
-    /// token can be resumed again while the lease lasts.
+    /// The future can be dropped at any time. A dropped call does not release the lease, so a
+    /// program can resume the token again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -320,9 +320,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the total time for which heartbeats renew the lease. With a limit, a worker that
-    /// makes no progress cannot keep the item for ever. By default, heartbeats renew the lease
-    /// without a limit.
+    /// Limits the total time for which heartbeats renew the lease. With this limit on heartbeats, a
+    /// worker that makes no progress cannot keep the item for ever. By default, heartbeats renew
+    /// the lease without a limit.
     ///
     /// # Examples
     ///
@@ -402,8 +402,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the number of attempts of each request. The limit must be at least 1. By default, a
-    /// request is repeated until the deadline.
+    /// Limits the number of attempts of each request. The limit of attempts must be at least 1. By
+    /// default, the library repeats a request until the deadline.
     ///
     /// # Examples
     ///

@@ -280,7 +280,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The guard keeps the lock.
+    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
+    /// the lock.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.held.grant.lost(), work).await
     }

@@ -90,7 +90,7 @@ impl LockSetGuard {
     }
 
     /// Returns the time until another caller can acquire one of the locks, unless a heartbeat
-    /// renews that lock. If a lock is lost, the remaining time is zero.
+    /// renews that lock. If one of the locks is lost, the remaining time is zero.
     ///
     /// # Examples
     ///
@@ -192,7 +192,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The guard keeps the locks.
+    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
+    /// the locks.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.lost(), work).await
     }

@@ -32,8 +32,8 @@ pub struct LockList {
 }
 
 enum Next {
-    /// The next page has not been requested. The next page starts after the given key, or at the
-    /// first row if the key is `None`.
+    /// The stream has not requested the next page. The next page starts after the given key, or at
+    /// the first row if the key is `None`.
     Page(Option<Item>),
     Coming(Pin<Box<dyn Future<Output = Page> + Send>>),
     Nothing,

@@ -69,9 +69,9 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Makes a handle for the locks of a table. A program should make one handle, and clone this
-    /// handle where needed. A new handle makes a new SDK client, which takes as long as a few
-    /// requests on a local network.
+    /// Makes a handle for the locks of a table. A program should make one `Locks` handle, and clone
+    /// the handle where needed. A new `Locks` handle makes a new SDK client, which takes as long as
+    /// a few requests on a local network.
     ///
     /// # Examples
     ///
@@ -191,9 +191,9 @@ impl Locks {
         self
     }
 
-    /// Limits the total time for which heartbeats renew a lock. With a limit, a worker that makes
-    /// no progress cannot keep the lock for ever. By default, heartbeats renew a lock without a
-    /// limit.
+    /// Limits the total time for which heartbeats renew a lock. With this limit on heartbeats, a
+    /// worker that makes no progress cannot keep the lock for ever. By default, heartbeats renew a
+    /// lock without a limit.
     ///
     /// # Examples
     ///
@@ -248,9 +248,9 @@ impl Locks {
     ///
     /// A read of a row below 4 KB costs half a read unit, or one read unit for the next waiter of a
     /// queue. With an interval of 250 milliseconds, a waiter costs about 2 read units a second, or
-    /// 4 read units a second as the next waiter of a queue. The two intervals do not change the
-    /// time after which the lease of a crashed holder ends. With a long interval, waiters notice
-    /// the release of a lock later.
+    /// 4 read units a second as the next waiter of a queue. The bounds of the interval do not
+    /// change the time after which the lease of a crashed holder ends. With a long interval,
+    /// waiters notice the release of a lock later.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
     ///
@@ -290,8 +290,8 @@ impl Locks {
         self
     }
 
-    /// Limits the number of attempts of each request. The limit must be at least 1. By default, a
-    /// request is repeated until the deadline.
+    /// Limits the number of attempts of each request. The limit of attempts must be at least 1. By
+    /// default, the library repeats a request until the deadline.
     ///
     /// # Examples
     ///
@@ -374,8 +374,8 @@ impl Locks {
     }
 
     /// Sets the time after which the first attempt of a request counts as lost. The default timeout
-    /// is 1 second. The timeout doubles with each attempt without an answer, up to eight times its
-    /// first value. A heartbeat has a shorter timeout, which depends on the ttl.
+    /// is 1 second. The timeout of an attempt doubles with each attempt without an answer, up to
+    /// eight times the first timeout. A heartbeat has a shorter timeout, which depends on the ttl.
     ///
     /// # Examples
     ///
@@ -396,7 +396,7 @@ impl Locks {
     /// Creates the table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
     /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
-    /// live stays off, because it would delete rows with fences.
+    /// live stays off, because DynamoDB would otherwise delete rows with fences.
     ///
     /// # Examples
     ///
@@ -512,8 +512,9 @@ impl Locks {
     /// 100 locks.
     ///
     /// Without [`fair`](crate::lock::Acquire::fair), the call holds none of the locks while it
-    /// waits, so calls for the same locks cannot deadlock. The call waits until all its locks are
-    /// free at the same moment. During the wait, other callers may acquire some of the locks.
+    /// waits, so calls for the same locks cannot deadlock. A call without `fair` waits until all
+    /// its locks are free at the same moment. While a call without `fair` waits, other callers may
+    /// acquire some of its locks.
     ///
     /// # Examples
     ///
@@ -570,8 +571,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A dropped call does not release the lock, so the
-    /// token can be resumed again while the lease lasts.
+    /// The future can be dropped at any time. A dropped call does not release the lock, so a
+    /// program can resume the token again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         Box::pin(observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token))).await
     }

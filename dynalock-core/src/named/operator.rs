@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The minimum age of a fence, in milliseconds, before `retire` deletes its row. The first fence of
-/// a row is the time of its first grant.
+/// a row is the time of the first grant of the lock.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
@@ -92,9 +92,9 @@ impl Locks {
     /// minute, and the lock is granted fewer than a thousand times a second on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
-    /// delayed by more than a minute, DynamoDB may create the row again after the delete. The first
-    /// fence in a row from a late request is the time at which the request was sent, and may be
-    /// lower than the fences of the deleted row.
+    /// delayed by more than a minute, DynamoDB may create the row again after the delete. In a row
+    /// that a late acquire request creates, the first fence is the time at which the request was
+    /// sent, which may be lower than the fences of the deleted row.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
     /// DynamoDB could delete the rows of held locks.
@@ -146,8 +146,8 @@ impl Locks {
 
     /// Takes a lock away from its holder, if the holder still has the lock with the expected fence.
     /// The former holder learns of the loss at its next heartbeat, and may continue its work until
-    /// this heartbeat. Before this heartbeat, only systems that check the fence refuse the requests
-    /// of the former holder.
+    /// this heartbeat. Before the next heartbeat of the former holder, only systems that check the
+    /// fence refuse its requests.
     ///
     /// Returns `true` if the call ended the grant with the expected fence. Returns `false` if the
     /// lock is free, or is held with another fence. If a reply was lost, `true` means that the

@@ -17,8 +17,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// A request for one or several locks that is not sent yet. The caller may change the settings of
-/// the request, and sends the request by `.await`.
+/// An unsent request for one or several locks. The caller may change the settings of the request,
+/// and sends the request by `.await`.
 ///
 /// The type parameter `O` is the output of the request, `N` is the type of the lock names, and `Q`
 /// is the order in which waiting callers get the lock. [`Locks::acquire`](crate::Locks::acquire),
@@ -53,8 +53,9 @@ impl<O, N> Acquire<O, N> {
     /// When the lease of a crashed holder ends, other callers remove the holder from the queue.
     /// Other callers remove a crashed waiter at most one ttl after its entry has become the head.
     /// If a client loses its connection during a request, the client gives up its place in the
-    /// queue as soon as DynamoDB answers again. Until DynamoDB answers, further calls of the client
-    /// for the same queue wait, at most until their deadline.
+    /// queue as soon as DynamoDB answers again. Until DynamoDB answers a client that has lost its
+    /// connection, further calls of the client for the same queue wait, at most until their
+    /// deadline.
     ///
     /// # Examples
     ///
