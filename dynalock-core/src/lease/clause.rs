@@ -43,7 +43,7 @@ pub(crate) struct HolderProof {
     pub(crate) effect: LeaseEffect,
 }
 
-/// The effect of a write by the holder on the lease of the holder.
+/// The effect of a holder's write on the lease: the write keeps, renews or releases it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LeaseEffect {
     Keep,
@@ -177,8 +177,8 @@ impl HolderProof {
             }
             (LeaseEffect::Release { now }, GrantKind::Fair) => {
                 let now = to.value(number(now));
-                // The write does not know whether the queue has another entry. The write may
-                // therefore leave an empty queue, which a background task removes later.
+                // The write does not know whether the queue has another entry, so it may leave an
+                // empty queue, which a background task removes later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
                 // A PutItem of the whole item cannot compute the next fence from the stored fence,
                 // so the next fence is a constant in the write. The constant fence is always
@@ -287,8 +287,8 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that an owner has not released the lock. Because of this condition in an
-/// acquire request, DynamoDB refuses late copies of the request after the release.
+/// Returns the condition that an owner has not released the lock. If the condition of an acquire
+/// request contains this condition, DynamoDB refuses late copies of the request after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
@@ -340,7 +340,7 @@ pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpd
 }
 
 /// Returns the changes that remove the head of the queue, so that the next entry becomes the head.
-/// The request that uses these changes also assigns the next fence.
+/// A request that removes the head of a queue also assigns the next fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {

@@ -84,9 +84,9 @@ pub(super) struct LeaseState {
 }
 
 /// The distance between the heartbeat numbers of two processes that use the same lock token. During
-/// one lease, a process sends fewer than 2^20 heartbeats. The heartbeat numbers of a process that
-/// resumes a token are therefore always above the numbers of late heartbeats from the previous
-/// process.
+/// one lease, a process sends fewer than 2^20 heartbeats. With this distance, the heartbeat numbers
+/// of a process that resumes a token are always above the numbers of late heartbeats from the
+/// previous process.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
@@ -260,10 +260,9 @@ impl Grant {
         Ok(())
     }
 
-    /// Returns whether a row shows that a write of this guard has released the lease. An operator
-    /// who breaks a lock also writes the attribute of the released owner. The attribute of the
-    /// released owner therefore proves a release by the guard only if the guard has sent a write
-    /// that releases the lease.
+    /// Returns whether a row shows that a write of this guard has released the lease. The attribute
+    /// of the released owner proves a release by the guard only if the guard has sent a write that
+    /// releases the lease, because an operator who breaks a lock writes the same attribute.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -302,9 +301,9 @@ impl Grant {
 
     /// Removes the holder's entry from the queue. If no entry follows the holder's entry, removes
     /// the queue as well. One update expression cannot choose between the removal of an entry and
-    /// the removal of the queue, and a wrong choice costs another write. Before it leaves the
-    /// queue, a holder that has seen no waiter therefore reads the row by an eventually consistent
-    /// read.
+    /// the removal of the queue, and a wrong choice costs another write. To choose the right
+    /// request, a holder that has seen no waiter reads the row by an eventually consistent read
+    /// before it leaves the queue.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {

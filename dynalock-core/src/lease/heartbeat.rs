@@ -141,7 +141,7 @@ impl Grant {
         let ttl = self.options.ttl;
         // The next heartbeat is due a third of a ttl after the last acknowledged heartbeat was
         // sent. If the answer to a heartbeat took long, the pause before the next heartbeat is
-        // therefore shorter.
+        // shorter.
         let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
         let mut pause = next(self.remaining());
         let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));
@@ -157,9 +157,9 @@ impl Grant {
             pause = match in_lease(&grant.span, "heartbeat", table, renewal).await {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
-                // The cause of a failed heartbeat may be temporary, for example expired
-                // credentials. After an error, the heartbeat task therefore continues to send
-                // heartbeats until the lease ends.
+                // After an error, the heartbeat task continues to send heartbeats until the lease
+                // ends, because the cause of the error may be temporary. An example of a temporary
+                // cause is expired credentials.
                 Err(_) => ttl / 12,
             };
         }

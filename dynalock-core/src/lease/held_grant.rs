@@ -54,8 +54,8 @@ enum OnDrop {
 
 impl Background {
     /// Starts the heartbeat thread if `heartbeat` is [`Heartbeat::Thread`]. A call starts the
-    /// heartbeat thread before it acquires the lock. If the heartbeat thread cannot be started, the
-    /// call therefore leaves no held lock behind.
+    /// heartbeat thread before it acquires the lock, so that no lock stays held if the heartbeat
+    /// thread cannot be started.
     pub(crate) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
         match heartbeat {
             Heartbeat::Task | Heartbeat::Off => {

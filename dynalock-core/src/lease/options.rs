@@ -21,12 +21,12 @@ pub enum Expiry {
     },
     /// A lease has ended when a waiting caller has seen no change of the lease for a whole ttl. The
     /// waiting caller measures the ttl by its monotonic clock, and compares the owner, the fence,
-    /// the number of the last heartbeat and the end of the lease in each read. The clocks of two
-    /// machines are never compared. To take over a lease under `Observed`, a caller must therefore
-    /// wait for one ttl. All users of the lock must have the same ttl. A call that writes an item
-    /// does not wait, so it cannot observe the end of a lease. If the holder of an item crashes,
-    /// DynamoDB therefore refuses the writes of other callers until a caller has acquired and
-    /// released the lease.
+    /// the number of the last heartbeat and the end of the lease in each read. The library never
+    /// compares the clocks of two machines under `Observed`. To take over a lease under `Observed`,
+    /// a caller must wait for one ttl. All users of the lock must have the same ttl. A call that
+    /// writes an item does not wait, so the call cannot observe the end of a lease. If the holder
+    /// of an item crashes under `Observed`, DynamoDB refuses the writes of other callers until a
+    /// caller has acquired and released the lease.
     Observed,
 }
 
@@ -74,12 +74,12 @@ pub enum Heartbeat {
     /// sends nothing.
     ///
     /// The heartbeat thread has its own SDK client, made from the configuration of the program's
-    /// SDK client. If the program sets an HTTP client in this configuration, the two SDK clients
-    /// share the HTTP client and its open connections. A shared connection that belongs to a
-    /// blocked runtime gives no answers. The heartbeat thread sends a heartbeat without an answer
-    /// again after a timeout, on another connection. The SDK clients of the program and of the
-    /// heartbeat thread also share the credentials provider. If the credentials provider waits for
-    /// a blocked runtime, the heartbeats also wait.
+    /// SDK client. If the program sets an HTTP client in the configuration of its SDK client, the
+    /// heartbeat thread shares this HTTP client and its open connections. A shared connection that
+    /// belongs to a blocked runtime gives no answers. The heartbeat thread sends a heartbeat
+    /// without an answer again after a timeout, on another connection. The SDK clients of the
+    /// program and of the heartbeat thread also share the credentials provider. If the credentials
+    /// provider waits for a blocked runtime, the heartbeats also wait.
     ///
     /// With `Thread`, a worker that makes no progress keeps its lock as long as its process lives,
     /// unless a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because

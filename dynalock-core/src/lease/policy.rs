@@ -100,10 +100,9 @@ impl LeasePolicy {
     /// the end of a lease. Returns `None` if the attempt does not compare the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
-        // A write whose condition compares the end of a lease also removes an expired lease. For a
-        // lease in a separate row, the removal is an update that would create a row for an item
-        // that was never leased. The first attempt of a call therefore only checks the separate
-        // row.
+        // A write whose condition compares the end of a lease also removes an expired lease. The
+        // first attempt of a call only checks a separate lease row, because a removal would create
+        // the row of an item that was never leased.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }

@@ -1,5 +1,5 @@
-//! The row of a lock, and the requests on this row. The requests of the fair queue are in
-//! `queue/request.rs`. All functions of this module are pure.
+//! The row of a lock, and the requests that read and change the row. The requests of the fair queue
+//! are in `queue/request.rs`. All functions of this module are pure.
 
 use std::sync::Arc;
 
@@ -121,8 +121,8 @@ impl Row {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // The request also removes the heartbeat number of the owner, because the number would
-        // count as a heartbeat of the queue's next head.
+        // The removal of an expired owner also removes its heartbeat number, because the number
+        // would count as a heartbeat of the queue's next head.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];

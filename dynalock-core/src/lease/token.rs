@@ -84,8 +84,9 @@ impl LockToken {
     }
 }
 
-/// The prefix of the encoded key in a token for the lease of an item. The token of a lock whose
-/// name begins with this prefix counts as the token of an item lease, and cannot be resumed.
+/// The prefix of the encoded key in a token for the lease of an item. If the name of a lock begins
+/// with the prefix, the library takes its token for the token of an item lease, and cannot resume
+/// the lock.
 const ITEM: &str = "\u{0}";
 
 /// Parses one key value from the start of `text`. Returns the key value and the remaining text, or

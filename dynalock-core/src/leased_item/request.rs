@@ -320,7 +320,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the total time for which heartbeats renew the lease. With this limit on heartbeats, a
+    /// Limits the total time for which heartbeats renew the lease. With a limit on heartbeats, a
     /// worker that makes no progress cannot keep the item for ever. By default, heartbeats renew
     /// the lease without a limit.
     ///
@@ -559,7 +559,7 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
 
 impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// Enters the queue of the item, and returns a ticket. The ticket reports the progress of the
-    /// wait, and then returns the lease.
+    /// wait, and returns the lease at the end of the wait.
     ///
     /// # Examples
     ///

@@ -64,8 +64,8 @@ impl LockInfo {
             nonce: holder.map(|holder| holder.nonce.to_owned()),
             waiting: record.queue.len().saturating_sub(1),
             queue: QueuePlace::of(&record, now),
-            // The first grant of a lock gives its row a fence. A row without a fence therefore does
-            // not belong to a lock.
+            // The first grant of a lock gives its row a fence, so a row without a fence does not
+            // belong to a lock.
             fence: record.last_fence()?,
             remaining,
             payload: None,

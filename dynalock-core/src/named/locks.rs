@@ -191,7 +191,7 @@ impl Locks {
         self
     }
 
-    /// Limits the total time for which heartbeats renew a lock. With this limit on heartbeats, a
+    /// Limits the total time for which heartbeats renew a lock. With a limit on heartbeats, a
     /// worker that makes no progress cannot keep the lock for ever. By default, heartbeats renew a
     /// lock without a limit.
     ///

@@ -145,9 +145,9 @@ impl Locks {
     }
 
     /// Takes a lock away from its holder, if the holder still has the lock with the expected fence.
-    /// The former holder learns of the loss at its next heartbeat, and may continue its work until
-    /// this heartbeat. Before the next heartbeat of the former holder, only systems that check the
-    /// fence refuse its requests.
+    /// The former holder learns of the loss of the lock at its next heartbeat, and may continue its
+    /// work until its next heartbeat. Before the next heartbeat of the former holder, only systems
+    /// that check the fence refuse its requests.
     ///
     /// Returns `true` if the call ended the grant with the expected fence. Returns `false` if the
     /// lock is free, or is held with another fence. If a reply was lost, `true` means that the

@@ -410,7 +410,7 @@ fn acquire_all(
 
 impl Acquire<LockGuard, Arc<str>, Fair> {
     /// Enters the queue of the lock, and returns a ticket. The ticket reports the progress of the
-    /// wait, and then returns the lock.
+    /// wait, and returns the lock at the end of the wait.
     ///
     /// # Examples
     ///

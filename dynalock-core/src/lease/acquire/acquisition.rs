@@ -65,8 +65,9 @@ pub(crate) enum AttemptResult<G, D> {
     Granted(G),
     /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
-    /// DynamoDB granted the lock to a late copy of this attempt, and the lease of this grant has
-    /// already ended. No other holder has the lock, so the call attempts again with a new owner.
+    /// DynamoDB granted the lock to a late copy of this attempt, and the lease of the late grant
+    /// has already ended. No other holder has the lock, so the call attempts again with a new
+    /// owner.
     GrantOver,
 }
 
@@ -242,9 +243,9 @@ impl<'a> Acquisition<'a> {
     /// If the lease has not ended, waits until the next attempt. Returns an error if the queue is
     /// full.
     ///
-    /// A separate request removes the expired holder for two reasons. The request that enters a
-    /// queue cannot remove an owner. The answer to a transaction does not show which lease the
-    /// transaction took over.
+    /// The request that enters a queue cannot remove an owner, so a separate request removes an
+    /// expired owner. The answer to a transaction does not show which lease the transaction took
+    /// over, so a separate request also removes an expired holder before a transaction.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);

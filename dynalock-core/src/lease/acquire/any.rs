@@ -96,7 +96,7 @@ impl Acquisition<'_> {
         let mut now = 0;
         let request = || {
             // Each repetition of the acquire request contains the current time. The lease counts
-            // from the time before the last repetition was sent.
+            // from the time before the last repetition of the acquire request.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -122,8 +122,8 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // A slow answer may have used most of the lease. If the answer to the acquire took half
-            // a ttl or longer, the call therefore first renews the lease by a heartbeat.
+            // If the answer to the acquire took half a ttl or longer, the call first renews the
+            // lease by a heartbeat, because the slow answer has used up much of the lease.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
@@ -137,14 +137,14 @@ impl Acquisition<'_> {
                 Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
-            // If the row shows the owner of this call as released, a grant to this owner has
-            // already ended.
+            // If the row shows the owner of this call as released, a grant to the owner has already
+            // ended.
             _ => Ok(AttemptResult::GrantOver),
         }
     }
 
     /// Renews the lease of a lock by a heartbeat after a slow acquire, or after an acquire at an
-    /// unknown time. The holder then counts the lease from the heartbeat.
+    /// unknown time. After the renewal, the holder counts the lease from the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,

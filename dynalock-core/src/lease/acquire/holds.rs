@@ -17,8 +17,8 @@ use crate::{
 /// | behind `n` entries of the queue | `n - 1` times the mean hold | `n - 1` times half of the holder's age, if that is longer |
 /// | plain | until the holder's age is three quarters of the mean hold | twice the holder's age |
 ///
-/// The intervals between reads grow with the age of the holder. The number of reads therefore grows
-/// only with the logarithm of the time for which the lock is held.
+/// The intervals between reads grow with the age of the holder, so the number of reads grows only
+/// with the logarithm of the time for which the lock is held.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
@@ -34,7 +34,7 @@ struct ObservedHolder {
     fence: u64,
     /// The estimated start of the grant.
     since: Instant,
-    /// The time of the last read that showed this grant.
+    /// The time of the last read that showed the current grant.
     last_seen: Instant,
 }
 
@@ -69,9 +69,9 @@ impl ObservedHolds {
             if fence < before.fence {
                 return;
             }
-            // The clock of another machine has written the time at which the head changed, so this
-            // time is only a hint. The time of the last read that showed the previous holder limits
-            // the error of the hint.
+            // The time at which the head changed comes from the clock of another machine, and is
+            // only a hint. The head cannot have changed before the last read that showed the
+            // previous holder, which limits the error of the other machine's clock.
             let turn = record.head_since().filter(|_| record.head().is_some()).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(turn));
             since -= age.min(now.duration_since(before.last_seen));

@@ -87,8 +87,8 @@ impl ExpiryObserver {
     /// Returns whether the lease of the queue's head has ended.
     pub(crate) fn has_expired_head(&self) -> bool {
         let Some(record) = self.record() else { return false };
-        // The lease of a queue's head ends after the ttl in the entry of the head, which may differ
-        // from the ttl of this caller.
+        // The lease of a queue's head ends after the ttl in the entry of the head, and not after
+        // the ttl of the waiting caller.
         let has_been_silent = |ttl: Option<Duration>| self.has_been_silent_for(ttl.unwrap_or(self.options.ttl));
         record.has_expired_head(&self.options) || record.head().is_some_and(|head| has_been_silent(head.ttl))
     }
@@ -114,9 +114,8 @@ impl ExpiryObserver {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
-                // The row stores the end of the lease in whole units of time, and the condition of
-                // a takeover requires a later time. The remaining time of the lease is therefore
-                // one unit of time longer.
+                // The remaining time of the lease is one unit of time longer than the stored end,
+                // because the condition of a takeover requires a time later than the stored end.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
                 let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);
@@ -132,7 +131,8 @@ impl ExpiryObserver {
     /// Returns the pause until the lease can have ended, or `read` if the pause until the next read
     /// is shorter. The returned pause is never zero. If another program writes the row, DynamoDB
     /// may refuse each attempt although the lease seems to have ended. The pauses between attempts
-    /// therefore grow with the number of refused attempts.
+    /// grow with the number of refused attempts, so that a waiter does not send attempts in a tight
+    /// loop.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {

@@ -22,7 +22,7 @@ pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     /// The name of the lock's row, from which errors take the name of the lock. For the lease of an
-    /// item, this field is the key of the item, or is empty if errors must not show the key.
+    /// item, the name is the key of the item, or is empty if errors must not show the key.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
@@ -38,8 +38,9 @@ pub(crate) struct AcquireSpec {
 
 impl AcquireSpec {
     /// Returns an owner text: the label of the owner with a new nonce. The call keeps the owner
-    /// text for all attempts until the lock is granted. If DynamoDB grants the lock to a late copy
-    /// of an attempt, the row therefore still names the call.
+    /// text for all attempts until the lock is granted. Because all attempts have the same owner
+    /// text, the row names the waiting call even if DynamoDB granted the lock to a late copy of an
+    /// attempt.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {

@@ -83,8 +83,8 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
     // If the request that enters the queue had no answer, the connection may be broken. The removal
-    // is therefore announced before its task runs, so that the next call of the client waits for
-    // the removal.
+    // is registered before its task runs, so that the next call of the client waits for the
+    // removal.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
     let leave = async move { abandonment.run(pending).await };
@@ -96,7 +96,7 @@ impl Abandonment {
     /// minutes, or after a ttl if the ttl is longer than ten minutes.
     ///
     /// An entry that stays in the queue delays the callers behind it by one ttl. A client that gets
-    /// no answers could add one entry after another. Later calls of the client therefore wait until
+    /// no answers could add one entry after another, so later calls of the client wait until
     /// earlier entries are removed ([`after_abandoned`]).
     async fn run(&self, mut pending: Option<PendingGuard<RowId>>) {
         const LONGEST: Duration = Duration::from_mins(10);

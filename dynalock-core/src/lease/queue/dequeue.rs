@@ -93,7 +93,7 @@ pub(crate) async fn dequeue(
                 match reason.head_in(&met) {
                     // The request that removes only the head is correct with and without waiters.
                     // If DynamoDB refuses the request that removes only the head, the reason of the
-                    // refusal is permanent. The loop therefore sends at most two requests.
+                    // refusal is permanent, so the loop sends at most two requests.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;
@@ -110,8 +110,8 @@ pub(crate) async fn dequeue(
     }
 }
 
-/// Removes the head of a queue after its lease has ended. The request requires that the lease
-/// attributes of the head are still the attributes in `record`.
+/// Removes the head of a queue after its lease has ended. The condition of the removal requires
+/// that the lease attributes of the head are still the attributes in `record`.
 pub(crate) async fn evict(
     row: &Row,
     attempts: &mut Attempts,

@@ -46,8 +46,8 @@ enum EnterResult {
 
 /// Enters all queues by one request, and waits until the call's entry is the head of each queue.
 ///
-/// One transaction enters all queues. If two calls want several of the same locks, the same call is
-/// therefore first in all these queues, so the calls cannot deadlock.
+/// One transaction enters all queues. If two calls want several of the same locks, one call is
+/// before the other call in all queues of these locks, so the calls cannot deadlock.
 pub(crate) async fn acquire_in_order(
     specs: &[AcquireSpec],
     limits: QueueLimits,
@@ -135,8 +135,8 @@ impl<'a> Queued<'a> {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
             // Other callers compute the end of the head's lease from the time in the head's entry.
-            // The entry must therefore contain the time of the request, so the call makes a new
-            // entry for each attempt to enter the queue.
+            // The time in an entry must be the time of the request, so the call makes a new entry
+            // for each attempt to enter the queue.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);
@@ -166,7 +166,7 @@ impl<'a> Queued<'a> {
     }
 
     /// Sleeps until the next read. If a call for one lock sleeps, and another request of this
-    /// process receives the row of the lock, the sleep ends and returns this row.
+    /// process receives the row of the lock, the sleep ends and returns the row.
     async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
@@ -272,8 +272,8 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     };
     let mut record = LockRecord::of(&row.layout, item.as_ref());
     if is_applied {
-        // The answer shows the row before the request, so this code adds the new entry to the
-        // parsed row.
+        // The answer to an UpdateItem shows the row before the update, so this code adds the new
+        // entry to the parsed row.
         record.queue.push(QueueEntry::parse(&owner));
         record.fence.get_or_insert(now);
     }
@@ -303,9 +303,9 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     }
 }
 
-/// Reads the row of a ticket by an eventually consistent read. The answer may show any earlier
-/// state of the row. If the answer does not contain the call's entry, a consistent read therefore
-/// follows.
+/// Reads the row of a ticket by an eventually consistent read. If the answer does not contain the
+/// call's entry, a consistent read follows, because an eventually consistent read may show an
+/// earlier state of the row.
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let sent = clock::now();
     let item = ticket.acquisition.polling().read(&ticket.acquisition.spec.row.get(false)).await?;

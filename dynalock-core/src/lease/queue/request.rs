@@ -16,14 +16,13 @@ use crate::{
     retry::Attempts,
 };
 
-/// The knowledge about late copies of the request that enters a queue. A late copy of this request
+/// The knowledge about late copies of the request that enters a queue. A late copy of the request
 /// may arrive after the entry has left the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
     /// A late copy of the request that enters the queue may arrive. The request that removes the
-    /// entry therefore stores the text of the entry in the row, so that DynamoDB refuses the late
-    /// copy.
+    /// entry also stores the text of the entry in the row, so that DynamoDB refuses the late copy.
     Possible,
 }
 

@@ -92,8 +92,8 @@ impl<'a> Ticket<'a> {
         if record.place_of(&self.acquisition.owner) == Some(0) {
             // The eventually consistent read may show the entry before its removal, and the last
             // consistent read may show the entry after a late copy of the request has added it
-            // again. The time of the last consistent read is therefore no proof of the start of the
-            // head's lease.
+            // again. If the entry was removed and added again in between, the time of the last
+            // consistent read does not prove the start of the head's lease.
             self.last_other = None;
         }
         self.move_to(row, record)
@@ -154,8 +154,8 @@ impl<'a> Ticket<'a> {
     }
 
     /// Returns the grant of a call whose entry is the head, or `None` if other callers have removed
-    /// the entry. The lease starts at a heartbeat, or at the earliest time from which other callers
-    /// may count the lease.
+    /// the entry. The lease of the returned grant starts at a heartbeat, or at the earliest time
+    /// from which other callers may count the lease.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
