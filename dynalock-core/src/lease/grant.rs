@@ -364,8 +364,8 @@ impl Grant {
     }
 
     pub(super) fn lease(&self) -> MutexGuard<'_, LeaseState> {
-        // A panic cannot leave the lease state half-written, so a poisoned mutex is used like any
-        // other mutex.
+        // A panic cannot leave the lease state half-written, so the code uses a poisoned mutex like
+        // any other mutex.
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

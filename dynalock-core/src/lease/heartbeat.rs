@@ -35,8 +35,8 @@ impl Grant {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause before a call repeats its heartbeat. The pause before a repetition is
-    /// short, because a call must end after seconds even if the lease lasts for hours.
+    /// Returns the pause before a call repeats its heartbeat. The pause before a repeated heartbeat
+    /// is short, because a call must end after seconds even if the lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }

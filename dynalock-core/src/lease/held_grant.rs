@@ -82,8 +82,8 @@ impl Background {
         }
     }
 
-    /// Returns a future that releases the lock. The future keeps the heartbeat thread alive until
-    /// the release is done.
+    /// Returns a future that releases the lock, and that keeps the heartbeat thread alive until the
+    /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
         // The end of the lock is recorded before the future runs, so that code that watches the
         // lock learns of the release even if the runtime has ended.

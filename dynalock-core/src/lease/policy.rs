@@ -154,7 +154,7 @@ impl LeasePolicy {
 }
 
 /// Removes the head of an item's queue, if DynamoDB refused a write because of the head, and the
-/// lease of the head has ended. Returns `true` if the write can be sent again.
+/// lease of the head has ended. Returns `true` if the caller can send the write again.
 ///
 /// A write of an item can itself remove an expired owner, but not the expired head of a queue. An
 /// update expression cannot remove the first element of a list that may be missing.

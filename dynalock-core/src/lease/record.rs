@@ -156,7 +156,7 @@ impl LockRecord {
         }
     }
 
-    /// Parses a row that may be missing.
+    /// Parses a row, or returns an empty record if the row is missing.
     pub(crate) fn of(layout: &LockModel, row: Option<&Item>) -> Self {
         row.map(|row| Self::read(layout, row)).unwrap_or_default()
     }

@@ -129,8 +129,8 @@ impl Row {
         Some(self.update(update, Vec::new(), &conditions, to))
     }
 
-    /// Returns the request by which an operator removes the owner of a lock. The request requires
-    /// that the owner holds the lock with the given fence.
+    /// Returns the request by which an operator removes the owner of a lock. The condition of the
+    /// request requires that the owner holds the lock with the given fence.
     pub(crate) fn break_lock(&self, fence: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let update = clause::without_owner(lock, to);

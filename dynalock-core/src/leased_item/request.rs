@@ -47,7 +47,7 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
 
 impl<T> Repository<T> {
     /// Sets the rule that decides when a lease has expired. The expiry rule applies to writes and
-    /// to lease requests of this repository. All users of a table must set the same rule.
+    /// to lease requests of this repository. All users of a table must set the same expiry rule.
     ///
     /// # Examples
     ///

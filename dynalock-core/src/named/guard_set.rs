@@ -90,7 +90,7 @@ impl LockSetGuard {
     }
 
     /// Returns the time until another caller can acquire one of the locks, unless a heartbeat
-    /// renews that lock. If one of the locks is lost, the remaining time is zero.
+    /// renews the lock. If one of the locks is lost, the remaining time is zero.
     ///
     /// # Examples
     ///
@@ -138,7 +138,7 @@ impl LockSetGuard {
     }
 
     /// Waits until one of the locks is lost, and returns the reason. The future completes before
-    /// another caller can acquire that lock.
+    /// another caller can acquire the lost lock.
     ///
     /// # Examples
     ///
@@ -172,7 +172,7 @@ impl LockSetGuard {
     }
 
     /// Runs `work`. If one of the locks is lost, this method drops `work` before another caller can
-    /// acquire that lock. This method checks the clock before each poll of `work`, but cannot
+    /// acquire the lost lock. This method checks the clock before each poll of `work`, but cannot
     /// interrupt a running poll.
     ///
     /// # Examples

@@ -159,7 +159,7 @@ impl Locks {
     }
 
     /// Sets the rule that decides when a lease has expired. All users of a table must set the same
-    /// rule.
+    /// expiry rule.
     ///
     /// # Examples
     ///

@@ -48,7 +48,8 @@ impl CreateLockTable {
     }
 
     /// Protects the new table from deletion: DynamoDB refuses a DeleteTable until the protection is
-    /// switched off. If the table already exists, the call does not change its protection.
+    /// switched off. If the table already exists, the call does not change the deletion protection
+    /// of the table.
     ///
     /// # Examples
     ///

@@ -83,8 +83,8 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
     // If the request that enters the queue had no answer, the connection may be broken. The removal
-    // is registered before its task runs, so that the next call of the client waits for the
-    // removal.
+    // of an entry is registered before its task runs, so that the next call of the client waits for
+    // the removal.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
     let leave = async move { abandonment.run(pending).await };
@@ -141,7 +141,7 @@ impl Abandonment {
                 Answered::Refused(met) => read(met),
             };
             // DynamoDB refused the removal although the entry has not moved towards the head. The
-            // next attempt reads the row again.
+            // next attempt to remove the entry reads the row again.
             if record.place_of(owner).is_some_and(|now| now >= place) {
                 return Err(attempts.too_late());
             }

@@ -60,8 +60,8 @@ impl DequeueReason {
     }
 }
 
-/// Removes the head of a queue. If a waiter has entered the queue behind the head in the meantime,
-/// sends a second request.
+/// Removes the head of a queue. If a waiter has entered the queue since the caller last read the
+/// row, sends a second request that removes only the head.
 pub(crate) async fn dequeue(
     row: &Row,
     attempts: &mut Attempts,

@@ -144,8 +144,9 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sends one request that enters all queues. For one queue, the request is an UpdateItem, which
-    /// costs half as much as a transaction. For several queues, the request is a transaction.
+    /// Sends one request that enters all queues. A call for one lock enters its queue by an
+    /// UpdateItem, which costs half as much as a transaction. A call for several locks enters their
+    /// queues by a transaction.
     async fn enqueue(&mut self) -> Result<EnterResult, Error> {
         match &mut self.tickets[..] {
             [ticket] => enqueue_one(ticket, self.limits.most).await,

@@ -213,7 +213,7 @@ impl<'a> Ticket<'a> {
         Ok(!grant.remaining().is_zero())
     }
 
-    /// Reports the progress of a ticket that is waiting.
+    /// Reports the progress of a ticket whose call still waits for the lock.
     pub(super) fn report(&mut self, progress: &watch::Sender<Option<QueueStatus>>) {
         if let (Some(index), Some(record)) = (self.waiting_behind(), self.acquisition.observer.record()) {
             let estimate = self.estimate.get_or_insert_with(|| WaitEstimate::new(index));
