@@ -260,9 +260,9 @@ impl Grant {
         Ok(())
     }
 
-    /// Returns whether a row shows that a write of this guard has released the lease. The attribute
-    /// of the released owner proves a release by the guard only if the guard has sent a write that
-    /// releases the lease, because an operator who breaks a lock writes the same attribute.
+    /// Returns whether a row shows that a write of this guard has released the lease. An operator
+    /// who breaks a lock also writes the attribute of the released owner. The attribute proves a
+    /// release by the guard only if the guard has sent a write that releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)

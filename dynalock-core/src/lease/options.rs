@@ -20,13 +20,13 @@ pub enum Expiry {
         max_skew: Duration,
     },
     /// A lease has ended when a waiting caller has seen no change of the lease for a whole ttl. The
-    /// waiting caller measures the ttl by its monotonic clock, and compares the owner, the fence,
-    /// the number of the last heartbeat and the end of the lease in each read. The library never
-    /// compares the clocks of two machines under `Observed`. To take over a lease under `Observed`,
-    /// a caller must wait for one ttl. All users of the lock must have the same ttl. A call that
-    /// writes an item does not wait, so the call cannot observe the end of a lease. If the holder
-    /// of an item crashes under `Observed`, DynamoDB refuses the writes of other callers until a
-    /// caller has acquired and released the lease.
+    /// waiting caller measures the ttl by its monotonic clock. A lease has changed if a read shows
+    /// another owner, another fence, another heartbeat number or another end of the lease. The
+    /// library never compares the clocks of two machines under `Observed`. To take over a lease
+    /// under `Observed`, a caller must wait for one ttl. All users of the lock must have the same
+    /// ttl. A call that writes an item does not wait, so the call cannot observe the end of a
+    /// lease. If the holder of an item crashes under `Observed`, DynamoDB refuses the writes of
+    /// other callers until a caller has acquired and released the lease.
     Observed,
 }
 
@@ -169,9 +169,10 @@ impl LeaseOptions {
     }
 
     /// Returns the time, in epoch milliseconds, from which errors count the remaining time of a
-    /// lease. Under [`Expiry::Clock`], the time is the current time less `max_skew`, because a
-    /// caller can take over only a lease that ended before this time. Under [`Expiry::Observed`],
-    /// the time is the current time of this machine.
+    /// lease. Under [`Expiry::Clock`], errors count the remaining time of a lease from the current
+    /// time less `max_skew`, because a caller can take over a lease only after its end plus
+    /// `max_skew`. Under [`Expiry::Observed`], errors count the remaining time of a lease from the
+    /// current time.
     pub(crate) fn passed(&self) -> u64 {
         self.expired_before().unwrap_or_else(|| self.now())
     }

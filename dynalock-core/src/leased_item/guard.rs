@@ -87,9 +87,9 @@ impl<T: Lockable> LeaseGuard<T> {
     /// crashes. If the holder sends requests to another system, pass the fence with each request.
     /// The other system can refuse a request whose fence is lower than the highest fence so far.
     ///
-    /// The first fence of an item comes from the time of the first lease request. After a delete
-    /// and a create of the item, the fence can be lower than before in two cases: the clock of the
-    /// caller is behind, or a lease request from before the delete arrived after the create. With
+    /// The first fence of an item comes from the time of the first lease request. If an item is
+    /// deleted and created again, its fence can become lower in two cases: the clock of the caller
+    /// is behind, or an old lease request arrives after the create. With
     /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete of the item,
     /// so the fences of an item always grow.
     ///
@@ -288,7 +288,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// value in the guard stays unchanged.
     ///
     /// The closure runs again on the stored value in two cases: a caller that ignores leases has
-    /// written the item, or DynamoDB applied a heartbeat of this guard before the write.
+    /// written the item, or a heartbeat of this guard was applied first.
     ///
     /// # Examples
     ///
@@ -481,7 +481,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// If the lease was already lost, the call succeeds.
+    /// The release of a lease that is already lost succeeds.
     ///
     /// - [`Error::Exhausted`]: DynamoDB did not answer before the lease ended, so other callers
     ///   can acquire the lease.
@@ -540,8 +540,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 AfterWrite::Release => mem::take(&mut self.item),
             };
             let (mut value, mut basis) = decode::<T>(&table, item)?;
-            // The library computes the fingerprints of the value before the closure runs, because
-            // the closure can change the whole value.
+            // The library records the value's fingerprints before the closure runs, so that it can
+            // find the attributes that the closure changes.
             basis.remember(&value);
             change(&mut value)?;
             let changes = basis.changes(&table, &value)?;

@@ -300,7 +300,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// If the lock was already lost, the call succeeds.
+    /// The release of a lock that is already lost succeeds.
     ///
     /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer before the lease
     ///   ended, so other callers can acquire the lock.

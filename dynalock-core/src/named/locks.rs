@@ -396,7 +396,7 @@ impl Locks {
     /// Creates the table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
     /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
-    /// live stays off, because DynamoDB would otherwise delete rows with fences.
+    /// live stays off, so that DynamoDB does not delete rows with fences.
     ///
     /// # Examples
     ///

@@ -86,15 +86,15 @@ impl Locks {
     /// granted within the last minute.
     ///
     /// If callers use the name of a retired lock again, the new fences are higher than the old
-    /// fences. The first fence of a new row is the current time in milliseconds, and `retire`
-    /// deletes a row only if its fence is at least a minute below the current time. The new fences
-    /// are higher only under two conditions: the clocks of all machines differ by less than a
-    /// minute, and the lock is granted fewer than a thousand times a second on average.
+    /// fences. The first fence of a new row is the current time in milliseconds. `retire` deletes a
+    /// row only if the fence of the row is at least a minute below the current time. The new fences
+    /// are higher only under two conditions. The clocks of all machines must differ by less than a
+    /// minute, and the lock must be granted fewer than a thousand times a second on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, DynamoDB may create the row again after the delete. In a row
     /// that a late acquire request creates, the first fence is the time at which the request was
-    /// sent, which may be lower than the fences of the deleted row.
+    /// sent. This first fence may be lower than the fences of the deleted row.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
     /// DynamoDB could delete the rows of held locks.

@@ -77,8 +77,8 @@ impl Acquisition<'_> {
                 AttemptResult::GrantOver => {
                     Box::pin(self.pause_before_retry(&mut backoff)).await?;
                     // A late copy of an attempt can arrive after its grant has ended. With a new
-                    // owner for the next attempt, the call cannot mistake a grant to the late copy
-                    // for a grant to the next attempt.
+                    // owner for the next attempt, the call cannot mistake a grant to a late copy of
+                    // the last attempt for a grant to the next attempt.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
                 }
@@ -122,8 +122,8 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // If the answer to the acquire took half a ttl or longer, the call first renews the
-            // lease by a heartbeat, because the slow answer has used up much of the lease.
+            // An answer that took half a ttl or longer has used up much of the lease. After a slow
+            // answer, the call first renews the lease by a heartbeat.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));

@@ -86,8 +86,8 @@ impl ObservedHolds {
     }
 
     /// Returns the read interval of a waiter that receives the rows that another waiter of its
-    /// process reads. Even with the random factors of both pauses, the interval is longer than each
-    /// pause of the other waiter, and longer than the mean time for which holders have the lock.
+    /// process reads. Even with the random factors of the pauses, the interval is longer than each
+    /// pause of the other waiter, and longer than a holder has the lock on average.
     pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
         self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
     }

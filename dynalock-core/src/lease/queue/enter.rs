@@ -95,9 +95,8 @@ impl<'a> Queued<'a> {
         let duplicate = match self.enter(caller).await {
             Ok(duplicate) => duplicate,
             Err(stop) => {
-                // The errors `Locked`, `QueueFull` and `NotFound` prove that the call has no entry
-                // in a queue. After an error of another kind, the call may have an entry in a
-                // queue.
+                // Only the errors `Locked`, `QueueFull` and `NotFound` prove that the call has no
+                // entry in a queue.
                 let has_no_entry = match &stop {
                     Stop::CallerGone => true,
                     Stop::Failed(error) => {

@@ -90,10 +90,9 @@ impl<'a> Ticket<'a> {
     pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner) == Some(0) {
-            // The eventually consistent read may show the entry before its removal, and the last
-            // consistent read may show the entry after a late copy of the request has added it
-            // again. If the entry was removed and added again in between, the time of the last
-            // consistent read does not prove the start of the head's lease.
+            // Other callers may have removed the entry, and a late copy of the request may have
+            // added the entry again. An eventually consistent read may show the entry before this
+            // removal, so an earlier consistent read does not prove the start of the head's lease.
             self.last_other = None;
         }
         self.move_to(row, record)
