@@ -78,7 +78,7 @@ pub(crate) struct QueueEntry {
     pub(crate) owner: Arc<str>,
     /// The ttl of the waiter, or `None` if another program wrote the entry without a ttl.
     pub(crate) ttl: Option<Duration>,
-    /// The time at which the caller entered the queue, in epoch milliseconds. `None` if another
+    /// The time at which the caller entered the queue, in epoch milliseconds, or `None` if another
     /// program wrote the entry without a time.
     pub(crate) entered: Option<u64>,
 }

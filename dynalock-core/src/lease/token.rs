@@ -85,8 +85,8 @@ impl LockToken {
 }
 
 /// The prefix of the encoded key in a token for the lease of an item. If the name of a lock begins
-/// with the prefix, the library takes its token for the token of an item lease, and cannot resume
-/// the lock.
+/// with U+0000, the library takes the lock's token for the token of an item lease, and cannot
+/// resume the lock.
 const ITEM: &str = "\u{0}";
 
 /// Parses one key value from the start of `text`. Returns the key value and the remaining text, or

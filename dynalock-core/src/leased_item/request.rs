@@ -68,8 +68,8 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of an item, and waits while another caller holds the lease. While the
-    /// lease lasts, only the holder and callers that ignore leases can write the item. All other
-    /// writes of the item fail with [`Error::Locked`].
+    /// lease lasts, only the holder and callers that ignore leases can write the item. Writes of
+    /// other callers to a leased item fail with [`Error::Locked`].
     ///
     /// The returned guard contains the value of the item. If the lease is free, the call sends one
     /// request, or two requests if the type has [`separate`](Lockable) leases.
@@ -497,7 +497,7 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
 
 impl<T, O> LeaseRequest<T, O> {
     /// Lets waiting callers acquire the lease in first-come, first-served order. Each caller enters
-    /// a queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the
+    /// the queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the
     /// queue has an entry, only the caller of the first entry and callers that ignore leases can
     /// write the item.
     ///

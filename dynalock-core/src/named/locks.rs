@@ -248,8 +248,8 @@ impl Locks {
     ///
     /// A read of a row below 4 KB costs half a read unit, or one read unit for the next waiter of a
     /// queue. With an interval of 250 milliseconds, a waiter costs about 2 read units a second, or
-    /// 4 read units a second as the next waiter of a queue. The bounds of the interval do not
-    /// change the time after which the lease of a crashed holder ends. With a long interval,
+    /// 4 read units a second as the next waiter of a queue. The shortest and the longest interval
+    /// do not change the time after which the lease of a crashed holder ends. With a long interval,
     /// waiters notice the release of a lock later.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].

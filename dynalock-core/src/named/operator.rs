@@ -208,8 +208,8 @@ impl Locks {
     }
 
     /// Returns the entries of the fair queue of a lock. The caller of the first entry holds the
-    /// lock. If no caller uses the queue, the result is empty. A lock with an empty queue may still
-    /// have a holder, which [`inspect`](Self::inspect) returns.
+    /// lock. If no caller uses the queue of the lock, this method returns an empty list. A lock
+    /// with an empty queue may still have a holder, which [`inspect`](Self::inspect) returns.
     ///
     /// # Examples
     ///

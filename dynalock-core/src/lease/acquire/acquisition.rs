@@ -71,8 +71,8 @@ pub(crate) enum AttemptResult<G, D> {
     GrantOver,
 }
 
-/// A lock because of which DynamoDB refused a request for several locks, with the lease attributes
-/// of the lock's row.
+/// A lock that made DynamoDB refuse a request for several locks, with the lease attributes of the
+/// lock's row.
 pub(crate) struct Denial {
     /// The index of the lock in the list of the call's locks.
     pub(crate) index: usize,
