@@ -29,8 +29,8 @@ impl Grant {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
 
-    /// Renews the lease like [`beat`](Self::beat), and stores a payload in the row of the lock.
-    /// Only the end of the lease limits the time of the call.
+    /// Renews the lease like [`beat`](Self::beat), and stores `payload` in the row of the lock if
+    /// the caller passes one. Only the end of the lease limits the time of the call.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }

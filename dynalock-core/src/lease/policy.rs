@@ -42,7 +42,7 @@ pub(crate) enum CompanionWrite {
 
 /// The attribute and the owner text by which a later read of the item recognises that this holder
 /// has released the lease. Only a release by the holder stores the holder's owner text in the
-/// attribute.
+/// attribute of the released owner.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,

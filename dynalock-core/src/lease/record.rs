@@ -224,8 +224,8 @@ impl LockRecord {
     ///
     /// The lease of a queue's head lasts for at least one ttl from the time at which its entry
     /// became the head. The row may contain an earlier end of a lease that another program wrote.
-    /// The request that enters a queue cannot remove the earlier end, because the request does not
-    /// know whether the queue is empty.
+    /// The request that enters a queue cannot remove an earlier end of a lease, because the request
+    /// does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         // `None` is lower than each time, so the maximum of a time and `None` is the time.
         self.until.max(self.first_end(ttl))

@@ -48,9 +48,9 @@ pub(crate) enum WaiterPlace {
 }
 
 impl ObservedHolds {
-    /// Records the holder in a row that was read at the time `now`. `epoch_millis` is the same time
-    /// in epoch milliseconds, by the clock of this machine. A heartbeat does not change the age of
-    /// the holder.
+    /// Records the holder in a row that was read at the time `now`. `epoch_millis` is the time of
+    /// the read in epoch milliseconds, by the clock of this machine. A heartbeat does not change
+    /// the age of the holder.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64) {
         let Some(observation) = record.observation() else { return };
         // A row that another program wrote may have a holder without a fence.
