@@ -311,8 +311,8 @@ pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, 
 /// heartbeat.
 ///
 /// The comparison of the heartbeat numbers is strict, because two processes that have resumed the
-/// same lock token may send the same number. If the condition required exactly the previous number,
-/// the holder would lose its lease after a heartbeat with a lost reply.
+/// same lock token may send the same number. If the condition of a heartbeat required exactly the
+/// previous heartbeat number, the holder would lose its lease after a lost reply.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
     match kind {

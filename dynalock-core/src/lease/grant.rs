@@ -84,9 +84,9 @@ pub(super) struct LeaseState {
 }
 
 /// The distance between the heartbeat numbers of two processes that use the same lock token. During
-/// one lease, a process sends fewer than 2^20 heartbeats. With a distance of 2^20, the heartbeat
-/// numbers of a process that resumes a token are always above the numbers of late heartbeats from
-/// the previous process.
+/// one lease, a process sends fewer than 2^20 heartbeats. With a distance of 2^20 between the
+/// numbers, the heartbeat numbers of a process that resumes a token are always above the numbers of
+/// late heartbeats from the previous process.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {

@@ -18,8 +18,8 @@ pub(crate) enum GrantKind {
     Plain,
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
     /// than the fence of the head. The request that removes the head of the queue raises the fence
-    /// attribute. With this rule for fences, the request that enters the queue is the same for an
-    /// empty queue and for a queue with entries.
+    /// attribute. Because only a removal of the head raises the fence, the request that enters the
+    /// queue is the same with and without entries in the queue.
     Fair,
 }
 

@@ -84,8 +84,9 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the fence: a number that grows with each grant of this item, over releases and
-    /// crashes. If the holder sends requests to another system, pass the fence with each request.
-    /// The other system can refuse a request whose fence is lower than the highest fence so far.
+    /// crashes. If the holder sends requests to another system, pass the fence with each request. A
+    /// system that receives the fence can refuse a request whose fence is lower than the highest
+    /// fence so far.
     ///
     /// The first fence of an item comes from the time of the first lease request. If an item is
     /// deleted and created again, its fence can become lower in two cases: the clock of the caller
@@ -438,8 +439,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`update`](Self::update). After an error, a background task
-    /// releases the lease.
+    /// The errors are the same as for [`update`](Self::update). After an error of `commit`, a
+    /// background task releases the lease.
     ///
     /// # Cancel safety
     ///

@@ -94,8 +94,8 @@ pub struct QueuePlace {
     pub owner: String,
     /// The nonce of the entry. If another program wrote the entry, the nonce may be empty.
     pub nonce: String,
-    /// The time since the caller entered the queue, by this machine's clock. `None` if another
-    /// program wrote the queue entry without a time.
+    /// The time since the caller entered the queue, by this machine's clock. The field is `None` if
+    /// another program wrote the queue entry without a time.
     pub since_entry: Option<Duration>,
 }
 

@@ -30,8 +30,8 @@ pub(crate) struct AcquireSpec {
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
-    /// The consumed capacity of the call, which all locks of the call share. `None` if the call is
-    /// not metered.
+    /// The consumed capacity of the call, which all locks of the call share, or `None` if the call
+    /// is not metered.
     pub(crate) call_cost: Option<Arc<CallCost>>,
     pub(crate) background: Background,
 }
