@@ -81,7 +81,8 @@ impl LockGuard {
 
     /// Returns the fence: a number that grows with each grant of this lock, over releases and
     /// crashes. If the lock protects another system, pass the fence with each request to this
-    /// system. The system can then refuse the requests of earlier holders.
+    /// system. The protected system can refuse a request whose fence is lower than the highest
+    /// fence so far.
     ///
     /// # Examples
     ///
@@ -98,8 +99,8 @@ impl LockGuard {
         self.held.grant.fence
     }
 
-    /// Returns the label of this holder, which [`Locks::owner`](crate::Locks::owner) sets. Without
-    /// a label, returns the nonce of the grant.
+    /// Returns the label of this holder, which [`Locks::owner`](crate::Locks::owner) sets. If the
+    /// holder has no label, returns the random nonce of the grant.
     ///
     /// # Examples
     ///
@@ -132,8 +133,10 @@ impl LockGuard {
         Owner::parse(&self.held.grant.owner).nonce
     }
 
-    /// Returns the payload that the row contained when the lock was granted. If the request for
-    /// this lock set no payload, the result is the payload of an earlier holder.
+    /// Returns the payload that the call for this lock has read from the row, or `None` for a
+    /// [resumed](crate::Locks::resume) lock. If the call set no payload, the result is the payload
+    /// of an earlier holder. If the call set a payload, the result is either this payload or the
+    /// payload of an earlier holder.
     ///
     /// # Examples
     ///
@@ -151,15 +154,16 @@ impl LockGuard {
         self.payload.as_deref()
     }
 
-    /// Returns the fence of the previous holder, if the call for this lock took over the expired
-    /// lease of that holder. Otherwise returns `None`. A previous holder whose lease expired may
-    /// have left its work unfinished.
+    /// Returns the fence of the previous holder if the call for this lock took over the expired
+    /// lease of that holder, and `None` in all other cases. A previous holder whose lease expired
+    /// may have left its work unfinished.
     ///
     /// A returned fence is only a hint that the previous holder crashed. If another caller or an
     /// operator removed the expired holder, the result is `None`. In a call for several locks, the
-    /// result is also `None` if the reply to the removal was lost. If the reply to the request for
-    /// this lock was lost, a normal release of the previous holder can look like a crash. If your
-    /// program must notice every crash, store the progress of the work together with the work.
+    /// result is also `None` if the reply to the removal of an expired holder was lost. If the
+    /// reply to the request for this lock was lost, a normal release of the previous holder can
+    /// look like a crash. If your program must notice every crash, store the progress of the work
+    /// together with the work.
     ///
     /// # Examples
     ///
@@ -210,8 +214,8 @@ impl LockGuard {
     /// # Errors
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lock is lost.
-    /// - [`Error::Corrupt`](crate::Error::Corrupt): another program wrote a `_beat` that no
-    ///   heartbeat can exceed.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): another program wrote a heartbeat number
+    ///   (`_beat`) that no heartbeat can exceed.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -276,7 +280,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The lock stays held.
+    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
+    /// the lock.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.held.grant.lost(), work).await
     }
@@ -295,7 +300,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// If the lock was already lost, the call succeeds.
+    /// The release of a lock that is already lost succeeds.
     ///
     /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer before the lease
     ///   ended, so other callers can acquire the lock.
@@ -315,7 +320,8 @@ impl LockGuard {
     }
 
     /// Converts the guard into a token. Another task or process can [resume](crate::Locks::resume)
-    /// the lock from the token. Until the lock is resumed, no heartbeat renews it.
+    /// the lock from the token. No heartbeat renews the lock until a task or process resumes the
+    /// lock.
     ///
     /// # Examples
     ///
@@ -333,12 +339,12 @@ impl LockGuard {
     }
 
     /// Returns a token for the lock, like [`detach`](Self::detach), and keeps the guard. A process
-    /// can store this token, so that it can resume the lock after a crash or a restart.
+    /// can store the token, and can resume the lock from the token after a crash or a restart.
     ///
-    /// Resume the token only when this guard no longer exists: two processes with the same grant do
-    /// not exclude each other. Late heartbeats of a crashed process are harmless. A late release of
-    /// a crashed process can end the lock of the process that has resumed the token. Do not resume
-    /// a token if the earlier process may have sent a release.
+    /// Resume the token only when this guard no longer exists, because two processes with the same
+    /// token do not exclude each other. Late heartbeats of a crashed process are harmless. A late
+    /// release of a crashed process can end the lock of the process that has resumed the token. Do
+    /// not resume a token if the earlier process may have sent a release.
     ///
     /// # Examples
     ///

@@ -17,9 +17,10 @@ use crate::{
 /// The guard of several named locks, which [`Locks::acquire_all`](crate::Locks::acquire_all)
 /// returns.
 ///
-/// All locks were granted by one transaction, and each lock has its own heartbeats. If one lock is
-/// lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. The other locks stay held
-/// until this guard is released or dropped.
+/// One transaction acquires all locks of the guard or, with `fair`, enters all their queues. Each
+/// lock has its own heartbeats. If one lock is lost, [`lost`](Self::lost) and [`run`](Self::run)
+/// report the loss. After the loss of one lock, the other locks stay held until the guard is
+/// released or dropped.
 ///
 /// The locks are held as long as this guard lives. `let _ = locks.acquire_all(["a", "b"]).await?`
 /// drops the guard at once, and `let _guard = ..` keeps the guard. The lint
@@ -53,8 +54,8 @@ impl LockSetGuard {
         self.locks.iter()
     }
 
-    /// Returns the guard of the lock with this name, or `None` if the lock is not one of these
-    /// locks.
+    /// Returns the guard of the lock with the given name, or `None` if the set has no lock with
+    /// this name.
     ///
     /// # Examples
     ///
@@ -71,8 +72,8 @@ impl LockSetGuard {
         self.locks.binary_search_by(|held| held.name().cmp(name)).ok().map(|place| &self.locks[place])
     }
 
-    /// Returns the [fence](LockGuard::fence) of the lock with this name, or `None` if the lock is
-    /// not one of these locks.
+    /// Returns the [fence](LockGuard::fence) of the lock with the given name, or `None` if the set
+    /// has no lock with this name.
     ///
     /// # Examples
     ///
@@ -89,7 +90,7 @@ impl LockSetGuard {
     }
 
     /// Returns the time until another caller can acquire one of the locks, unless a heartbeat
-    /// renews that lock. If a lock is lost, the remaining time is zero.
+    /// renews the lock. If one of the locks is lost, the remaining time is zero.
     ///
     /// # Examples
     ///
@@ -120,7 +121,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of a [`LockGuard::extend`].
+    /// The call ends with the first error of [`LockGuard::extend`].
     ///
     /// # Cancel safety
     ///
@@ -137,7 +138,7 @@ impl LockSetGuard {
     }
 
     /// Waits until one of the locks is lost, and returns the reason. The future completes before
-    /// another caller can acquire that lock.
+    /// another caller can acquire the lost lock.
     ///
     /// # Examples
     ///
@@ -171,7 +172,7 @@ impl LockSetGuard {
     }
 
     /// Runs `work`. If one of the locks is lost, this method drops `work` before another caller can
-    /// acquire that lock. This method checks the clock before each poll of `work`, but cannot
+    /// acquire the lost lock. This method checks the clock before each poll of `work`, but cannot
     /// interrupt a running poll.
     ///
     /// # Examples
@@ -191,7 +192,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The locks stay held.
+    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
+    /// the locks.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.lost(), work).await
     }
@@ -210,7 +212,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of a [`LockGuard::release`]. Even after an error, the call
+    /// The call returns the first error of [`LockGuard::release`]. Even after an error, the call
     /// releases the other locks.
     ///
     /// # Cancel safety
@@ -220,7 +222,7 @@ impl LockSetGuard {
         let table = self.table();
         let all = async {
             // All releases start at once, so that the release of one lock does not wait for the
-            // answer to another.
+            // answer to the release of another lock.
             let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
             let mut all = Ok(());
             for release in releases {
@@ -231,7 +233,7 @@ impl LockSetGuard {
         observe("release", table, all).await
     }
 
-    /// Returns the table, which all locks share.
+    /// Returns the name of the table that contains all locks of the guard.
     fn table(&self) -> Arc<str> {
         self.locks.first().map(LockGuard::table).unwrap_or_default()
     }

@@ -35,19 +35,20 @@ pub struct LockInfo {
     /// The time until the lease ends by this machine's clock, unless the holder renews the lease.
     /// The remaining time of a free lock is zero.
     pub remaining: Duration,
-    /// The payload of the row: [`Acquire::payload`](crate::lock::Acquire::payload).
+    /// The payload in the row of the lock, which
+    /// [`Acquire::payload`](crate::lock::Acquire::payload) stores.
     pub payload: Option<Vec<u8>>,
 }
 
 impl LockInfo {
-    /// Reads a row. Returns `None` if the row does not belong to a lock.
+    /// Parses the row of a lock. Returns `None` if the row does not belong to a lock.
     pub(super) fn read(options: &LeaseOptions, item: &Item) -> Option<Self> {
         let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
         let lease = Self::of_lease(name, options, item)?;
         Some(Self { namespace: namespace.map(str::to_owned), payload: payload_of(item), ..lease })
     }
 
-    /// Reads the lease attributes of any item. Returns `None` if the item was never leased.
+    /// Parses the lease attributes of any item. Returns `None` if the item was never leased.
     pub(crate) fn of_lease(name: &str, options: &LeaseOptions, item: &Item) -> Option<Self> {
         let record = LockRecord::read(&LockModel::DEFAULT, item);
         let holder = record.holder().map(Owner::parse);
@@ -63,8 +64,8 @@ impl LockInfo {
             nonce: holder.map(|holder| holder.nonce.to_owned()),
             waiting: record.queue.len().saturating_sub(1),
             queue: QueuePlace::of(&record, now),
-            // The first grant of a lock gives its row a fence. A row without a fence therefore does
-            // not belong to a lock.
+            // The first grant of a lock gives its row a fence, so a row without a fence does not
+            // belong to a lock.
             fence: record.last_fence()?,
             remaining,
             payload: None,
@@ -89,12 +90,12 @@ pub struct QueuePlace {
     /// The number of entries before this entry. The caller of the entry at position 0 holds the
     /// lock.
     pub position: usize,
-    /// The label of the caller. If the caller has no label, the nonce of the entry.
+    /// The label of the caller, or the nonce of the entry if the caller has no label.
     pub owner: String,
     /// The nonce of the entry. If another program wrote the entry, the nonce may be empty.
     pub nonce: String,
-    /// The time since the caller entered the queue, by this machine's clock. If another program
-    /// wrote the entry without a time, the time is `None`.
+    /// The time since the caller entered the queue, by this machine's clock. The field is `None` if
+    /// another program wrote the queue entry without a time.
     pub since_entry: Option<Duration>,
 }
 

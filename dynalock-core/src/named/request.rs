@@ -17,12 +17,12 @@ use crate::{
     telemetry::{BoxedCall, observe},
 };
 
-/// A request for one or several locks, before it is sent. The caller may change the settings of the
-/// request, and sends the request by `.await`.
+/// An unsent request for one or several locks. The caller may change the settings of the request,
+/// and sends the request by `.await`.
 ///
 /// The type parameter `O` is the output of the request, `N` is the type of the lock names, and `Q`
 /// is the order in which waiting callers get the lock. [`Locks::acquire`](crate::Locks::acquire),
-/// `try_acquire` and `acquire_all` return this type.
+/// `try_acquire` and `acquire_all` return an `Acquire`.
 #[must_use = "a lock is not acquired until this is awaited"]
 pub struct Acquire<O, N = Arc<str>, Q = AnyOrder> {
     settings: Settings,
@@ -38,9 +38,9 @@ impl<O, N> Acquire<O, N> {
     }
 
     /// Lets waiting callers acquire the lock in first-come, first-served order, by a queue in the
-    /// row of the lock. Use `fair` in all requests for a lock or in none. A request without `fair`
-    /// is granted only while the queue is empty. A fair request enters the queue only while no
-    /// caller without `fair` has the lock.
+    /// row of the lock. Use `fair` in all requests for a lock, or in none of them. DynamoDB grants
+    /// a request without `fair` only while the queue is empty. A request with `fair` enters the
+    /// queue only while no caller without `fair` has the lock.
     ///
     /// | | cost |
     /// |---|---|
@@ -50,11 +50,12 @@ impl<O, N> Acquire<O, N> {
     /// | the wait of other waiters | eventually consistent reads, less often farther behind |
     /// | the last caller that leaves | one more read |
     ///
-    /// When the lease of a crashed holder ends, the holder is removed from the queue. A crashed
-    /// waiter is removed at most one ttl after it has become the head. If a client loses its
-    /// connection during a request, the client gives up its place as soon as DynamoDB answers
-    /// again. Until DynamoDB answers, further calls of this client for the same queue wait, at most
-    /// until their deadline.
+    /// When the lease of a crashed holder ends, other callers remove the holder from the queue.
+    /// Other callers remove a crashed waiter at most one ttl after its entry has become the head.
+    /// If a client loses its connection during a request, the client gives up its place in the
+    /// queue as soon as DynamoDB answers again. Until DynamoDB answers a client that has lost its
+    /// connection, further calls of the client for the same queue wait, at most until their
+    /// deadline.
     ///
     /// # Examples
     ///
@@ -150,7 +151,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets where the heartbeats are sent from: [`Locks::heartbeat`](crate::Locks::heartbeat). With
+    /// Selects the sender of the heartbeats: [`Locks::heartbeat`](crate::Locks::heartbeat). With
     /// [`Heartbeat::Off`], only [`LockGuard::extend`] renews the lock.
     ///
     /// # Examples
@@ -225,14 +226,15 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits the capacity units that the call may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that the call may consume: read units and write units together.
+    /// The library estimates the units of each request before it sends the request, as the [module
+    /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
+    /// send the request, and the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
+    /// consumed capacity of a call with a budget.
     ///
-    /// The polls of the wait count. The heartbeats and the release do not, because a lock that is
-    /// held must be kept and released.
+    /// The budget includes the reads of a call that waits. The budget does not include heartbeats
+    /// and the release, because the holder must always be able to renew and to release a lock.
     ///
     /// # Examples
     ///
@@ -268,9 +270,9 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Stores bytes in the row of the lock. Other callers read these bytes by
-    /// [`inspect`](crate::Locks::inspect), and the next holder by [`LockGuard::payload`]. The bytes
-    /// stay in the row when the lock is released.
+    /// Stores bytes in the row of the lock. Other callers read the stored bytes by
+    /// [`inspect`](crate::Locks::inspect), and the next holder reads them by
+    /// [`LockGuard::payload`]. The stored bytes stay in the row when the lock is released.
     ///
     /// # Examples
     ///
@@ -408,7 +410,7 @@ fn acquire_all(
 
 impl Acquire<LockGuard, Arc<str>, Fair> {
     /// Enters the queue of the lock, and returns a ticket. The ticket reports the progress of the
-    /// wait, and then returns the lock.
+    /// wait, and returns the lock at the end of the wait.
     ///
     /// # Examples
     ///
@@ -430,8 +432,8 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A task on the caller's runtime then gives up the
-    /// place in the queue.
+    /// The future can be dropped at any time. After a drop, a task on the caller's runtime gives up
+    /// the place in the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         observe("enter", self.table(), self.enter_queue()).await
     }
@@ -439,13 +441,13 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     async fn enter_queue(self) -> Result<QueueTicket<LockGuard>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(self.settings.wait(), progress)?;
-        // The first report is sent when the call has a place in the queue. If the call ends before
-        // that, the sender is dropped, and `changed` returns an error.
+        // The call sends its first report when it has a place in the queue. If the call ends
+        // without a report, the sender is dropped, and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
-        // The call got the lock at once, or failed. If it got the lock, the ticket contains the
-        // lock from the start.
+        // A call without a report got the lock at once, or failed. If the call got the lock at
+        // once, the ticket contains the lock from the start.
         let guard = answer.await?;
         Ok(QueueTicket::new(std::future::ready(Ok(guard)), seen))
     }

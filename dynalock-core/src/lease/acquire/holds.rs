@@ -7,8 +7,9 @@ use crate::{
     lease::record::{LockRecord, Observation},
 };
 
-/// The holders of one lock, as a waiter has observed them. The interval between two reads follows
-/// from the time for which the current holder has been observed, and from the earlier holders.
+/// The holders of one lock, as a waiter has observed them. The interval between two reads of the
+/// waiter depends on the age of the current holder, and on the mean time for which earlier holders
+/// had the lock.
 ///
 /// | waiter | interval while the holder is young | interval later |
 /// |---|---|---|
@@ -16,23 +17,24 @@ use crate::{
 /// | behind `n` entries of the queue | `n - 1` times the mean hold | `n - 1` times half of the holder's age, if that is longer |
 /// | plain | until the holder's age is three quarters of the mean hold | twice the holder's age |
 ///
-/// The intervals grow with the age, so the number of reads grows with the logarithm of the hold.
+/// The intervals between reads grow with the age of the holder, so the number of reads grows only
+/// with the logarithm of the time for which the lock is held.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
-    /// The smoothed time from one grant to the next.
+    /// The smoothed mean of the time from one grant to the next.
     mean: Option<Duration>,
 }
 
-/// The grant of the current holder.
+/// The grant of the current holder, as a waiter has observed it.
 #[derive(Debug)]
 struct ObservedHolder {
-    /// The lease of the grant, or `None` until a read has shown the holder.
+    /// The lease attributes of the holder, or `None` until a read has shown the holder.
     observation: Option<Observation>,
     fence: u64,
     /// The estimated start of the grant.
     since: Instant,
-    /// The time of the last read that showed this grant.
+    /// The time of the last read that showed the current grant.
     last_seen: Instant,
 }
 
@@ -41,16 +43,17 @@ struct ObservedHolder {
 pub(crate) enum WaiterPlace {
     /// A waiter without a place in a queue.
     Plain,
-    /// A waiter behind this number of entries of a queue. The holder is one of these entries.
+    /// A waiter behind the given number of queue entries, including the entry of the holder.
     Behind(u32),
 }
 
 impl ObservedHolds {
-    /// Records the holder of a row that was read at `now`. The same time by the clock of this
-    /// machine is `epoch_millis`. A heartbeat does not change the age of the holder.
+    /// Records the holder in a row that was read at the time `now`. `epoch_millis` is the time of
+    /// the read in epoch milliseconds, by the clock of this machine. A heartbeat does not change
+    /// the age of the holder.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64) {
         let Some(observation) = record.observation() else { return };
-        // A holder of another program may have no fence.
+        // A row that another program wrote may have a holder without a fence.
         let fence = record.last_fence().unwrap_or(0);
         let mut since = now;
         if let Some(before) = &mut self.holder {
@@ -62,17 +65,18 @@ impl ObservedHolds {
                 (before.observation, before.last_seen) = (Some(observation.clone()), now);
                 return;
             }
-            // An outdated read may show an earlier grant.
+            // An eventually consistent read may show an earlier grant, which this method ignores.
             if fence < before.fence {
                 return;
             }
-            // The clock of another machine has written the start of the turn, so the start is a
-            // hint. The last read of the previous holder limits the error.
+            // The time at which the head changed comes from the clock of another machine, and is
+            // only a hint. The head cannot have changed before the last read that showed the
+            // previous holder, which limits the error of the other machine's clock.
             let turn = record.head_since().filter(|_| record.head().is_some()).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(turn));
             since -= age.min(now.duration_since(before.last_seen));
-            // Each grant raises the fence by one, so a larger step shows that reads have missed
-            // grants.
+            // Each grant raises the fence by one, so a larger difference between two fences shows
+            // that the reads have missed grants.
             let grants = u32::try_from(fence - before.fence).unwrap_or(u32::MAX).max(1);
             let hold = since.duration_since(before.since) / grants;
             self.count(hold);
@@ -81,14 +85,15 @@ impl ObservedHolds {
         self.holder = Some(ObservedHolder { observation, fence, since, last_seen: now });
     }
 
-    /// Returns the interval of a waiter that receives the reads of another waiter of its process.
-    /// The interval is longer than each pause of the waiter that reads, and longer than a hold, even
-    /// with the random factors of both pauses.
+    /// Returns the read interval of a waiter that receives the rows that another waiter of its
+    /// process reads. Even with the random factors of the pauses, the interval is longer than each
+    /// pause of the other waiter, and longer than a holder has the lock on average.
     pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
         self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
     }
 
-    /// Records that the lock was free at `now`. The next grant begins then.
+    /// Records that the lock was free at the time `now`. The library takes the last time at which
+    /// the lock was free as the start of the next grant.
     pub(crate) fn observe_free(&mut self, now: Instant) {
         let Some(before) = self.holder.take() else { return };
         if before.observation.is_some() {
@@ -102,7 +107,8 @@ impl ObservedHolds {
         self.mean = Some(self.mean.map_or(hold, |mean| (mean.saturating_mul(3) + hold) / 4));
     }
 
-    /// Returns the interval until the next read. The interval has no limit if no holder is known.
+    /// Returns the interval until the next read of the waiter, or the longest duration if no holder
+    /// is known.
     pub(crate) fn interval(&self, place: WaiterPlace, now: Instant) -> Duration {
         let Some(holder) = &self.holder else { return Duration::MAX };
         let age = now.duration_since(holder.since);
@@ -126,7 +132,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Returns the record of a plain lock with this fence.
+    /// Returns the parsed row of a lock without a queue that is held with the given fence.
     fn plain(fence: u64) -> LockRecord {
         use aws_sdk_dynamodb::types::AttributeValue::{N, S};
         let lock = &LockModel::DEFAULT;
@@ -148,7 +154,7 @@ mod tests {
             (&unknown, Behind(1), 30, 10),
             (&unknown, Behind(3), 30, 30),
             (&unknown, Plain, 30, 60),
-            // The mean is 40 milliseconds.
+            // The mean hold time of `known` is 40 milliseconds.
             (&known, Behind(1), 0, 30),
             (&known, Behind(1), 10, 20),
             (&known, Behind(1), 30, 10),
@@ -184,7 +190,7 @@ mod tests {
         holds.observe(&plain(1), start, 0);
         holds.observe(&plain(5), start + millis(100), 0);
         assert_eq!(holds.mean, Some(millis(25)));
-        // An outdated read changes nothing.
+        // A read that shows a lower fence is outdated, and changes nothing.
         holds.observe(&plain(3), start + millis(110), 0);
         assert_eq!((holds.mean, holds.holder.as_ref().unwrap().fence), (Some(millis(25)), 5));
         holds.observe(&plain(6), start + millis(165), 0);

@@ -21,8 +21,8 @@ use crate::{
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
-    /// The name of the lock that errors show. For the lease of an item, the name is the key of the
-    /// item, if errors may show the key.
+    /// The name of the lock's row, from which errors take the name of the lock. For the lease of an
+    /// item, the name is the key of the item, or is empty if errors must not show the key.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
@@ -30,14 +30,17 @@ pub(crate) struct AcquireSpec {
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
-    /// The cost of the call, which all its locks share. `None` if the call is not metered.
+    /// The consumed capacity of the call, which all locks of the call share, or `None` if the call
+    /// is not metered.
     pub(crate) call_cost: Option<Arc<CallCost>>,
     pub(crate) background: Background,
 }
 
 impl AcquireSpec {
-    /// Returns the label of the owner with a new nonce. The call keeps this owner until the lock is
-    /// granted. If a late copy of an attempt is granted, the row therefore still names this call.
+    /// Returns an owner text: the label of the owner with a new nonce. The call keeps the owner
+    /// text for all attempts until the lock is granted. Because all attempts have the same owner
+    /// text, the row names the waiting call even if DynamoDB granted the lock to a late copy of an
+    /// attempt.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -46,14 +49,14 @@ impl AcquireSpec {
         }
     }
 
-    /// Returns the queue entry of a call that enters now. Other callers compute the end of the
-    /// head's lease from the time in its entry.
+    /// Returns the queue entry of a call that enters the queue now. Other callers compute the end
+    /// of a queue head's lease from the time in the head's entry.
     pub(crate) fn entry(&self) -> Arc<str> {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }
 
-    /// Starts a background release for an owner whose grant may not have been reported because of a
-    /// lost reply.
+    /// Starts a background release of a lock that DynamoDB may have granted to `owner` by an
+    /// attempt whose reply was lost.
     pub(crate) fn give_back(&self, owner: &Arc<str>) {
         let (spec, owner) = (self.clone(), Arc::clone(owner));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -67,12 +70,13 @@ impl AcquireSpec {
         }
     }
 
-    /// Returns the error for the lease of a missing item.
+    /// Returns the error of a call that acquires the lease of a missing item.
     pub(crate) fn not_found(&self, spent: Spent) -> Error {
         Error::NotFound { table: Arc::clone(&self.row.table), key: self.shown_name(), spent }
     }
 
-    /// Returns the name of the lock or the key of the item, if errors may show it.
+    /// Returns the name of the lock or the key of the item, as errors show it. Returns `None` if
+    /// errors must not show the key.
     pub(crate) fn shown_name(&self) -> Option<Arc<str>> {
         shown(&self.row_name)
     }
