@@ -88,7 +88,7 @@ impl Checkout {
     async fn discount(&self, customer: &str, number: u64) -> dynalock::Result<u64> {
         let key = OrderKey::from((customer, number));
         let Some(mut order) = self.orders.get(key.clone()).await? else { return Ok(0) };
-        // Another caller is faster.
+        // Another caller writes the order first.
         self.orders.update_with(key, &mut |order| order.cents += 1).await?;
         order.cents = order.cents * 9 / 10;
         self.orders.update(order).await.map(|order| order.cents)
