@@ -56,7 +56,7 @@ struct Partition {
     counted: Instant,
 }
 
-/// The writes of a request, with the items that it writes.
+/// The items that a request writes, and the write units that each item costs.
 struct Demand {
     items: Vec<String>,
     units_per_item: f64,

@@ -180,7 +180,8 @@ async fn verify_tables(shop: &Shop) {
     assert_eq!(table.items.verify_table().await.unwrap().differences(), []);
 }
 
-/// The operations whose first reply is lost, so that the requests after a lost reply are seen, too.
+/// The operations whose first reply is lost, so that the test also sees the requests after a lost
+/// reply.
 const LOST: [&str; 6] =
     ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "CreateTable", "UpdateTimeToLive"];
 

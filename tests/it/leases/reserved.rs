@@ -1,5 +1,5 @@
-//! Items that still contain the reserved attribute `crashed`. No value shows it, and no request
-//! writes it.
+//! Items that still contain the reserved attribute `crashed`. No value shows this attribute, and no
+//! request writes it.
 
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};

@@ -31,7 +31,7 @@ fn block(time: Duration) {
 }
 
 /// Attempts to acquire the lock again and again, on a separate thread and runtime. Returns whether
-/// it was granted.
+/// the lock was granted.
 fn rival(client: Client, time: Duration) -> thread::JoinHandle<bool> {
     thread::spawn(move || {
         runtime().block_on(async {

@@ -92,7 +92,8 @@ async fn a_wait_for_a_holder_ends_at_its_time_though_nothing_answers_any_more() 
 async fn the_deadline_ends_also_the_heartbeat_that_a_grant_is_renewed_with() {
     let (shop, locks, _) = Shop::with_locks().await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    // The second request shows that the first one was granted. After that, no request is answered.
+    // The second request shows that the first request was granted. After the second request, no
+    // request is answered.
     for nth in 2..100 {
         shop.faults.script_on("UpdateItem", nth, Fault::NeverAnswer);
     }

@@ -48,7 +48,7 @@ async fn each_request_of_a_free_lock_may_meet_anything() {
                 assert!(held.fence() > last, "{of}");
                 let row = others.inspect("printer").await.unwrap().unwrap();
                 assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()), "{of}");
-                // The number is the number in the row, or less.
+                // The remaining time of the holder is at most the remaining time in the row.
                 assert!(held.remaining() <= row.remaining + millis(2), "{of}: {held:?} {row:?}");
                 last = held.fence();
                 held.release().await.unwrap_or_else(|error| panic!("{of}: {error}"));

@@ -1,8 +1,8 @@
 //! Several processes use one queue on a served engine. The test kills processes at random, like
 //! `kill -9`.
 //!
-//! Each worker is another process of this test program. An environment variable tells the process
-//! to work. `DYNALOCK_SOAK_SECONDS` sets the duration.
+//! Each worker is another process of this test program. An environment variable makes the process a
+//! worker. `DYNALOCK_SOAK_SECONDS` sets the duration.
 
 #![expect(clippy::print_stdout, reason = "that is how a worker reports to the test")]
 

@@ -1,4 +1,4 @@
-//! Another caller that acts at the worst moment.
+//! Another caller that acts directly before a request of the code under test.
 
 use std::{
     collections::HashMap,
