@@ -37,7 +37,7 @@ pub(crate) enum Caller {
     /// A loop that reads the item and writes it on the condition that it has not changed. After a
     /// conflict, the loop starts again at once, up to ten times.
     Textbook,
-    /// The same loop with a pause after each conflict, until five seconds are over. See
+    /// The textbook loop with a pause after each conflict, until five seconds are over. See
     /// "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
     FullJitter,
     /// One request that adds to a number without any condition.

@@ -1,5 +1,5 @@
-//! The same unit of work as a textbook loop on the SDK. After each refusal, the loop sleeps with
-//! full jitter and reads the items again.
+//! The unit of work of the benchmark as a textbook loop on the SDK. After each refusal, the loop
+//! sleeps with full jitter and reads the items again.
 
 use std::{collections::HashMap, time::Duration};
 

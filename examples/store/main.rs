@@ -7,8 +7,8 @@
 //!
 //! The service takes an `Arc<dyn Store<Order>>`. The program gives the service a repository behind
 //! two decorators: a cache, which removes an item when the item is written, and an audit, which
-//! records each write. The same service then runs on a replacement in memory, as in a test, with
-//! the same output.
+//! records each write. After that, the program runs the same service on a replacement in memory, as
+//! in a test, with the same output.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 

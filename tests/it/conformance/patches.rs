@@ -138,7 +138,7 @@ async fn a_stored_null_counts_as_absent(shop: &Shop) {
     assert_eq!((patched.limit, patched.note.as_deref(), patched.version()), (Some(2), Some("new"), 2));
     let patched = table.items.patch("a").set(a.note, None).await.unwrap();
     assert_eq!(patched.note, None);
-    // The same holds for a patch in a transaction, and for a single patch with a token.
+    // A patch in a transaction and a single patch with a token have the same effect.
     let mut tx = dynalock::Transaction::new(&shop.client);
     tx.patch(&table.items, "a").set_if_absent(a.note, "again".to_owned());
     tx.commit().await.unwrap();

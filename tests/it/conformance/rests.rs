@@ -1,4 +1,4 @@
-//! The write ids of items that nobody writes for a while. The clock of a writer may be wrong.
+//! The write ids of items that no caller writes for a while. The clock of a writer may be wrong.
 
 use dynalock::{Error, Repository, Stored, Transaction, local::Fault, private::ClockAhead as _};
 

@@ -38,7 +38,7 @@ struct Readings {
     values: Measurements,
 }
 
-/// The same type with a lease.
+/// The type with many attributes, with a lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "samples")]
 #[lockable(ttl = "30s")]

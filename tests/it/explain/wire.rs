@@ -83,7 +83,7 @@ fn comparable(text: &str) -> String {
     parts.fold(first, |text, part| text + "0x" + part.trim_start_matches(|c: char| c.is_ascii_hexdigit()))
 }
 
-/// Returns the text of a request as it was sent.
+/// Returns the text of a sent request.
 fn text(request: &Request, content: Content) -> String {
     let json = request.json();
     let all: Vec<String> = match request.operation.as_str() {

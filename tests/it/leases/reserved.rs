@@ -17,7 +17,7 @@ struct Barrel {
     litres: u32,
 }
 
-/// The same struct, with the lease in a separate row and another name for the attribute.
+/// A strict struct whose lease is in a separate row, and whose reserved attribute has another name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[serde(deny_unknown_fields)]
 #[dynalock(table = "tanks")]

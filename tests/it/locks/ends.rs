@@ -148,7 +148,7 @@ async fn requests_for_an_expired_lock_that_stays_refused_back_off() {
             let (shop, locks, others) = Shop::with_locks().await;
             let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
             kill(others.acquire("report").await.unwrap());
-            // At the time of the read, the row shows no reason for the refusals any more.
+            // At the time of the read, the row no longer shows a reason for the refusals.
             for nth in 0..20_000 {
                 for operation in ["UpdateItem", "TransactWriteItems"] {
                     shop.faults.script_on(operation, nth, refusal(operation));

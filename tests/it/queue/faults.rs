@@ -59,8 +59,8 @@ async fn each_request_of_a_free_lock_may_meet_anything() {
     }
 }
 
-/// Two callers wait, and one of them meets a fault at the nth request of an operation. Both are
-/// served in their order.
+/// Two callers wait, and one of them meets a fault at the nth request of an operation. Both callers
+/// are served in the order of their arrival.
 async fn served_in_order(operation: &str, nth: usize, fault: Fault) {
     let of = format!("{fault:?} of {operation} {nth}");
     let (shop, locks, others) = Shop::with_locks().await;

@@ -46,8 +46,8 @@ fn at(url: &str) -> (Locks, Repository<Printed>, aws_sdk_dynamodb::Client) {
     (locks, Printed::repository(&client), client)
 }
 
-/// The work of a child process. It prints a page for each turn in the queue, until the process is
-/// killed.
+/// The work of a child process. The child process prints a page for each turn in the queue, until
+/// it is killed.
 async fn print_pages(url: &str) {
     let (locks, printed, client) = at(url);
     loop {

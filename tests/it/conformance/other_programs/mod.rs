@@ -250,7 +250,8 @@ fn type_of(value: &Value) -> Value {
     serde_json::json!({ name: content })
 }
 
-/// Sends the write of a program as it is, to this table. Returns whether its condition was true.
+/// Sends the recorded write of a program unchanged to this table. Returns whether its condition was
+/// true.
 async fn applies(client: &Client, table: &str, write: &Value) -> bool {
     let mut body = write.clone();
     let operation = body.as_object_mut().unwrap().remove("operation").unwrap();
