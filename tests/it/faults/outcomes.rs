@@ -34,7 +34,7 @@ impl Write {
         !matches!(self, Create | UpsertWithNew)
     }
 
-    /// Runs the write. With `once`, it is a transaction of one action.
+    /// Runs the write. With `once`, the write is a transaction of one action.
     async fn run(self, table: &Table<Product>, once: bool) -> Result<Acknowledged> {
         let items = &table.items;
         let mut product = table.others.get("a").await.unwrap();

@@ -1,5 +1,5 @@
-//! Patches while requests and replies are lost: a patch in doubt is never sent again, and the item
-//! shows whether it was applied.
+//! Patches while requests and replies are lost: a patch with an unknown outcome is never sent
+//! again, and the item shows whether the patch was applied.
 
 use std::{future::Future, sync::Arc, time::Duration};
 

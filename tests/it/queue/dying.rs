@@ -262,7 +262,8 @@ async fn after_a_late_eviction(deviation: Deviation) -> bool {
     others.create_table().await.unwrap();
     let token = others.acquire("printer").fair().await.unwrap().detach();
     travel(TTL + SKEW + millis(100)).await;
-    // After the refused enqueue follow the late copy, and its end.
+    // The first request is a refused enqueue. The second request removes the head and arrives late.
+    // The third request fails, which ends the call.
     faults.script_on("UpdateItem", 1, Fault::DeliverLate(secs(1)));
     faults.script_on("UpdateItem", 2, Fault::AccessDenied);
     expect_error!(locks.try_acquire("printer").fair().await, Error::Rejected(_));
