@@ -354,7 +354,7 @@ pub enum Error {
 
     /// The table does not exist in the account and Region of the client. The call has written
     /// nothing.
-    #[error("table `{table}` does not exist in this call_cost and Region; create it, or use the name of another table")]
+    #[error("table `{table}` does not exist in this account and Region; create it, or use the name of another table")]
     #[non_exhaustive]
     TableNotFound {
         /// The name of the table.

@@ -290,13 +290,19 @@ impl Grant {
             sent = clock::now();
             self.row.release(&self.owner)
         };
-        let item = match attempts.update(request).await? {
-            Answered::Applied(before) => before.map(|before| self.row.after_release(before)),
-            Answered::Refused(met) => met,
-        };
-        let Row { table, key, .. } = &self.row;
-        let seen = || SeenRow { item, sent, source: RowSource::Removal };
-        self.connection.local_waiters.share_release(table, key, self.fence, seen);
+        let answer = attempts.update(request).await?;
+        let (Row { table, key, .. }, waiters) = (&self.row, &self.connection.local_waiters);
+        match answer {
+            Answered::Applied(before) => {
+                let item = before.map(|before| self.row.after_release(before));
+                let seen = || SeenRow { item, sent, source: RowSource::Removal };
+                waiters.share_release(table, key, self.fence, seen);
+            }
+            // The lease had ended, and another caller has removed this holder.
+            Answered::Refused(item) => {
+                waiters.share(table, key, || SeenRow { item, sent, source: RowSource::ConsistentRead });
+            }
+        }
         Ok(())
     }
 

@@ -215,8 +215,8 @@ impl Writer<'_> {
         }
         // Eight later patches push the write id of this patch out of the item, so both the read and
         // its first repetition start without a pause.
-        let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
-        let item = match self.attempts.attempt(Box::pin(get.send(&client))).await {
+        let get = item_ref.read()?;
+        let item = match self.attempts.read_once(&get).await {
             Ok(item) => item,
             Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(error))?,
         };

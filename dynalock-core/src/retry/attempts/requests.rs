@@ -29,6 +29,14 @@ impl Attempts {
         Ok(item)
     }
 
+    /// Sends one attempt of a read, like [`read`](Self::read).
+    pub(crate) async fn read_once(&mut self, get: &GetItem) -> Result<Option<Item>, Failure> {
+        let client = self.connection.client.clone();
+        let item = self.attempt(Box::pin(get.send(&client))).await?;
+        self.count -= 1;
+        Ok(item)
+    }
+
     /// Reads several items of a table until DynamoDB has processed all keys. Returns the existing
     /// items, in any order.
     pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
