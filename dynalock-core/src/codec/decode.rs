@@ -38,14 +38,14 @@ pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Resul
 /// Returns an error if the version or the write ids cannot be read.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    // The version and the write ids identify the state of an item that has both. The library copies
-    // the whole item only if the version or the write ids are missing.
+    // The version and the write ids together identify the state of an item. The library copies the
+    // whole item only if the version or the write ids are missing.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
 
-/// Returns a copy of the item without the attributes of a lease, because a lease is not part of the
-/// value.
+/// Returns a copy of the item without the attributes of a lease and without the ids of patches,
+/// because neither is part of the value.
 fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);
@@ -53,7 +53,8 @@ fn image(model: &Model, item: &Item) -> Item {
     image
 }
 
-/// Returns a copy of an item without the version, the write ids and the attributes of a lease.
+/// Returns a copy of an item without the version, the ids of writes and patches, and the attributes
+/// of a lease.
 pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
     let mut content = image(model, item);
     content.remove(model.version);
@@ -62,8 +63,8 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 }
 
 fn strip_patches(item: &mut Item) {
-    // The attributes `_p0` to `_p7` contain the ids of the last patches, and each patch writes all
-    // eight. An item without `_p0` also has none of the attributes `_p1` to `_p7`.
+    // The attributes `_p0` to `_p7` contain the ids of the last patches. Each patch writes all
+    // eight attributes, so an item without `_p0` has none of the other seven.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);
@@ -189,8 +190,9 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the name of the type of a stored value, for error messages. For a list or a map, serde
-/// may have refused an element of the list or map, and the type of this element is not known.
+/// Returns the name of the type of a stored value, for error messages. Serde may have refused an
+/// element inside a list or a map. The type of the refused element is not known, so the name is,
+/// for example, `another value in a list`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

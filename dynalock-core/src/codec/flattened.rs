@@ -43,8 +43,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     let search = Search::<T> { table, stored, written, of: std::marker::PhantomData };
     let is_new = |name: &str| !stored.contains_key(name);
 
-    // If the item does not contain the name of a removed attribute, serde read the attribute from
-    // an alias or used its default.
+    // If a removed attribute is not in the stored item under its own name, serde has read the
+    // attribute from an alias or has used its default.
     let mut aliases = Vec::new();
     if changes.remove.iter().any(|name| is_new(name)) {
         let before = read_back::<T>(table, stored.clone())?;
@@ -53,21 +53,21 @@ pub(super) fn remove_aliases<T: Versioned>(
         aliases.extend(removed.filter_map(|(name, value)| search.alias_of(name, value)));
     }
 
-    // The first check succeeds for nearly all writes, because an item usually stores all attributes
-    // under the names that serde writes, and contains no aliases.
+    // The first call of `shows_all` succeeds for nearly all writes, because an item usually
+    // contains no aliases.
     let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
     let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names).is_ok();
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
-    // The search for aliases decodes the item once for each attribute, so the search runs only
-    // after the first check has failed.
+    // The search for the aliases of the set attributes decodes the item once for each attribute, so
+    // the search runs only if the first `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
-    // The second check verifies the changed item after the removal of the aliases.
+    // The second call of `shows_all` verifies the changed item without the aliases.
     let shown = shows_all::<T>(table, changes.after(T::MODEL, stored), &names);
     shown.map_err(|Unread { attribute, why }| {
         let attribute = attribute.or_else(|| names.iter().find(|name| is_new(name)).cloned());
@@ -138,8 +138,8 @@ impl<T: Versioned> Search<'_, T> {
         // with the wrong type is not an alias, and the library must not remove it.
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
-            // Serde reads a null under an alias as an absent value, and writes no attribute for an
-            // absent value.
+            // If an alias contains a null, serde reads an absent value, and then writes no
+            // attribute for the field.
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
             may_be_alias && !self.written.contains(other)
         };
@@ -160,8 +160,8 @@ impl<T: Versioned> Search<'_, T> {
 /// that serde writes for this value.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // Serde requires the fields for the version and for the times of the create and of the last
-    // write. The check ignores the version and the times, so the code sets them to an arbitrary
-    // number.
+    // write. The callers ignore the version and the times of the returned item, so the code sets
+    // each missing one to an arbitrary number.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

@@ -58,8 +58,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the key attributes of a key with their names. The derive generates a key type that
-/// matches the table, so `key_item` ignores a superfluous or missing sort key.
+/// Returns the names and values of the key attributes as an item. The derive generates a key type
+/// that matches the table, so `key_item` ignores a superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -133,7 +133,8 @@ pub(crate) fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::M(map) => {
             CONTAINER + map.iter().map(|(name, value)| ELEMENT + name.len() + size_of(value)).sum::<usize>()
         }
-        // Booleans and nulls take one byte. An unknown type takes at least one byte.
+        // Booleans and nulls take one byte. A value of a type that the SDK does not know takes at
+        // least one byte.
         _ => 1,
     }
 }

@@ -1,4 +1,4 @@
-//! Explains an error of `serde_dynamo` at the read of a value, without showing the value.
+//! Explains an error that `serde_dynamo` returns when it reads a value, without showing the value.
 
 use crate::error::{CodecReason, SerdeError};
 

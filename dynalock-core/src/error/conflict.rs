@@ -67,7 +67,7 @@ impl Conflict {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }
 
-    /// Returns the message of the conflict without its advice.
+    /// Returns the message of the conflict without the advice for the caller.
     pub(super) fn difference(&self) -> Difference<'_> {
         Difference(&self.0)
     }

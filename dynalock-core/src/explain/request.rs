@@ -81,9 +81,10 @@ impl ExplainedRequest {
         self.operation
     }
 
-    /// Returns the actions of the request. An action reads or writes one item, or reads one page. A
-    /// `BatchGetItem`, a `TransactGetItems` and a `TransactWriteItems` have one action for each
-    /// item. A request that is neither a batch nor a transaction has one action.
+    /// Returns the actions of the request. An action reads, writes or checks one item, or reads one
+    /// page of a query or scan. A `BatchGetItem`, a `TransactGetItems` and a `TransactWriteItems`
+    /// have one action for each item. A request that is neither a batch nor a transaction has one
+    /// action.
     ///
     /// # Examples
     ///

@@ -49,8 +49,8 @@ impl Removable for Defaulted {}
 /// The role of an attribute: whether a patch (a write of single attributes) can change or remove
 /// the attribute.
 pub trait Role: sealed::Sealed {
-    /// The role of a value inside an attribute. `R` is the role of the value itself, without regard
-    /// to the attribute around the value.
+    /// The role of a value inside an attribute, if the attribute has this role. `R` is the role
+    /// that the value has by itself, without regard to the attribute.
     type Inside<R>;
 }
 
@@ -78,7 +78,7 @@ pub trait Place: sealed::Sealed {
     /// decides whether a patch (a write of single attributes) can change or remove the value.
     type Role;
 
-    /// Converts an attribute or a path into a path.
+    /// Converts the attribute or path into a [`Path`].
     fn into_path(self) -> Path<Self::Item, Self::Value, Self::Role>;
 }
 
@@ -119,14 +119,15 @@ pub struct Path<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The value from which a patch starts if the attribute is missing.
+/// The start value of a patch: the value that a patch changes if the attribute is missing in the
+/// item.
 pub enum Missing<V> {
     /// The patch has no start value, so the condition of the request requires that the attribute
     /// exists.
     Refused,
-    /// The patch starts from zero, or from an empty list.
+    /// If the attribute is missing, the patch starts from zero, or from an empty list.
     Empty,
-    /// The patch starts from the serde default of the field.
+    /// If the attribute is missing, the patch starts from the serde default of the field.
     Default(fn() -> V),
 }
 
@@ -258,8 +259,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Nested<P::Item>,
     {
-        // The new path ends at the inner field, so the inner field decides the role of the path and
-        // the start value for a missing attribute.
+        // The new path ends at the inner field, so the inner field decides the role of the new path
+        // and the start value for a missing attribute.
         let Path { document: inner, missing, .. } = field.into_path();
         let mut document = self.document;
         document.steps.push(Step::Field(inner.root));
@@ -274,8 +275,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: List,
     {
-        // A patch cannot start from a missing element, because DynamoDB would add the element at
-        // the end of the list.
+        // A missing element has no start value: DynamoDB would add the new element at the end of
+        // the list, and not at `index`.
         self.step(Step::Index(index), Missing::Refused)
     }
 
@@ -406,7 +407,8 @@ impl DocumentPath {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
             field.aliases.iter().map(of_alias).collect::<Vec<_>>()
         };
-        // An item can store each field of the path under an alias, and not only the last field.
+        // An item can store any field on the path under an alias, so the loop makes requirements
+        // for all fields, and not only for the last field.
         let mut requirements = aliases(0, &self.root);
         for (index, step) in self.steps.iter().enumerate() {
             if let Step::Field(field) = step {
