@@ -86,8 +86,8 @@ pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
 
 /// Returns the version and the write ids of an item, and removes the write ids from the item.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    // The copy of the item must contain the write ids, so the function copies the item before it
-    // removes the write ids.
+    // The copy `image` must contain the write ids, so the function makes the copy before it removes
+    // the write ids from the item.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
@@ -112,8 +112,8 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-/// Decodes an item without the library's own attributes into a value. `value_of` sets a field with
-/// `#[dynalock(version)]` to `version`.
+/// Decodes an item into a value. The caller has removed the library's own attributes from the item.
+/// `value_of` sets a field marked `#[dynalock(version)]` to `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
     // Serde requires the version field, even if the item has no version. The version field of an
     // item without a version is 0.
@@ -171,8 +171,8 @@ impl<'de> MapAccess<'de> for Attributes {
     }
 }
 
-/// Returns `true` if `serde_dynamo` can convert a stored value. `serde_dynamo` panics for a value
-/// whose type it does not know.
+/// Returns `true` if `serde_dynamo` can read a stored value, and `false` if `serde_dynamo` would
+/// panic. `serde_dynamo` panics for a value of a type that `serde_dynamo` does not know.
 fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),
@@ -185,7 +185,8 @@ fn is_known(value: &AttributeValue) -> bool {
         | AttributeValue::Null(_)
         | AttributeValue::S(_)
         | AttributeValue::Ss(_) => true,
-        // The SDK represents a type that it does not know as `Unknown`.
+        // `Unknown` is the SDK's variant for a type of DynamoDB that this version of the SDK does
+        // not know.
         _ => false,
     }
 }

@@ -17,8 +17,8 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Returns all attributes that serde writes for a value. The result contains neither the version
-/// nor the write ids of the item.
+/// Returns the attributes that serde writes for a value, as an item. The item does not contain the
+/// version and the times, because only the library may change these attributes.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;

@@ -95,8 +95,8 @@ impl Buffer {
 
 fn hash(bytes: &[u8]) -> u128 {
     static KEY: OnceLock<[u64; 2]> = OnceLock::new();
-    // The seed of a random number generator has only 64 bits, so the hash key of 128 bits takes 64
-    // bits from each of two generators.
+    // The seed of a random number generator has only 64 bits. The hash key of 128 bits therefore
+    // takes 64 bits from each of two generators.
     let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
     SipHasher13::new_with_keys(key[0], key[1]).hash(bytes).as_u128()
 }
@@ -154,7 +154,7 @@ impl SerializeMap for Entries<'_> {
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         value.serialize(&mut *self.parent).map_err(Error::in_entry)?;
         // The hash of a map is the sum of the hashes of its entries, because a sum does not depend
-        // on the order of the entries.
+        // on the order.
         self.sum = self.sum.wrapping_add(hash(&self.parent.0[self.start..]));
         self.parent.0.truncate(self.start);
         Ok(())
@@ -179,8 +179,8 @@ macro_rules! elements {
             }
 
             fn end(self) -> Result<()> {
-                // The tag `End` comes after each element of a list, so that `[[1], [2]]` and
-                // `[[1, 2]]` differ.
+                // The tag `End` marks the end of each list, so that the fingerprints of `[[1],
+                // [2]]` and `[[1, 2]]` differ.
                 self.tag(Tag::End);
                 Ok(())
             }
@@ -403,7 +403,8 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), texts.len());
-        // The tag and the length of a short string take two bytes.
+        // The tag and the length of a short string take two bytes. The shortest string with a hash
+        // is therefore shorter than `LARGEST_PLAIN` bytes.
         let is_hash = |text: &String| of(text)[0] == HASHED;
         assert_eq!(texts.iter().position(is_hash), Some(LARGEST_PLAIN - 1));
     }

@@ -43,8 +43,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     let search = Search::<T> { table, stored, written, of: std::marker::PhantomData };
     let is_new = |name: &str| !stored.contains_key(name);
 
-    // If a removed attribute is not in the stored item under its own name, serde has read the
-    // attribute from an alias or has used its default.
+    // If the stored item does not contain the name of a removed attribute, serde has read an alias
+    // of the attribute, or has used a default.
     let mut aliases = Vec::new();
     if changes.remove.iter().any(|name| is_new(name)) {
         let before = read_back::<T>(table, stored.clone())?;
@@ -60,8 +60,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
-    // The search for the aliases of the set attributes decodes the item once for each attribute, so
-    // the search runs only if the first `shows_all` has failed.
+    // The search for the aliases of the set attributes decodes the item many times. The search
+    // therefore runs only if the first call of `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
@@ -105,8 +105,9 @@ impl Unread {
     }
 }
 
-/// Returns an error if serde cannot decode an item, or if the decoded value lacks an attribute in
-/// `written`. The error for a missing attribute names the first missing attribute.
+/// Returns an error if serde cannot decode an item, or if serde writes no attribute of a name in
+/// `written` for the decoded value. The error for a missing attribute names the first missing
+/// attribute.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {
@@ -156,12 +157,12 @@ impl<T: Versioned> Search<'_, T> {
     }
 }
 
-/// Decodes an item without the library's own attributes into a value, and returns the attributes
-/// that serde writes for this value.
+/// Decodes an item into a value, and returns the attributes that serde writes for this value. The
+/// caller has removed the library's own attributes from the item.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // Serde requires the fields for the version and for the times of the create and of the last
-    // write. The callers ignore the version and the times of the returned item, so the code sets
-    // each missing one to an arbitrary number.
+    // write. The result contains neither the version nor the times, so the code decodes the item
+    // with arbitrary numbers in these fields.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

@@ -287,8 +287,8 @@ impl Basis {
     /// Returns an error if the program has changed the key of the value since the read.
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
         let differs = match &self.before {
-            // The program has had no mutable access to the value, so it cannot have changed the
-            // key.
+            // The program has had no mutable access to the value, so the program cannot have
+            // changed the key.
             Before::Untouched => false,
             Before::Fingerprints(before) => before.key_differs(value).map_err(|error| not_encoded(table, error))?,
             Before::Failed(error) => return Err(not_encoded(table, error.clone())),
@@ -323,7 +323,8 @@ impl Basis {
         }
     }
 
-    /// Returns the content of the item after an update with the `changes`.
+    /// Returns the copy of the item (the [`Content`]) to which the `changes` of an update have been
+    /// applied.
     pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }

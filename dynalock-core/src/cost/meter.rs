@@ -12,10 +12,9 @@ use super::{Capacity, Cause, Cost};
 /// The meter adds the cost of each request when the request ends. The meter also counts the
 /// requests of a failed call, and the requests of a call whose future the caller has dropped.
 ///
-/// The meter counts the costs of up to 2,000 keys separately. When the number of keys exceeds
-/// 2,000, the meter keeps only the 1,000 most expensive keys, and adds the costs of all other keys
-/// to one sum. If a removed key is used again, the meter counts the separate costs of the key from
-/// zero again.
+/// The meter counts the costs of up to 2,000 keys separately. At 2,001 keys, the meter keeps only
+/// the 1,000 most expensive keys. The meter adds the costs of all other keys to one sum. If a
+/// removed key is used again, the meter counts the separate costs of the key from zero again.
 ///
 /// # Examples
 ///
@@ -130,7 +129,7 @@ impl Meter {
             None => record.others.charge(cause, capacity),
         }
         // The removal of keys sorts all keys by their costs. The code removes half of the keys at
-        // once, so that only one in 1,000 new keys causes a sort.
+        // once, so that only about one in 1,000 new keys causes a sort.
         if record.keys.len() > 2 * KEPT {
             record.forget_the_cheapest();
         }

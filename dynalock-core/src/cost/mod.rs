@@ -13,7 +13,7 @@
 //! | request | cause |
 //! |---|---|
 //! | a heartbeat of a lease or of a lock | heartbeats |
-//! | a request that repeats a request without an answer, and the reads after a request without an answer, until the next answer | retries |
+//! | a request that repeats a request without an answer, and the reads after a request without an answer, until DynamoDB answers a request | retries |
 //! | a read of the row of a lock or lease, by a waiter or by the release of a fair lock | polls |
 //! | a refused attempt to acquire a lock or lease; the removal of queue entries that a failed attempt may have left, and of an empty queue | polls |
 //! | any other write that DynamoDB refused because of a condition or another transaction, and the reads after a refused write, until DynamoDB applies a write of the call | conflicts |
@@ -37,7 +37,7 @@
 //! | a write whose condition was false | the units of the larger of two items: the item that the refusal returned, and the item in the request; at least 1 write unit |
 //! | a cancelled transaction | for each action of the transaction, twice the estimate of a write whose condition was false |
 //! | a write or transaction that met another transaction on its item | the same estimate as for a false condition |
-//! | a lost request, or a request whose future the caller dropped | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request. DynamoDB may not have received a lost request |
+//! | a request without an answer, or a request whose future the caller dropped | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request. DynamoDB may not have received such a request |
 //! | a throttled request, a request with invalid content, a request that was never sent | no units |
 //!
 //! If a call has a [budget](crate::Repository::budget), the library also estimates the units of

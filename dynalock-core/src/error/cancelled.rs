@@ -42,8 +42,8 @@ struct CancelledParts {
     spent: Spent,
 }
 
-/// The class of a cancellation, or of one reason of a cancellation. From the class, the caller
-/// decides whether to repeat the transaction.
+/// The class of a cancellation, or of one reason of a cancellation. The class shows whether a
+/// repetition of the transaction may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {

@@ -50,13 +50,13 @@ pub enum Error {
     /// The item has changed since the program read it: another caller has written or deleted the
     /// item. The call has written nothing.
     ///
-    /// Read the item again, or start from the item that [`Conflict::current`] returns. The method
-    /// `update_with` reads the item again and repeats the change without help of the caller.
+    /// Read the item again, or start from the item that [`Conflict::current`] returns. After a
+    /// conflict, the method `update_with` itself reads the item again and repeats the change.
     #[error("{0}")]
     Conflict(Conflict),
 
-    /// A create found an item with the same key. The create has written nothing. The stored item
-    /// may be an item of another program, without a version.
+    /// A create found a stored item with the key of the new item. The create has written nothing.
+    /// The stored item may come from another program, and may have no version.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
@@ -108,7 +108,7 @@ pub enum Error {
     ///
     /// [`Cancelled::reason`] returns the reason for each operation, with the item that made a
     /// condition false. After a conflict with another writer, the function
-    /// [`transact`](crate::transact) runs its closure again without help of the caller.
+    /// [`transact`](crate::transact) itself runs its closure again.
     #[error("{0}")]
     Cancelled(Cancelled),
 
@@ -116,9 +116,9 @@ pub enum Error {
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// The caller has passed the handle of an operation to a result of a transaction or read that
-    /// did not create the handle. The error does not show whether one of the two transactions was
-    /// committed.
+    /// The caller has used the handle of one transaction or read with the result of another
+    /// transaction or read. The error also appears if an earlier call of `get` has already taken
+    /// the value of the handle. The error does not show whether a transaction was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
@@ -323,9 +323,9 @@ pub enum Error {
     ///
     /// The field `spent` contains the units that the call has consumed. If the call was waiting in
     /// the queues of locks, it has removed its entries from these queues. After `BudgetExceeded`,
-    /// the caller can repeat the call with a larger budget, or at a later time. If the outcome of
-    /// an earlier write of the call is unknown, the call returns [`Error::Indeterminate`], which
-    /// contains `BudgetExceeded` in the field `last`.
+    /// the caller can repeat the call with a larger budget, or continue its own work later. If the
+    /// outcome of an earlier write of the call is unknown, the call returns
+    /// [`Error::Indeterminate`], which contains `BudgetExceeded` in the field `last`.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]
     BudgetExceeded {

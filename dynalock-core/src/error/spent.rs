@@ -14,7 +14,7 @@ pub struct Spent {
     pub elapsed: Duration,
     /// The capacity that the call has consumed, or `None` if the call was not
     /// [metered](crate::Repository::metered). `cost` is also `None` for a combined call that ends
-    /// at its own deadline, because a batch of several calls shares the requests and their costs.
+    /// at its own deadline, because several calls share the requests of the batch.
     pub cost: Option<Arc<Cost>>,
 }
 

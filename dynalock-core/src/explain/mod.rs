@@ -155,8 +155,9 @@ impl Explained {
     /// bytes. For a query or scan, `item_bytes` is the size of all items that the first page reads,
     /// including the items that the filter leaves out.
     ///
-    /// For each started 4 KB, DynamoDB bills one read unit for a strongly consistent read, half a
-    /// unit for an eventually consistent read, and two units for a read in a transaction.
+    /// For each started 4 KB of a strongly consistent read, DynamoDB bills one read unit. An
+    /// eventually consistent read costs half as much, and a read in a transaction costs twice as
+    /// much.
     ///
     /// # Examples
     ///

@@ -94,7 +94,8 @@ impl PatchChange {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
         // The function `if_not_exists` would keep a stored null, because a null exists. The update
-        // expression therefore sets the value that replaces the null without `if_not_exists`.
+        // expression therefore does not use the function, and directly sets the value that replaces
+        // the null.
         if let (true, Some(value)) = (is_null, self.value_over_null()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));

@@ -52,8 +52,8 @@ pub enum AttributeType {
     Bs,
 }
 
-/// The size of an attribute, for comparisons: the length of a string in bytes of UTF-8, the number
-/// of bytes, or the number of elements of a list, a map or a set.
+/// The size of an attribute, for comparisons. The size of a string is its length in bytes of UTF-8.
+/// The size of a list, a map or a set is the number of its elements.
 #[must_use = "a size does nothing until it is compared"]
 pub struct Size<P>(P);
 

@@ -215,7 +215,8 @@ pub(crate) struct Joined {
 impl Joined {
     /// Starts a list of terms whose text begins with `start`.
     pub(crate) fn new(start: &str, separator: &'static str) -> Self {
-        // Most expressions need no more than 96 bytes after the start, so one allocation is enough.
+        // Most expressions need no more than 96 bytes after the text `start`, so one allocation is
+        // enough.
         let mut text = String::with_capacity(start.len() + 96);
         text.push_str(start);
         Self { text, separator, empty: true }

@@ -188,8 +188,8 @@ impl<T> PatchContent<T> {
         let size = |change: &PatchChange| match &change.kind {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),
             ChangeKind::Extend(_, elements, _) => elements.iter().map(size_of).sum(),
-            // The library does not know the sum of an addition before the write, so it counts the
-            // size of the delta as the size of the sum.
+            // The library does not know the sum of an addition before the write, so the size of the
+            // delta counts in place of the sum.
             ChangeKind::Add(sum, _) => size_of(&sum.delta),
             ChangeKind::Delete(_) | ChangeKind::Remove | ChangeKind::Fault(_) => 0,
         };

@@ -259,8 +259,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Nested<P::Item>,
     {
-        // The new path ends at the inner field, so the inner field decides the role of the new path
-        // and the start value for a missing attribute.
+        // The new path ends at the inner field, so the inner field decides the role and the start
+        // value of the new path.
         let Path { document: inner, missing, .. } = field.into_path();
         let mut document = self.document;
         document.steps.push(Step::Field(inner.root));
@@ -407,8 +407,8 @@ impl DocumentPath {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
             field.aliases.iter().map(of_alias).collect::<Vec<_>>()
         };
-        // An item can store any field on the path under an alias, so the loop makes requirements
-        // for all fields, and not only for the last field.
+        // An item can store any field on the path under an alias, so the code checks the aliases of
+        // all fields, and not only of the last field.
         let mut requirements = aliases(0, &self.root);
         for (index, step) in self.steps.iter().enumerate() {
             if let Step::Field(field) = step {
