@@ -16,8 +16,8 @@ use crate::{
     version::{PATCHES, Revision, WRITES, parse_ring, version_of},
 };
 
-/// Decodes an item into a value and a [`Basis`]. The basis contains the version, the write ids and
-/// other data that a later write of the value needs.
+/// Decodes an item into a value and a [`Basis`]. The basis contains the data that the next write of
+/// the item needs, for example the version and the ids of the last writes.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
     let state = take_state(T::MODEL, table, &mut item)?;
     item.remove(T::MODEL.version);
@@ -78,8 +78,8 @@ fn strip_lease(model: &Model, item: &mut Item) {
     }
 }
 
-/// Returns `true` if an item has both a version and write ids. The version and the write ids
-/// together identify the state of an item.
+/// Returns `true` if an item has both a version and write ids, which together identify the state of
+/// the item.
 pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
@@ -115,8 +115,8 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
 /// Decodes an item into a value. The caller has removed the library's own attributes from the item.
 /// `value_of` sets a field marked `#[dynalock(version)]` to `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
-    // Serde requires the version field, even if the item has no version. The version field of an
-    // item without a version is 0.
+    // Serde requires the version field, even if the item has no version. For an item without a
+    // version, the code sets the version field to 0.
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
     }

@@ -139,8 +139,8 @@ impl Fingerprints {
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
-        // The removed attributes have a fingerprint, but serde no longer writes them, for example
-        // because of `skip_serializing_if`.
+        // If serde no longer writes an attribute that has a fingerprint, the attribute is removed.
+        // For example, `skip_serializing_if` now leaves out the attribute.
         let gone = self.attributes.iter().zip(seen).filter(|(_, seen)| !seen).map(|(gone, _)| gone.name.clone());
         changes.remove.extend(gone);
         Ok(changes)
@@ -184,8 +184,8 @@ impl AttributeSink for Encode<'_> {
             return Ok(());
         }
         let encoded = checked_attribute(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
-        // A flattened field can contain the name of another field, so serde may write two
-        // attributes with one name.
+        // A flattened field can contain an attribute with the name of another field, so serde may
+        // write two attributes with the same name.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
                 place.insert(encoded);
@@ -302,8 +302,8 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
 
 /// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. An error
 /// text of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the
-/// error. All other error texts of `serde_dynamo` may quote a value, so these texts become the
-/// `detail` of the error.
+/// error. An error text of `serde_dynamo` that is not about a set may quote a value, so such a text
+/// becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

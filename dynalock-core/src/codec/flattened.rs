@@ -27,9 +27,9 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<()
 /// attributes that `changes` removes. Returns an error if serde could not decode the changed item,
 /// or would ignore a changed attribute.
 ///
-/// Serde refuses an item that contains both a name and its alias, as a duplicate field. For a
-/// flattened `Option`, serde returns no error and reads `None` from an item that contains a name
-/// and its alias. If a write removes the name of a field but not the alias, serde reads the old
+/// If an item contains both the name of a field and an alias of the field, serde reports a
+/// duplicate field. If the flattened field is an `Option`, serde reads such an item as `None`,
+/// without an error. If a write removes the name of a field but not the alias, serde reads the old
 /// value from the alias.
 ///
 /// `stored` is the item that the read returned, without the library's own attributes. `written`

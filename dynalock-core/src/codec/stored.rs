@@ -26,7 +26,8 @@ use crate::{
 /// that serde writes. [`Repository::update`](crate::Repository::update) later writes only the
 /// attributes whose fingerprints have changed. A program must not change the value without a
 /// mutable access, for example through a `Mutex` or an atomic inside the value. The library does
-/// not notice a change without a mutable access. Serde serializes a `Stored<T>` like its value.
+/// not notice a change without a mutable access. Serde serializes a `Stored<T>` in the same way as
+/// the `T` inside.
 ///
 /// # Examples
 ///
@@ -188,8 +189,9 @@ impl<T: Versioned> Stored<T> {
     ///
     /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
     /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`
-    /// usually writes an unchanged `HashSet` again, and increments the version. A `BTreeSet` has a
-    /// fixed order, so an update writes a `BTreeSet` only if its members have changed.
+    /// therefore usually writes a `HashSet` even if its members have not changed, and increments
+    /// the version. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet` only if its
+    /// members have changed.
     ///
     /// # Examples
     ///

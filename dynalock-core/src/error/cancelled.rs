@@ -16,8 +16,8 @@ use crate::{
 /// The cancellation of a transaction, with a reason for each operation. DynamoDB has applied no
 /// operation of a cancelled transaction.
 ///
-/// The method [`reason`](Self::reason) returns the reason for one operation by its handle. The
-/// method [`reasons`](Self::reasons) returns the reasons for all operations.
+/// The method [`reason`](Self::reason) takes the handle of an operation, and returns the reason for
+/// this operation. The method [`reasons`](Self::reasons) returns the reasons for all operations.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 

@@ -42,8 +42,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Neither `Display` nor `Debug` shows the content of an item. Some methods return content:
 /// [`Conflict::current`] and [`Cancelled::reason`] return stored items, and [`CodecError::detail`]
 /// returns the error text of a hand-written `Serialize` or `Deserialize`. The text of an error
-/// shows the key of an item only if its type has `#[dynalock(show_key)]`. The text of an error
-/// contains the messages of DynamoDB unchanged.
+/// shows the key of an item only if the type of the item has `#[dynalock(show_key)]`. If DynamoDB
+/// sent a message, the text of the error contains the message unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -141,7 +141,7 @@ pub enum Error {
     /// transaction with its old token, for example after a crash, must send the same content. Each
     /// process writes a `HashSet` or a `HashMap` in another order, so a repetition by another
     /// process would have other content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed order.
-    /// If an item shows that the earlier transaction was committed, the call returns
+    /// If an item shows that a transaction with the token was committed, the call returns
     /// [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
@@ -223,8 +223,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid: the key is empty, or serde writes another value than the `KeyAttribute` of
-    /// the key returns.
+    /// A key is invalid: the key is empty, or serde writes the key as another value than the
+    /// `KeyAttribute` of the type of the key returns.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -295,7 +295,7 @@ pub enum Error {
         table: Arc<str>,
         /// The version that the write required, or `None` for a create and a transaction.
         expected: Option<u64>,
-        /// The last known version of the item. The field is `None` if the item was absent, had no
+        /// The last known version of the item. `found` is `None` if the item was absent, had no
         /// version, or was not read.
         found: Option<u64>,
         /// The number of requests that the call sent, and the time that the call took.
@@ -390,14 +390,14 @@ pub enum Error {
     /// written nothing.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes
-    /// and reports the difference. In all other calls, DynamoDB reports the difference with less
-    /// detail.
+    /// and reports the difference. If another call meets the difference, the error contains
+    /// DynamoDB's message, which has less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {
         /// The name of the table.
         table: Arc<str>,
-        /// The difference between the key attributes.
+        /// The difference between the key attributes of the table and of the struct.
         reason: String,
     },
 
@@ -408,8 +408,8 @@ pub enum Error {
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 
-    /// A page token belongs to another query, or another program has made the token. The call has
-    /// read nothing.
+    /// The page token that the caller has passed belongs to another query, or comes from another
+    /// program. The call has read nothing.
     ///
     /// To continue, request the first page again, with `None` as the token.
     #[error("the page token cannot be used for this query of table `{table}`: {reason}; ask for the first page again")]
@@ -479,8 +479,8 @@ impl Error {
         self.spent().map(|spent| spent.elapsed)
     }
 
-    /// Converts the result of an attempt to acquire a lock without waiting: the error
-    /// [`Error::Locked`] becomes `Ok(None)`.
+    /// Converts the result of one attempt to acquire a lock: the error [`Error::Locked`] becomes
+    /// `Ok(None)`.
     pub(crate) fn none_if_locked<G>(acquired: Result<G>) -> Result<Option<G>> {
         match acquired {
             Ok(guard) => Ok(Some(guard)),
@@ -553,8 +553,8 @@ impl Error {
 
     /// Returns `true` if the same call may succeed later.
     ///
-    /// The failed call has already made its own retries, so the caller should wait before a
-    /// repetition of the call.
+    /// The failed call has already sent its own retries, so the caller should wait before it
+    /// repeats the call.
     ///
     /// | error | `is_retryable` | reason |
     /// |---|---|---|

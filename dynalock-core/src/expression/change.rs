@@ -184,7 +184,7 @@ impl PatchChange {
     }
 
     /// Returns the value with which a patch replaces a stored null. For a patch, a stored null
-    /// counts as zero or as an empty list, even if the field has another default.
+    /// counts as zero or as an empty list, even if the serde default of the field is another value.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),

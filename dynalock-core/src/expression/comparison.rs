@@ -48,12 +48,13 @@ pub enum AttributeType {
     Ss,
     /// The type of sets of numbers.
     Ns,
-    /// The type of sets of bytes.
+    /// The type of sets whose elements are bytes.
     Bs,
 }
 
-/// The size of an attribute, for comparisons. The size of a string is its length in bytes of UTF-8.
-/// The size of a list, a map or a set is the number of its elements.
+/// The size of an attribute, for comparisons. The size of a string is its length in bytes of UTF-8,
+/// and the size of bytes is their number. The size of a list, a map or a set is the number of its
+/// elements.
 #[must_use = "a size does nothing until it is compared"]
 pub struct Size<P>(P);
 

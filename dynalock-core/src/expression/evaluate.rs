@@ -153,8 +153,8 @@ fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
     }
 }
 
-/// Returns DynamoDB's name for the type of a value, for example `S`. The name of a type that the
-/// SDK does not know is empty.
+/// Returns DynamoDB's name for the type of a value, for example `S`. Returns an empty text for a
+/// type that the SDK does not know.
 pub(super) fn type_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "S",

@@ -124,7 +124,7 @@ impl Placeholders {
 }
 
 /// The beginning of the placeholder of a map's key. The placeholder of an attribute name contains
-/// no underscore.
+/// no underscore, so the two kinds of placeholders differ.
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
 impl Name {

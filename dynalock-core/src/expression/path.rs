@@ -177,7 +177,8 @@ enum Step {
 /// A condition that an item must meet, so that a patch can change the value at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathRequirement {
-    /// The value at the path must be a map, because it contains the changed value.
+    /// The value at the path must be a map, because this map contains the value that the patch
+    /// changes.
     Map(DocumentPath),
     /// The item must have the list element at the path.
     Element(DocumentPath),
@@ -427,7 +428,7 @@ impl DocumentPath {
         requirements
     }
 
-    /// Returns the path up to the step with the index `step`, but with the alias as the name of
+    /// Returns the path up to the step with the index `step`, with `alias` in place of the name at
     /// this step. The step with the index 0 is the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
