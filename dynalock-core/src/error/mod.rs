@@ -1,5 +1,5 @@
-//! The errors of the library. Each variant of [`Error`] stands for one reaction of the caller. For
-//! example, the caller reads the item again after [`Error::Conflict`].
+//! The errors of the library. The variants of [`Error`] differ in what the caller should do next.
+//! For example, the caller reads the item again after [`Error::Conflict`].
 
 mod action_reason;
 mod cancelled;
@@ -41,9 +41,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Neither `Display` nor `Debug` shows the content of an item. Some methods return content:
 /// [`Conflict::current`] and [`Cancelled::reason`] return stored items, and [`CodecError::detail`]
-/// returns the error text of a hand-written `Serialize` or `Deserialize`. The text of an error
-/// shows the key of an item only if the type of the item has `#[dynalock(show_key)]`. If DynamoDB
-/// sent a message, the text of the error contains the message unchanged.
+/// returns, for example, the error text of a hand-written `Deserialize`. The text of an error shows
+/// the key of an item only if the type of the item has `#[dynalock(show_key)]`. If DynamoDB sent a
+/// message, the text of the error contains the message unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -147,8 +147,8 @@ pub enum Unavailable {
     #[error("the deadline was past before the request could be sent")]
     TooLate,
     /// The tokio runtime of a lock was shut down before DynamoDB answered the release. DynamoDB may
-    /// already have applied the release. If the release was not applied, the lease of the lock
-    /// expires later.
+    /// already have applied the release. If DynamoDB has not applied the release, other callers can
+    /// acquire the lock only after the end of the lease.
     #[error("the runtime of the lock was shut down before the release was answered")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut

@@ -3,8 +3,9 @@ use std::fmt;
 use super::action::{ExplainedAction, Row};
 use crate::operation::{Action, GetItem, GetMany, PageRequest, PageStart, TransactGet, Write};
 
-/// One request of a call, from [`Explained::requests`](super::Explained::requests). The format `{}`
-/// hides the values of a request, and the format `{:#}` shows the values.
+/// One request of a call. [`Explained::requests`](super::Explained::requests) returns the requests
+/// of a call. The format `{}` hides the values of a request, and the format `{:#}` shows the
+/// values.
 ///
 /// ```
 /// # use dynalock_core as dynalock;

@@ -218,8 +218,8 @@ impl PatchChange {
             Some(value) if type_of(value) != expected => Some(PatchFault::Unfit(OTHER_TYPE)),
             None | Some(_) => None,
         };
-        // If a change treats a stored null as absent, the patch sends a second request that
-        // replaces the null.
+        // If the attribute is a stored null and the change treats a null as absent, the patch sends
+        // a second request, which replaces the null.
         if self.treats_null_as_absent() && value.is_some_and(AttributeValue::is_null) {
             return None;
         }
