@@ -43,8 +43,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     let search = Search::<T> { table, stored, written, of: std::marker::PhantomData };
     let is_new = |name: &str| !stored.contains_key(name);
 
-    // If the stored item does not contain the name of a removed attribute, serde has read an alias
-    // of the attribute, or has used a default.
+    // If the stored item does not contain the name of a removed attribute, serde has read an alias,
+    // or has used a default.
     let mut aliases = Vec::new();
     if changes.remove.iter().any(|name| is_new(name)) {
         let before = read_back::<T>(table, stored.clone())?;

@@ -223,8 +223,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid: the key is empty, or serde writes the key as another value than the
-    /// `KeyAttribute` of the type of the key returns.
+    /// A key is invalid: the key is empty, or serde writes another value for the key than its
+    /// `KeyAttribute` implementation returns.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {

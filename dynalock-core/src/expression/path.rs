@@ -408,8 +408,8 @@ impl DocumentPath {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
             field.aliases.iter().map(of_alias).collect::<Vec<_>>()
         };
-        // An item can store any field on the path under an alias, so the code checks the aliases of
-        // all fields, and not only of the last field.
+        // An item can store any field on the path under an alias, so the code requires the absence
+        // of the aliases of all fields.
         let mut requirements = aliases(0, &self.root);
         for (index, step) in self.steps.iter().enumerate() {
             if let Step::Field(field) = step {
