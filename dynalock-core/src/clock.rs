@@ -1,5 +1,5 @@
-//! The only file of the library that reads clocks and sleeps. All times come from tokio's clock, so
-//! that a test can pause the time.
+//! Contains all code of the library that reads a clock or sleeps. All times come from tokio's
+//! clock, so that a test can pause the time.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
 
@@ -30,7 +30,8 @@ pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F
 pub(crate) fn epoch_millis() -> u64 {
     // Tokio's clock differs from the real clock only in a test that pauses tokio's clock. Tokio's
     // clock can be ahead of the real clock or behind it. A saturating subtraction returns zero for
-    // a negative difference, so the code subtracts the clocks in both directions.
+    // a negative difference. The code therefore subtracts the clocks in both directions: one of the
+    // two differences is zero.
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);
     let epoch = ahead.saturating_sub(own.saturating_duration_since(tokio));
@@ -45,7 +46,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 /// Lets a test set the clock of one repository or lock client forward or back, so that the clocks
 /// of clients differ.
 pub trait ClockAhead {
-    /// Sets the clock of the client forward by `millis` milliseconds. A negative number sets the
-    /// clock back.
+    /// Sets the clock of the repository or lock client forward by `millis` milliseconds. A negative
+    /// number of milliseconds sets the clock back.
     fn clock_ahead_by_millis(self, millis: i64) -> Self;
 }

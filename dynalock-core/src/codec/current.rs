@@ -1,4 +1,4 @@
-//! Decodes the items inside errors into values of the caller's type.
+//! Decodes the stored items that errors contain into values of the caller's type.
 
 use super::{Stored, decode_stored};
 use crate::{

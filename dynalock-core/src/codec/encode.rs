@@ -17,8 +17,8 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Returns all attributes that serde writes for a value. The result contains neither the version
-/// nor the write ids of the item.
+/// Returns the attributes that serde writes for a value, as an item. The item does not contain the
+/// version and the times, because only the library may change these attributes.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
@@ -49,8 +49,8 @@ impl Changes {
         self.set.is_empty() && self.remove.is_empty()
     }
 
-    /// Applies the changes to an item in memory. The change of an attribute also removes the
-    /// aliases of the attribute.
+    /// Applies the changes to an item in memory. For each changed attribute, `apply` also removes
+    /// the attributes that serde accepts as aliases of the changed attribute.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         for name in self.names() {
             item.remove(name);
@@ -89,7 +89,7 @@ pub(super) struct Fingerprints {
     attributes: Vec<Fingerprinted>,
 }
 
-/// An attribute, and the position of its fingerprint.
+/// The name of an attribute, and the byte range of its fingerprint in the buffer.
 #[derive(Clone)]
 struct Fingerprinted {
     name: Cow<'static, str>,
@@ -98,7 +98,7 @@ struct Fingerprinted {
 
 impl Fingerprints {
     pub(super) fn of<T: Versioned>(value: &T) -> SerdeResult<Self> {
-        // Most values have at most 16 attributes.
+        // Most values have at most 16 attributes, so the `Vec` rarely needs a second allocation.
         let fingerprints = Self { bytes: Buffer::new(), attributes: Vec::with_capacity(16) };
         let mut take = Take { fingerprints, model: T::MODEL };
         walk(value, &mut take)?;
@@ -139,8 +139,8 @@ impl Fingerprints {
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
-        // The removed attributes have a fingerprint, but serde no longer writes them, for example
-        // because of `skip_serializing_if`.
+        // If serde no longer writes an attribute that has a fingerprint, the attribute is removed.
+        // For example, `skip_serializing_if` now leaves out the attribute.
         let gone = self.attributes.iter().zip(seen).filter(|(_, seen)| !seen).map(|(gone, _)| gone.name.clone());
         changes.remove.extend(gone);
         Ok(changes)
@@ -148,7 +148,7 @@ impl Fingerprints {
 }
 
 /// Returns `true` if the program may change an attribute. Only the library may change the version
-/// and the fields with `created_at` and `updated_at`.
+/// and the fields marked `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -160,8 +160,8 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     if model.lock.is_some_and(|lock| lock.names().contains(&name)) {
         return reserved("the name is reserved for the lease");
     }
-    // Most attribute names do not begin with `_` like the reserved names, so this test saves a
-    // comparison with each reserved name.
+    // All reserved names of write ids and patch ids begin with `_`, and most other names do not.
+    // The test of the first character therefore saves most comparisons of whole names.
     if name.starts_with('_') && (name == WRITES || PATCHES.contains(&name)) {
         return reserved("the name is reserved for the ids of writes and patches");
     }
@@ -184,8 +184,8 @@ impl AttributeSink for Encode<'_> {
             return Ok(());
         }
         let encoded = checked_attribute(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
-        // A flattened field can contain the name of another field, so serde may write two
-        // attributes with one name.
+        // A flattened field can contain an attribute with the name of another field, so serde may
+        // write two attributes with the same name.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
                 place.insert(encoded);
@@ -222,8 +222,8 @@ struct KeysAlone<'a> {
 impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if self.model.is_key(&name) {
-            // The fingerprint of a key is enough to detect a changed key, because an update never
-            // writes a key.
+            // An update never writes a key attribute, so the code compares only the fingerprints of
+            // the keys and encodes no key.
             let after = self.buffer.push(value)?;
             let index = self.before.names().position(|before| before == name);
             self.differ |= index.is_some_and(|index| !self.before.equals(index, self.buffer.at(&after)));
@@ -242,11 +242,12 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the fingerprint of an attribute. Serde usually writes the attributes in
-    /// the same order, so the search starts after the most recently found attribute.
+    /// Returns the index of the fingerprint of an attribute. Serde usually writes the attributes of
+    /// a value in the same order each time, so the search starts after the most recently found
+    /// attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
-            // In most cases, the next fingerprint belongs to the attribute `name`.
+            // In most cases, the fingerprint at the position `at` belongs to the attribute `name`.
             Some(here) if here.name == name => Some(self.at),
             Some(_) | None => self.before.names().position(|here| here == name),
         };
@@ -258,8 +259,8 @@ impl Diff<'_> {
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
-        // An attribute with a fingerprint has passed the check for reserved names before, so it
-        // needs no second check.
+        // The library checked each attribute for reserved names when it took the fingerprint. Only
+        // an attribute without a fingerprint still needs this check.
         if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }
@@ -282,14 +283,15 @@ impl AttributeSink for Diff<'_> {
 }
 
 /// Encodes one attribute, and returns an error for a value that DynamoDB cannot store. The function
-/// overwrites the content of the buffer.
+/// overwrites the content of `buffer`, which it uses for the check.
 fn checked_attribute<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> SerdeResult<AttributeValue> {
     buffer.check(value)?;
     attribute(value)
 }
 
 /// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must first
-/// write the value into a [`Buffer`], which refuses the map keys for which `serde_dynamo` panics.
+/// write the value into a [`Buffer`]: the buffer refuses map keys for which `serde_dynamo` would
+/// panic.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {
@@ -300,8 +302,8 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
 
 /// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. An error
 /// text of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the
-/// error. All other error texts of `serde_dynamo` may quote a value, so these texts become the
-/// `detail` of the error.
+/// error. An error text of `serde_dynamo` that is not about a set may quote a value, so such a text
+/// becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -20,8 +20,9 @@ use crate::{
 /// `Display`, `FromStr` and serde convert an etag to a string and back, for example to send the
 /// etag to a browser. [`Stored::assume`](crate::Stored::assume) combines an etag with an edited
 /// value. An etag contains no content of the item. If the item has no version or no attribute
-/// `_writes`, the etag contains a digest of the content. A reader of an etag who guesses the
-/// content, or the key of any item, can verify the guess with the etag.
+/// `_writes`, the etag contains a digest of the content. An attacker with an etag can verify a
+/// guess of the item's key. If the etag contains a digest of the content, the attacker can also
+/// verify a guess of the content.
 ///
 /// # Examples
 ///
@@ -41,8 +42,8 @@ pub struct Etag {
 /// The part of an etag that distinguishes two states of an item with the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
-    /// The incarnation of an item with a version and write ids. The incarnation is the random id
-    /// that an item gets at its create.
+    /// The incarnation, for an item that has a version and write ids. The incarnation is the random
+    /// id that an item gets at its create.
     Incarnation([u8; 8]),
     /// A digest of the whole item, if the item has no version or no write ids.
     Content(u64),
@@ -53,7 +54,7 @@ impl Etag {
         let life = match (image, &revision.ring) {
             // The library copies a whole item into `image` only if the item has no version or no
             // write ids. An incarnation does not identify the state of an item without a version,
-            // so the etag contains a digest of the image.
+            // so the etag of such an item contains a digest of `image`.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };
@@ -83,6 +84,7 @@ impl Etag {
 }
 
 /// The text of an etag is `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`.
+/// The letter `n` means no version, `i` an incarnation, and `c` a digest of the content.
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {
@@ -108,8 +110,8 @@ impl FromStr for Etag {
         };
         let version = match version {
             "n" => None,
-            // The check of the digits comes first, because `parse` would accept a leading `+`, and
-            // two texts would stand for the same etag.
+            // The check of the digits comes first, because `parse` would accept a leading `+`. Two
+            // different texts, for example `1` and `+1`, would then stand for the same version.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -169,8 +171,8 @@ pub(crate) fn digest_item(item: &Item) -> u64 {
         digest_value(&mut hash, value);
         hash.finish()
     };
-    // A map has no fixed order, so the digest of a map is a sum, which does not depend on the
-    // order.
+    // A map has no fixed order. The digest of a map is the sum of the digests of its entries,
+    // because a sum does not depend on the order.
     item.iter().map(digest).fold(0, u64::wrapping_add)
 }
 
@@ -194,8 +196,8 @@ fn digest_value(hash: &mut SipHasher13, value: &AttributeValue) {
     }
 }
 
-/// Hashes the members of a set independent of their order, because DynamoDB returns the members of
-/// a set in any order.
+/// Hashes the members of a set. The hash does not depend on the order of the members, because
+/// DynamoDB returns the members of a set in any order.
 fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8]>) {
     let digest = |element: &[u8]| {
         let mut hash = SipHasher13::new();

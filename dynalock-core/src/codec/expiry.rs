@@ -9,15 +9,16 @@ use crate::{
     number,
 };
 
-/// The rule of a read for expired items: the read returns them, or treats them as absent.
+/// The rule of a read for expired items: the read returns expired items, or treats expired items as
+/// absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredItems {
     Absent,
     Included,
 }
 
-/// The range of the times to live that count as expired, in epoch seconds. The range of expired
-/// times includes its first and its last second.
+/// The range of the times to live that count as expired, in epoch seconds. The range includes the
+/// seconds `first` and `last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,
@@ -29,7 +30,7 @@ impl ItemExpiry {
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
     /// DynamoDB does not delete an item whose time to live is more than five years ago. An item
-    /// whose time to live is 0 never expires, because this time is more than five years ago.
+    /// whose time to live is 0 never expires, because 0 stands for a time in 1970.
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
     /// Returns `true` if an item has expired. An item counts as expired only after the time to live

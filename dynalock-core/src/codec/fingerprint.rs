@@ -38,7 +38,7 @@ pub(super) struct Buffer(Vec<u8>);
 
 impl Buffer {
     pub(super) fn new() -> Self {
-        // The fingerprints of most values need less than 512 bytes.
+        // The fingerprints of most values need less than 512 bytes, so the buffer rarely grows.
         Self(Vec::with_capacity(512))
     }
 
@@ -57,8 +57,8 @@ impl Buffer {
         Ok(start..self.0.len())
     }
 
-    /// Checks a value without a fingerprint: `check` serializes the value, and returns an error if
-    /// the value cannot be stored.
+    /// Serializes a value, and returns an error if the value cannot be stored. In contrast to
+    /// `push`, `check` makes no fingerprint.
     pub(super) fn check<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         self.0.clear();
         value.serialize(self)
@@ -95,8 +95,8 @@ impl Buffer {
 
 fn hash(bytes: &[u8]) -> u128 {
     static KEY: OnceLock<[u64; 2]> = OnceLock::new();
-    // A random number generator has a seed of 64 bits, so the key of 128 bits comes from two
-    // generators.
+    // The seed of a random number generator has only 64 bits. The hash key of 128 bits therefore
+    // takes 64 bits from each of two generators.
     let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
     SipHasher13::new_with_keys(key[0], key[1]).hash(bytes).as_u128()
 }
@@ -125,8 +125,8 @@ enum Tag {
     Struct,
 }
 
-/// Hashes the entries of a map independent of their order, because a `HashMap` can write the same
-/// content in any order.
+/// Hashes the entries of a map. The hash does not depend on the order of the entries, because a
+/// `HashMap` can write the same content in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Buffer,
     /// The position in the buffer at which the bytes of the current map entry begin.
@@ -153,7 +153,8 @@ impl SerializeMap for Entries<'_> {
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         value.serialize(&mut *self.parent).map_err(Error::in_entry)?;
-        // The hash of a map is a sum, because a sum does not depend on the order of the entries.
+        // The hash of a map is the sum of the hashes of its entries, because a sum does not depend
+        // on the order.
         self.sum = self.sum.wrapping_add(hash(&self.parent.0[self.start..]));
         self.parent.0.truncate(self.start);
         Ok(())
@@ -178,8 +179,8 @@ macro_rules! elements {
             }
 
             fn end(self) -> Result<()> {
-                // The tag `End` comes after each element of a list, so that `[[1], [2]]` and
-                // `[[1, 2]]` differ.
+                // The tag `End` marks the end of each list, so that the fingerprints of `[[1],
+                // [2]]` and `[[1, 2]]` differ.
                 self.tag(Tag::End);
                 Ok(())
             }
@@ -402,7 +403,8 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), texts.len());
-        // The tag and the length of a short string take two bytes.
+        // The tag and the length of a short string take two bytes. The shortest string with a hash
+        // is therefore shorter than `LARGEST_PLAIN` bytes.
         let is_hash = |text: &String| of(text)[0] == HASHED;
         assert_eq!(texts.iter().position(is_hash), Some(LARGEST_PLAIN - 1));
     }

@@ -27,9 +27,9 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<()
 /// attributes that `changes` removes. Returns an error if serde could not decode the changed item,
 /// or would ignore a changed attribute.
 ///
-/// Serde refuses an item that contains both a name and its alias, as a duplicate field. For a
-/// flattened `Option`, serde returns no error and reads `None` from an item that contains a name
-/// and its alias. If a write removes the name of a field but not the alias, serde reads the old
+/// If an item contains both the name of a field and an alias of the field, serde reports a
+/// duplicate field. If the flattened field is an `Option`, serde reads such an item as `None`,
+/// without an error. If a write removes the name of a field but not the alias, serde reads the old
 /// value from the alias.
 ///
 /// `stored` is the item that the read returned, without the library's own attributes. `written`
@@ -43,8 +43,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     let search = Search::<T> { table, stored, written, of: std::marker::PhantomData };
     let is_new = |name: &str| !stored.contains_key(name);
 
-    // If the item does not contain the name of a removed attribute, serde read the attribute from
-    // an alias or used its default.
+    // If the stored item does not contain the name of a removed attribute, serde has read an alias,
+    // or has used a default.
     let mut aliases = Vec::new();
     if changes.remove.iter().any(|name| is_new(name)) {
         let before = read_back::<T>(table, stored.clone())?;
@@ -53,21 +53,21 @@ pub(super) fn remove_aliases<T: Versioned>(
         aliases.extend(removed.filter_map(|(name, value)| search.alias_of(name, value)));
     }
 
-    // The first check succeeds for nearly all writes, because an item usually stores all attributes
-    // under the names that serde writes, and contains no aliases.
+    // The first call of `shows_all` succeeds for nearly all writes, because an item usually
+    // contains no aliases.
     let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
     let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names).is_ok();
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
-    // The search for aliases decodes the item once for each attribute, so the search runs only
-    // after the first check has failed.
+    // The search for the aliases of the set attributes decodes the item many times. The search
+    // therefore runs only if the first call of `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
-    // The second check verifies the changed item after the removal of the aliases.
+    // The second call of `shows_all` verifies the changed item without the aliases.
     let shown = shows_all::<T>(table, changes.after(T::MODEL, stored), &names);
     shown.map_err(|Unread { attribute, why }| {
         let attribute = attribute.or_else(|| names.iter().find(|name| is_new(name)).cloned());
@@ -105,8 +105,9 @@ impl Unread {
     }
 }
 
-/// Returns an error if serde cannot decode an item, or if the decoded value lacks an attribute in
-/// `written`. The error for a missing attribute names the first missing attribute.
+/// Returns an error if serde cannot decode an item, or if serde writes no attribute of a name in
+/// `written` for the decoded value. The error for a missing attribute names the first missing
+/// attribute.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {
@@ -138,8 +139,8 @@ impl<T: Versioned> Search<'_, T> {
         // with the wrong type is not an alias, and the library must not remove it.
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
-            // Serde reads a null under an alias as an absent value, and writes no attribute for an
-            // absent value.
+            // If an alias contains a null, serde reads an absent value, and then writes no
+            // attribute for the field.
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
             may_be_alias && !self.written.contains(other)
         };
@@ -156,12 +157,12 @@ impl<T: Versioned> Search<'_, T> {
     }
 }
 
-/// Decodes an item without the library's own attributes into a value, and returns the attributes
-/// that serde writes for this value.
+/// Decodes an item into a value, and returns the attributes that serde writes for this value. The
+/// caller has removed the library's own attributes from the item.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // Serde requires the fields for the version and for the times of the create and of the last
-    // write. The check ignores the version and the times, so the code sets them to an arbitrary
-    // number.
+    // write. The result contains neither the version nor the times, so the code decodes the item
+    // with arbitrary numbers in these fields.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

@@ -58,8 +58,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the key attributes of a key with their names. The derive generates a key type that
-/// matches the table, so `key_item` ignores a superfluous or missing sort key.
+/// Returns the names and values of the key attributes as an item. The derive generates a key type
+/// that matches the table, so `key_item` ignores a superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -79,8 +79,8 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
 }
 
 /// Returns the value that serde writes for a key attribute. A key value must be a string, a number
-/// or bytes. If serde writes another type, `key_value` returns an empty string, which DynamoDB
-/// refuses as a key.
+/// or bytes. If serde writes a value of another type for the key attribute, `key_value` returns an
+/// empty string, which DynamoDB refuses as a key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
@@ -109,8 +109,8 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// Returns the size of an item in bytes, with the names of its attributes. The size follows the
-/// rules in the DynamoDB documentation.
+/// Returns the size of an item in bytes, by the rules in the DynamoDB documentation. The size of an
+/// item includes the names of its attributes.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
@@ -119,8 +119,8 @@ pub(crate) fn size(item: &Item) -> usize {
 pub(crate) fn size_of(value: &AttributeValue) -> usize {
     const CONTAINER: usize = 3;
     const ELEMENT: usize = 1;
-    // DynamoDB stores two significant digits of a number in one byte, and needs one more byte for
-    // each number.
+    // DynamoDB stores two significant digits of a number in one byte. Each number takes one
+    // additional byte.
     let number = |digits: &String| number::significant_digits(digits).div_ceil(2) + 1;
     match value {
         AttributeValue::S(text) => text.len(),
@@ -133,7 +133,8 @@ pub(crate) fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::M(map) => {
             CONTAINER + map.iter().map(|(name, value)| ELEMENT + name.len() + size_of(value)).sum::<usize>()
         }
-        // Booleans and nulls take one byte. An unknown type takes at least one byte.
+        // Booleans and nulls take one byte. A value of a type that the SDK does not know takes at
+        // least one byte.
         _ => 1,
     }
 }

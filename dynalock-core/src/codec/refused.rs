@@ -1,4 +1,4 @@
-//! Explains an error of `serde_dynamo` at the read of a value, without showing the value.
+//! Explains an error that `serde_dynamo` returns when it reads a value, without showing the value.
 
 use crate::error::{CodecReason, SerdeError};
 
@@ -7,8 +7,8 @@ use crate::error::{CodecReason, SerdeError};
 ///
 /// The error texts of serde and `serde_dynamo` have fixed forms. The part of an error text before
 /// `, expected` may contain a value. The returned error contains only a field name, or the part of
-/// the error text after `, expected`. An error text of another form comes from the code of the
-/// user's type, and may quote the value. An error text that may quote the value becomes the
+/// the error text after `, expected`. An error text with none of these forms comes from the code of
+/// the user's type, and may quote the value. An error text that may quote the value becomes the
 /// `detail` of the error.
 ///
 /// `found` is the type of the stored attribute.

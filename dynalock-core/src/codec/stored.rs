@@ -26,7 +26,8 @@ use crate::{
 /// that serde writes. [`Repository::update`](crate::Repository::update) later writes only the
 /// attributes whose fingerprints have changed. A program must not change the value without a
 /// mutable access, for example through a `Mutex` or an atomic inside the value. The library does
-/// not notice a change without a mutable access. Serde serializes a `Stored<T>` like its value.
+/// not notice a change without a mutable access. Serde serializes a `Stored<T>` in the same way as
+/// the `T` inside.
 ///
 /// # Examples
 ///
@@ -48,13 +49,14 @@ pub struct Stored<T> {
     origin: StoredOrigin,
 }
 
-/// The origin of the value in a [`Stored`]: a read or write of this process, or an edit elsewhere.
+/// The origin of the value in a [`Stored`]: a read or write of this process, or an edit outside
+/// this process.
 #[derive(Clone)]
 enum StoredOrigin {
     /// This process has read or written the value.
     Known(Basis),
-    /// A user edited the value elsewhere, for example in a browser. The edited value came back with
-    /// the etag of the state before the edit.
+    /// A user edited the value outside this process, for example in a browser. The etag identifies
+    /// the state of the item before the edit.
     Assumed(Etag),
 }
 
@@ -82,7 +84,8 @@ pub(crate) struct State {
     pub(crate) image: Option<Box<Item>>,
 }
 
-/// The fingerprints of the value before the first mutable access.
+/// The fingerprints of the value, which the first mutable access takes before the program can
+/// change the value.
 #[derive(Clone)]
 enum Before {
     Untouched,
@@ -135,8 +138,8 @@ impl<T> Stored<T> {
         Self { value, origin: StoredOrigin::Known(basis) }
     }
 
-    /// Returns the data that the next write needs (the basis), or the etag of a value that a user
-    /// edited elsewhere.
+    /// Returns the data that the next write needs (the basis). For a value from
+    /// [`assume`](Self::assume), returns the etag instead of the basis.
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         match &self.origin {
             StoredOrigin::Known(basis) => Ok(basis),
@@ -144,8 +147,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value and the data that the next write needs (the basis). For a value that a
-    /// user edited elsewhere, returns the etag instead of the basis.
+    /// Returns the value and the data that the next write needs (the basis). For a value from
+    /// [`assume`](Self::assume), returns the etag instead of the basis.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
             StoredOrigin::Known(basis) => (self.value, Ok(basis)),
@@ -177,8 +180,8 @@ impl<T: Versioned> Stored<T> {
         }
     }
 
-    /// Makes a `Stored` from a value that a user edited elsewhere, for example in a browser. `etag`
-    /// is the token of the state of the item before the edit.
+    /// Makes a `Stored` from a value that a user edited outside this process, for example in a
+    /// browser. `etag` is the token of the state of the item before the edit.
     ///
     /// A write of the returned `Stored` reads the item first. If the item has changed since the
     /// state that the etag identifies, the write fails with [`Error::Conflict`]. If the etag
@@ -186,8 +189,9 @@ impl<T: Versioned> Stored<T> {
     ///
     /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
     /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`
-    /// usually writes an unchanged `HashSet` again, and increments the version. A `BTreeSet` has a
-    /// fixed order, so an update writes a `BTreeSet` only if its members have changed.
+    /// therefore usually writes a `HashSet` even if its members have not changed, and increments
+    /// the version. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet` only if its
+    /// members have changed.
     ///
     /// # Examples
     ///
@@ -227,7 +231,8 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // No stored item has an incarnation of zeros, because incarnations are random.
+        // The incarnation of a stored item is random. A stored item therefore never has an
+        // incarnation of zeros, and each update of the detached value fails.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
@@ -247,14 +252,14 @@ impl Basis {
         Self { state, times, before: Before::Untouched, content }
     }
 
-    /// Returns the data that the next write needs. The parameters describe the item after the
-    /// current write: the version and write ids, the content, and the times.
+    /// Returns the data that the next write of the item needs. The parameters describe the item
+    /// after the current write: the version and write ids, the content, and the times.
     pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the data for a write that replaces the whole item. The data does not contain the old
-    /// content, because a replacement needs only the state of the item.
+    /// Returns the basis for a write that replaces the whole item. The basis lacks the old content
+    /// of the item, because such a write compares only the state of the item.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
@@ -274,7 +279,8 @@ impl Basis {
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(Arc::new(fingerprints)),
-                // A mutable access cannot return an error, so the next write returns the error.
+                // A mutable access cannot return an error. If the fingerprints cannot be taken, the
+                // next write of the value therefore returns the error.
                 Err(error) => Before::Failed(error),
             };
         }
@@ -283,7 +289,8 @@ impl Basis {
     /// Returns an error if the program has changed the key of the value since the read.
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
         let differs = match &self.before {
-            // A program without a mutable access to the value cannot have changed the key.
+            // The program has had no mutable access to the value, so the program cannot have
+            // changed the key.
             Before::Untouched => false,
             Before::Fingerprints(before) => before.key_differs(value).map_err(|error| not_encoded(table, error))?,
             Before::Failed(error) => return Err(not_encoded(table, error.clone())),
@@ -300,12 +307,12 @@ impl Basis {
         matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
     }
 
-    /// Returns the names of the attributes that serde writes for the value. Only a write that
-    /// compares the whole item of a type with a flattened field needs the names. The list of names
-    /// is empty for a type without a flattened field, and for a write that does not compare the
-    /// whole item.
+    /// Returns the names of the attributes that serde writes for a value with a flattened field.
+    /// The list is empty for a type without a flattened field, and for an item that has both a
+    /// version and write ids.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
-        // Only a condition that compares the whole item contains the names of all attributes.
+        // Only a condition that compares the whole item needs the names of all attributes of a
+        // flattened field.
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();
         }
@@ -318,7 +325,8 @@ impl Basis {
         }
     }
 
-    /// Returns the content of the item after an update with the `changes`.
+    /// Returns the copy of the item (the [`Content`]) to which the `changes` of an update have been
+    /// applied.
     pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }

@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::Item;
 use crate::model::{KeptTimes, Model, TimeModel};
 
-/// Returns the time of the create and the time of the last write from an item. An attribute that is
-/// no whole number counts as a missing time.
+/// Returns the time of the create and the time of the last write from an item. If an attribute is
+/// not a whole number, its time counts as missing.
 pub(super) fn times_of(model: &Model, item: &Item) -> KeptTimes {
     let time = |time: TimeModel| item.get(time.name)?.as_n().ok()?.parse().ok();
     let of = model.times;
@@ -43,7 +43,7 @@ impl KeptTimes {
 }
 
 /// Returns the name and the value of the attribute for the time of the last write, which is `at`,
-/// in epoch milliseconds. Returns `None` if the type has no field with `updated_at`.
+/// in epoch milliseconds. Returns `None` if the type has no field marked `#[dynalock(updated_at)]`.
 pub(crate) fn updated_at(model: &Model, at: u64) -> Option<(&'static str, AttributeValue)> {
     let time = model.times.updated_at?;
     Some((time.name, AttributeValue::N(moment(time, at).to_string())))

@@ -9,12 +9,12 @@ use super::{Capacity, Cause, Cost};
 /// A counter of the costs of all calls of a repository or of a `Locks`. Clones of a meter share the
 /// same costs.
 ///
-/// The meter adds the cost of each request when the request ends. The requests of a call that
-/// fails, and of a call whose future the caller drops, count as well.
+/// The meter adds the cost of each request when the request ends. The meter also counts the
+/// requests of a failed call, and the requests of a call whose future the caller has dropped.
 ///
-/// The meter keeps separate costs for at least 1,000 keys, the most expensive keys. The meter keeps
-/// the costs of all other keys as one sum. If the costs of a key have become part of this sum, the
-/// separate costs of the key start again at zero.
+/// The meter counts the costs of up to 2,000 keys separately. At 2,001 keys, the meter keeps only
+/// the 1,000 most expensive keys. The meter adds the costs of all other keys to one sum. If a
+/// removed key is used again, the meter counts the separate costs of the key from zero again.
 ///
 /// # Examples
 ///
@@ -48,11 +48,11 @@ struct Record {
 pub struct CostReport {
     /// The costs of all requests so far.
     pub total: Cost,
-    /// The number of calls that have consumed capacity. A heartbeat of a lock is not a call. Each
-    /// item of a `create_many`, an `update_many` or a `delete_many` counts as a call.
+    /// The number of calls that have consumed capacity. A heartbeat of a lock does not count as a
+    /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as a call.
     pub calls: u64,
-    /// The costs of the most expensive keys, at most 1,000 keys, the most expensive key first. A
-    /// write unit counts five times as much as a read unit.
+    /// The costs of the most expensive keys, at most 1,000 keys, the most expensive key first. In
+    /// this order, a write unit counts five times as much as a read unit.
     pub keys: Vec<KeyCost>,
     /// The costs of all requests that are not part of `keys`: requests for cheaper keys, queries
     /// and scans.
@@ -128,8 +128,8 @@ impl Meter {
             Some(key) => record.keys.entry(key).or_default().charge(cause, capacity),
             None => record.others.charge(cause, capacity),
         }
-        // The code removes the cheaper half of the keys at once, because the removal sorts all
-        // keys. A new key therefore rarely causes a sort.
+        // The removal of keys sorts all keys by their costs. The code removes half of the keys at
+        // once, so that only about one in 1,000 new keys causes a sort.
         if record.keys.len() > 2 * KEPT {
             record.forget_the_cheapest();
         }

@@ -7,24 +7,25 @@
 //!
 //! # Causes
 //!
-//! Each request has one cause. If several rows of the table of causes match a request, the first
-//! matching row decides the cause of the request:
+//! The library assigns the cost of each request to one cause. If several rows of the table of
+//! causes match a request, the first matching row decides the cause of the request:
 //!
 //! | request | cause |
 //! |---|---|
 //! | a heartbeat of a lease or of a lock | heartbeats |
-//! | a request that repeats a request without an answer, and the reads after a request without an answer, until the next answer | retries |
+//! | a request that repeats a request without an answer, and the reads after a request without an answer, until DynamoDB answers a request | retries |
 //! | a read of the row of a lock or lease, by a waiter or by the release of a fair lock | polls |
 //! | a refused attempt to acquire a lock or lease; the removal of queue entries that a failed attempt may have left, and of an empty queue | polls |
 //! | any other write that DynamoDB refused because of a condition or another transaction, and the reads after a refused write, until DynamoDB applies a write of the call | conflicts |
 //! | any other request | useful |
 //!
-//! The first copy of a lost request counts as useful, and the repetition of a lost request counts
-//! as a retry. A throttled request consumes nothing, so the repetition of a throttled request
-//! counts as useful.
+//! If a request receives no answer, the first copy of the request still counts as useful. The
+//! repetition of the request counts as a retry. A throttled request consumes nothing, so the
+//! repetition of a throttled request counts as useful.
 //!
-//! The cause "conflicts" contains each refused write, for example a write whose `.when` condition was
-//! false. The metric `dynalock_conflicts_total` counts only the conflicts with other writers.
+//! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`
+//! condition was false. In contrast, the metric `dynalock_conflicts_total` counts only the
+//! conflicts with other writers.
 //!
 //! # Estimates
 //!
@@ -36,7 +37,7 @@
 //! | a write whose condition was false | the units of the larger of two items: the item that the refusal returned, and the item in the request; at least 1 write unit |
 //! | a cancelled transaction | for each action of the transaction, twice the estimate of a write whose condition was false |
 //! | a write or transaction that met another transaction on its item | the same estimate as for a false condition |
-//! | a lost request, or a request whose future the caller dropped | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request. DynamoDB may not have received a lost request |
+//! | a request without an answer, or a request whose future the caller dropped | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request. DynamoDB may not have received such a request |
 //! | a throttled request, a request with invalid content, a request that was never sent | no units |
 //!
 //! If a call has a [budget](crate::Repository::budget), the library also estimates the units of
@@ -52,12 +53,12 @@
 //! request, for example by the first page of a scan, which may cost 256 units. A parallel scan can
 //! exceed its budget by one page of each segment.
 //!
-//! After a write of the call was applied or lost, the budget does not apply to the reads of the
-//! call. The reads after a write find out the outcome of the write, or return the item after the
+//! The budget does not apply to reads that the call sends after an applied write, or after a write
+//! without an answer. Such a read finds out the outcome of the write, or returns the item after the
 //! write.
 //!
-//! The estimates do not include indexes. DynamoDB charges write units for each index entry that a
-//! write changes. A refused write changes no index entry.
+//! The estimates do not include the costs of the indexes of the table. DynamoDB charges write units
+//! for each index entry that a write changes. A refused write changes no index entry.
 
 mod meter;
 
@@ -93,7 +94,7 @@ impl Units {
     /// Half a unit: the cost of an eventually consistent read of up to 4 KB.
     pub const HALF: Self = Self { halves: 1 };
 
-    /// Makes a whole number of units.
+    /// Converts a whole number into `Units`.
     ///
     /// # Examples
     ///
@@ -106,7 +107,8 @@ impl Units {
         Self { halves: units.saturating_mul(2) }
     }
 
-    /// Converts the units that DynamoDB reports. DynamoDB reports multiples of one half.
+    /// Converts a consumed capacity that DynamoDB has reported. DynamoDB reports each capacity as a
+    /// multiple of half a unit.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float saturates")]
     pub(crate) fn reported(units: f64) -> Self {
         Self { halves: (units * 2.0).round() as u64 }
@@ -292,7 +294,8 @@ impl Cost {
         self.by_cause().into_iter().map(|(_, capacity)| capacity).sum()
     }
 
-    /// Returns the name of each cause with its capacity, for example for metrics.
+    /// Returns the name of each cause, together with the capacity that the requests of this cause
+    /// have consumed.
     ///
     /// # Examples
     ///
@@ -323,8 +326,8 @@ impl Cost {
         } += capacity;
     }
 
-    /// Returns a price, so that costs can be compared. A write unit costs five times as much as a
-    /// read unit.
+    /// Returns the price of the capacity as one number, so that two costs can be compared. In this
+    /// price, a write unit counts five times as much as a read unit.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
         read + write.times(5)
@@ -341,8 +344,8 @@ impl AddAssign for Cost {
     }
 }
 
-/// The text of a `Cost` contains the sum of all causes. The text of a `Cost` also names each cause
-/// except `useful` whose capacity is not zero.
+/// The text of a `Cost` contains the total capacity of all causes. The text then lists the capacity
+/// of each cause except `useful`, and leaves out causes without any capacity.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.total())?;
@@ -357,25 +360,27 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Returns the write units of a write of an item of this size. A write in a transaction costs twice
-/// as much.
+/// Returns the write units of a write of an item of `bytes` bytes outside a transaction. The same
+/// write in a transaction costs twice as many units.
 pub(crate) const fn write_units(bytes: usize) -> Units {
     Units::whole(write_blocks(bytes))
 }
 
-/// Returns the read units of a strongly consistent read of an item of this size. An eventually
+/// Returns the read units of a strongly consistent read of an item of `bytes` bytes. An eventually
 /// consistent read costs half as much as a strongly consistent read. A read in a transaction costs
-/// twice as much.
+/// twice as much as a strongly consistent read.
 pub(crate) const fn read_units(bytes: usize) -> Units {
     Units::whole(read_blocks(bytes))
 }
 
-/// Returns the size in kilobytes, rounded up. A missing item counts as one kilobyte.
+/// Converts a size in bytes into kilobytes, rounded up. The size 0 of a missing item counts as one
+/// kilobyte.
 pub(crate) const fn write_blocks(bytes: usize) -> u64 {
     blocks(bytes, 1024)
 }
 
-/// Returns the size in blocks of 4 KB, rounded up. A missing item counts as one block.
+/// Converts a size in bytes into blocks of 4 KB, rounded up. The size 0 of a missing item counts as
+/// one block.
 pub(crate) const fn read_blocks(bytes: usize) -> u64 {
     blocks(bytes, 4096)
 }

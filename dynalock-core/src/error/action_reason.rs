@@ -9,16 +9,17 @@ pub(crate) struct ActionReason {
     pub(crate) item: Option<Item>,
 }
 
-/// Returns the class of the code in a cancellation reason. Returns `None` for the code `None`,
-/// which belongs to an action that did not cause the cancellation.
+/// Returns the [`CancellationClass`] of the code in a cancellation reason. Returns `None` for the
+/// code `None`, which belongs to an action that did not cause the cancellation.
 pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
     match code {
         "None" => None,
         "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
         "TransactionConflict" => Some(CancellationClass::Contention),
         "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
-        // Examples of permanent codes are `ItemCollectionSizeLimitExceeded` and `ValidationError`.
-        // An unknown code counts as permanent, because DynamoDB may add further codes.
+        // Permanent codes are, for example, `ItemCollectionSizeLimitExceeded` and
+        // `ValidationError`. DynamoDB may add codes, and a code that the library does not know also
+        // counts as permanent.
         _ => Some(CancellationClass::Permanent),
     }
 }

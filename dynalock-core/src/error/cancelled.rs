@@ -16,13 +16,13 @@ use crate::{
 /// The cancellation of a transaction, with a reason for each operation. DynamoDB has applied no
 /// operation of a cancelled transaction.
 ///
-/// The method [`reason`](Self::reason) returns the reason for one operation by its handle. The
-/// method [`reasons`](Self::reasons) returns the reasons for all operations.
+/// The method [`reason`](Self::reason) takes the handle of an operation, and returns the reason for
+/// this operation. The method [`reasons`](Self::reasons) returns the reasons for all operations.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// The number of a transaction, unique in this process. A transaction recognises a handle of
-/// another transaction by its number.
+/// The number of a transaction, unique in this process. A handle contains the number of its
+/// transaction, so another transaction recognises that the handle is foreign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -35,27 +35,30 @@ impl TransactionId {
 
 struct CancelledParts {
     transaction: TransactionId,
-    /// The operations in the order of the calls, each with its reason. Operations on the same item
-    /// have the same reason, because the library has sent these operations as one action.
+    /// The operations in the order in which the caller added them, each with its reason. Operations
+    /// on the same item have the same reason, because the library has sent these operations as one
+    /// action.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
 
-/// The class of a cancellation, or of one of its reasons. The class decides the next step of the
-/// caller.
+/// The class of a cancellation, or of one reason of a cancellation. The class shows whether a
+/// repetition of the transaction may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
     /// The condition of an operation was false. The caller must read the items again before a new
     /// attempt.
     Conflict,
-    /// Another transaction was running on an item. The same transaction may succeed later.
+    /// Another transaction was running on an item of the transaction. A later attempt of the same
+    /// transaction may succeed.
     Contention,
-    /// DynamoDB or the table had no capacity left. The same transaction may succeed later.
+    /// DynamoDB or the table had no capacity left. A later attempt of the same transaction may
+    /// succeed.
     Capacity,
     /// DynamoDB would refuse the same transaction at each later attempt.
     Permanent,
-    /// The reasons of the cancellation have several classes.
+    /// The operations of the transaction failed for reasons of different classes.
     Mixed,
 }
 
@@ -77,8 +80,9 @@ impl Cancelled {
         self.0.transaction
     }
 
-    /// Returns the reasons for all operations, in the order of the calls. For an operation that did
-    /// not cause the cancellation, [`OperationReason::class`] returns `None`.
+    /// Returns the reasons for all operations, in the order in which the caller added the
+    /// operations. For an operation that did not cause the cancellation, [`OperationReason::class`]
+    /// returns `None`.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,
@@ -87,14 +91,14 @@ impl Cancelled {
         })
     }
 
-    /// Returns the [`CancellationClass`] of all cancellation reasons, or `Mixed` if the reasons
-    /// have different classes.
+    /// Returns the [`CancellationClass`] that all reasons of the cancellation have in common, or
+    /// `Mixed` if the reasons have different classes.
     pub fn class(&self) -> CancellationClass {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns `true` if the same transaction may succeed later: each failed operation met another
-    /// running transaction or a lack of capacity.
+    /// Returns `true` if a later attempt of the same transaction may succeed. In this case, each
+    /// failed operation met another running transaction or a lack of capacity.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
@@ -112,8 +116,8 @@ impl CancellationClass {
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns `true` if the same request may succeed later. `may_pass` requires at least one
-    /// reason, and each reason must be another running transaction or a lack of capacity.
+    /// Returns `true` if a later attempt of the same request may succeed. Each reason must be
+    /// another running transaction or a lack of capacity, and there must be at least one reason.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
@@ -121,8 +125,8 @@ impl CancellationClass {
 }
 
 impl<'c> OperationReason<'c> {
-    /// Returns the index of the operation in the order of the calls. The first operation has the
-    /// index 0.
+    /// Returns the index of the operation in the transaction. The first operation that the caller
+    /// added has the index 0.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -154,8 +158,8 @@ impl<'c> OperationReason<'c> {
         self.reported.class()
     }
 
-    /// Returns the stored attributes of the item that made the condition false, or `None` if no
-    /// item made the condition false.
+    /// Returns the stored attributes of the item that made the condition of the operation false.
+    /// Returns `None` if the key had no item, or if the condition was not false.
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
     }
@@ -195,7 +199,7 @@ impl fmt::Display for Cancelled {
     }
 }
 
-/// The largest number of operations in the message of a cancellation.
+/// The largest number of failed operations that the message of a cancellation names.
 const SHOWN: usize = 3;
 
 impl fmt::Display for OperationReason<'_> {

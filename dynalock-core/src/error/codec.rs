@@ -23,7 +23,7 @@ pub enum CodecReason {
     #[error("expected {expected}, found {found}")]
     #[non_exhaustive]
     Type {
-        /// The type that the field reads.
+        /// A description of the type that serde expected for the field.
         expected: Box<str>,
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
@@ -33,7 +33,7 @@ pub enum CodecReason {
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {
-        /// The type that the field reads.
+        /// A description of the type that serde expected for the field.
         expected: Box<str>,
         /// The kind of the stored value, for example `a number`.
         found: &'static str,
@@ -42,14 +42,15 @@ pub enum CodecReason {
     #[error("the field `{field}` is missing; write the attribute, or give the field `#[serde(default)]`")]
     #[non_exhaustive]
     MissingField {
-        /// The name of the field, as serde reads it.
+        /// The name under which serde reads the field.
         field: Box<str>,
     },
-    /// The item contains a field under two names, and serde reads both names.
+    /// The item contains the same field twice, for example under its name and under an alias that
+    /// serde also accepts.
     #[error("the field `{field}` is in the item twice")]
     #[non_exhaustive]
     DuplicateField {
-        /// The name of the field, as serde reads it.
+        /// The name under which serde reads the field.
         field: Box<str>,
     },
     /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not
@@ -67,7 +68,7 @@ pub enum CodecReason {
         /// The names of the variants of the enum.
         expected: Box<str>,
     },
-    /// DynamoDB or this library cannot store or read this kind of value. The field of `NotStorable`
+    /// DynamoDB or this library does not support the kind of the value. The text in `NotStorable`
     /// describes the problem.
     #[error("{0}")]
     NotStorable(&'static str),
@@ -77,15 +78,15 @@ pub enum CodecReason {
     Refused,
 }
 
-/// An error of one of this library's serializers or deserializers. The error contains the reason
-/// and the path of the value.
+/// An error of one of this library's serializers or deserializers. The error contains the reason,
+/// and the path of the value that caused the error.
 #[derive(Clone)]
 pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 
 #[derive(Clone)]
 struct SerdeErrorParts {
-    /// The path of the value. The first element of the `Vec` is the innermost part of the path, and
-    /// the last element is the attribute.
+    /// The path of the value that caused the error. The first element of the `Vec` is the innermost
+    /// part of the path, and the last element is the attribute.
     path: Vec<Part>,
     reason: CodecReason,
     detail: Option<Box<str>>,
@@ -112,20 +113,21 @@ impl CodecError {
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
     /// known.
     pub fn attribute(&self) -> Option<&str> {
-        // Each level of a nested value adds its part of the path after the parts of the inner
-        // levels, so the attribute is the last part.
+        // The innermost level of a nested value adds its part to the path first, and the attribute
+        // adds its part last.
         match self.0.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,
         }
     }
 
-    /// Returns the path of the value, or `None` if no single attribute caused the error.
+    /// Returns the path of the value that caused the error, or `None` if no single attribute caused
+    /// the error.
     ///
-    /// For a value that serde could not read, the path is the attribute. For a value that serde
-    /// could not write, the path includes the fields inside the attribute, for example
-    /// `lines[..].price`. The path does not show the keys of maps, because the keys of a map are
-    /// content of the item.
+    /// For a value that serde could not read, the path consists only of the name of the attribute.
+    /// For a value that serde could not write, the path includes the fields inside the attribute,
+    /// for example `lines[..].price`. The path does not show the keys of maps, because the keys of
+    /// a map are content of the item.
     pub fn path(&self) -> Option<String> {
         let SerdeError(parts) = &self.0.error;
         (!parts.path.is_empty()).then(|| parts.to_path())
@@ -136,9 +138,9 @@ impl CodecError {
         &self.0.error.0.reason
     }
 
-    /// Returns the error text of a hand-written `Serialize` or `Deserialize` that refused the
-    /// value. Returns `None` if the error has another reason. The returned text may quote content
-    /// of the item.
+    /// Returns the error text of the code that refused the value, for example of a hand-written
+    /// `Deserialize`. Returns `None` if the reason is not [`CodecReason::Refused`]. The returned
+    /// text may quote content of the item.
     pub fn detail(&self) -> Option<&str> {
         self.0.error.0.detail.as_deref()
     }
@@ -179,20 +181,20 @@ impl SerdeError {
         Self::new(CodecReason::NotStorable(why))
     }
 
-    /// Makes the error of a value that a hand-written `Serialize` or `Deserialize` refused with
-    /// this text.
+    /// Makes the error of a value that a hand-written `Serialize` or `Deserialize` refused with the
+    /// text `detail`.
     pub(crate) fn refused(detail: impl fmt::Display) -> Self {
         let detail = Some(detail.to_string().into());
         Self(Box::new(SerdeErrorParts { path: Vec::new(), reason: CodecReason::Refused, detail }))
     }
 
-    /// Adds the field that contains the value to the path.
+    /// Adds to the path of the error the field that contains the value.
     pub(crate) fn in_field(mut self, name: &str) -> Self {
         self.0.path.push(Part::Field(name.into()));
         self
     }
 
-    /// Adds the position in the map or list that contains the value to the path.
+    /// Adds to the path of the error that the value is an entry of a map or of a list.
     pub(crate) fn in_entry(mut self) -> Self {
         self.0.path.push(Part::Entry);
         self
@@ -278,7 +280,8 @@ fn one_of(names: &[&str]) -> Box<str> {
     format!("one of `{}`", names.join("`, `")).into()
 }
 
-/// Returns the kind of a value, without the value itself.
+/// Returns a name for the kind of a value, for example `a string`. The name does not show the
+/// value.
 fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
     use serde::de::Unexpected;
     match value {
@@ -294,7 +297,8 @@ fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
         | Unexpected::NewtypeVariant
         | Unexpected::TupleVariant
         | Unexpected::StructVariant => "a variant",
-        // The text in `Other` may be content of the item, so the error does not show the text.
+        // `Unexpected::Other` contains a text that may be content of the item, so the error does
+        // not show this text.
         Unexpected::Other(_) => "a value",
     }
 }

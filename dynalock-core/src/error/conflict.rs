@@ -67,7 +67,7 @@ impl Conflict {
         shown(self.0.model.shown_key(&self.0.key).as_deref())
     }
 
-    /// Returns the message of the conflict without its advice.
+    /// Returns the message of the conflict without the advice for the caller.
     pub(super) fn difference(&self) -> Difference<'_> {
         Difference(&self.0)
     }
@@ -93,8 +93,8 @@ impl fmt::Display for Difference<'_> {
             write!(f, "expected version {expected}, ")?;
         }
         match item.as_ref().map(|item| version_in(item, model.version)) {
-            // If the versions are equal, the message names the other possible causes of the
-            // conflict.
+            // If the stored version equals the expected version, another content or a lease caused
+            // the conflict, so the message names these causes.
             Some(Some(found)) if *expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")
             }

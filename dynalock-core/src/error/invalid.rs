@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 /// The reason why a transaction is invalid. The library does not send an invalid transaction. The
-/// fields of the variants name an operation by its index in the order of the calls. The first
-/// operation has the index 0.
+/// fields of the variants contain indexes of operations. The first operation that the caller added
+/// has the index 0.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
@@ -57,9 +57,9 @@ pub enum InvalidTransaction {
     )]
     #[non_exhaustive]
     SameItem {
-        /// The index of the first write of the item.
+        /// The index of the first operation that writes the item.
         first: usize,
-        /// The index of the second write of the item.
+        /// The index of the second operation that writes the item.
         second: usize,
         /// The name of the table of the item.
         table: Arc<str>,
@@ -75,8 +75,8 @@ pub enum InvalidTransaction {
         /// The name of the table of the item.
         table: Arc<str>,
     },
-    /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned. The
-    /// commit could not contain later writes through the clone.
+    /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned.
+    /// Writes that the program adds later through the clone would not be part of the commit.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]
@@ -105,9 +105,9 @@ pub enum InvalidPatch {
     #[error("its changes of `{first}` and `{second}` overlap; make one change of them, or send two patches")]
     #[non_exhaustive]
     Overlap {
-        /// The path of the earlier change.
+        /// The path of the change that the caller added first.
         first: String,
-        /// The path of the later change.
+        /// The path of the change that the caller added later and that overlaps the first change.
         second: String,
     },
     /// The patch inserts elements into a nested set, or deletes elements from a nested set.

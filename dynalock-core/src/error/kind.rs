@@ -3,9 +3,9 @@
 use super::{Error, Lost};
 
 impl Error {
-    /// Returns a short name of the variant, for example `conflict` or `not_found`. The short name
-    /// is the value of `error.type` in traces and of `outcome` in metrics. The short name contains
-    /// no data of the error, and does not change in later versions of the library.
+    /// Returns a short name of the error variant, for example `conflict` or `not_found`. The short
+    /// name is the value of `error.type` in traces and of `outcome` in metrics. The short name
+    /// contains no data of the error, and does not change in later versions of the library.
     ///
     /// # Examples
     ///
@@ -63,7 +63,7 @@ impl Error {
 }
 
 impl Lost {
-    /// Returns a short name of the variant for metrics.
+    /// Returns a short name for the reason of the loss, for metrics.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Stolen { .. } => "stolen",

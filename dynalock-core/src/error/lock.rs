@@ -17,9 +17,10 @@ pub struct Locked {
     /// The fence of the holder. The fence is 0 if another program has written the row without a
     /// fence.
     pub fence: u64,
-    /// The time until another caller can acquire the lock, unless the holder renews the lease. The
-    /// remaining time ends when the lease ends by the clock of this machine. With
-    /// [`Expiry::Clock`](crate::Expiry::Clock), the remaining time is longer by `max_skew`.
+    /// The time until another caller can acquire the lock, unless the holder renews the lease.
+    /// `remaining` is the time until the end of the lease, by the clock of this machine. With
+    /// [`Expiry::Clock`](crate::Expiry::Clock), `remaining` also includes `max_skew` after the end
+    /// of the lease.
     pub remaining: Duration,
     /// The number of requests that the call sent, and the time that the call took.
     pub spent: Spent,

@@ -1,5 +1,5 @@
-//! The errors of the library. Each variant of [`Error`] stands for one reaction of the caller. For
-//! example, the caller reads the item again after [`Error::Conflict`].
+//! The errors of the library. The variants of [`Error`] differ in what the caller should do next.
+//! For example, the caller reads the item again after [`Error::Conflict`].
 
 mod action_reason;
 mod cancelled;
@@ -41,22 +41,22 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Neither `Display` nor `Debug` shows the content of an item. Some methods return content:
 /// [`Conflict::current`] and [`Cancelled::reason`] return stored items, and [`CodecError::detail`]
-/// returns the error text of a hand-written `Serialize` or `Deserialize`. The text of an error
-/// shows the key of an item only if its type has `#[dynalock(show_key)]`. The text of an error
-/// contains the messages of DynamoDB unchanged.
+/// returns, for example, the error text of a hand-written `Deserialize`. The text of an error shows
+/// the key of an item only if the type of the item has `#[dynalock(show_key)]`. If DynamoDB sent a
+/// message, the text of the error contains the message unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The item has changed since the program read it: another caller has written or deleted the
     /// item. The call has written nothing.
     ///
-    /// Read the item again, or start from the item that [`Conflict::current`] returns. The method
-    /// `update_with` reads the item again and repeats the change without help of the caller.
+    /// Read the item again, or start from the item that [`Conflict::current`] returns. After a
+    /// conflict, the method `update_with` itself reads the item again and repeats the change.
     #[error("{0}")]
     Conflict(Conflict),
 
-    /// A create found an item with the same key. The create has written nothing. The stored item
-    /// may be an item of another program, without a version.
+    /// A create found a stored item with the key of the new item. The create has written nothing.
+    /// The stored item may come from another program, and may have no version.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
@@ -107,8 +107,8 @@ pub enum Error {
     /// DynamoDB has cancelled a transaction, and has applied no operation of the transaction.
     ///
     /// [`Cancelled::reason`] returns the reason for each operation, with the item that made a
-    /// condition false. The function [`transact`](crate::transact) runs its closure again without
-    /// help of the caller.
+    /// condition false. After a conflict with another writer, the function
+    /// [`transact`](crate::transact) itself runs its closure again.
     #[error("{0}")]
     Cancelled(Cancelled),
 
@@ -116,13 +116,14 @@ pub enum Error {
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// The caller has passed the handle of an operation to another transaction, or to another read.
-    /// `ForeignHandle` does not say whether one of the two transactions was committed.
+    /// The caller has used the handle of one transaction or read with the result of another
+    /// transaction or read. The error also appears if an earlier call of `get` has already taken
+    /// the value of the handle. The error does not show whether a transaction was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
-    /// An item shows that an earlier call has committed a transaction with the same token. The
-    /// later call has written nothing.
+    /// An item shows that an earlier call has committed a transaction with the token of this call.
+    /// This call has written nothing.
     #[error(
         "a transaction with this token was committed before ({spent}); \
          read the items to see what it left"
@@ -133,15 +134,15 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// A transaction with other content was committed with the same ClientRequestToken in the last
-    /// ten minutes. The call with `TokenReused` has written nothing.
+    /// In the last ten minutes, a transaction with the same ClientRequestToken but other content
+    /// was committed. The call that returns `TokenReused` has written nothing.
     ///
     /// Read the items before you send the new content with a new token. A program that repeats a
-    /// transaction with its old token, for example after a crash, must send the same content. The
-    /// order of a `HashSet` or a `HashMap` differs in each process, so the content of the request
-    /// differs, too. A `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed order. If an item shows that
-    /// the earlier transaction was committed, the call returns [`Error::AlreadyCommitted`] instead
-    /// of `TokenReused`.
+    /// transaction with its old token, for example after a crash, must send the same content. Each
+    /// process writes a `HashSet` or a `HashMap` in another order, so a repetition by another
+    /// process would have other content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed order.
+    /// If an item shows that a transaction with the token was committed, the call returns
+    /// [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -159,7 +160,7 @@ pub enum Error {
     /// The fair queue already has the maximum number of entries, so the caller has no place in the
     /// queue.
     ///
-    /// The caller can try again later, or allow a longer queue with
+    /// The caller can call again later, or allow a longer queue with
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
         "the queue of a lock in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
@@ -180,7 +181,8 @@ pub enum Error {
     /// entry of this caller from the queue.
     ///
     /// A caller loses its place if its process or runtime was paused for a whole ttl, or if the
-    /// caller could not reach DynamoDB. A new call enters the queue at its end.
+    /// caller could not reach DynamoDB. If the caller calls again, the new call enters the queue at
+    /// the end.
     #[error(
         "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue"
@@ -221,8 +223,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid: the key is empty, or serde writes another value than the `KeyAttribute` of
-    /// the key returns.
+    /// A key is invalid: the key is empty, or serde writes another value for the key than its
+    /// `KeyAttribute` implementation returns.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -235,7 +237,8 @@ pub enum Error {
     },
 
     /// The stored item has an invalid attribute of the library, for example an invalid `_writes`,
-    /// because another program has written the attribute. The call has written nothing.
+    /// because another program has written the attribute. The call has written nothing, except that
+    /// a patch may have been applied.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
     #[non_exhaustive]
     Corrupt {
@@ -292,13 +295,14 @@ pub enum Error {
         table: Arc<str>,
         /// The version that the write required, or `None` for a create and a transaction.
         expected: Option<u64>,
-        /// The last known version of the item. The field is `None` if the item was absent, had no
+        /// The last known version of the item. `found` is `None` if the item was absent, had no
         /// version, or was not read.
         found: Option<u64>,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
         /// The failure that ended the call, or `None` if the call ended because the item does not
-        /// show the outcome. The message of `Indeterminate` contains the message of the failure.
+        /// show the outcome of the write. The message of `Indeterminate` contains the message of
+        /// the failure.
         last: Option<Box<Error>>,
     },
 
@@ -317,11 +321,11 @@ pub enum Error {
     /// The next request of the call would exceed the [budget](crate::Repository::budget) of the
     /// call, so the call has ended without this request. The call has written no item.
     ///
-    /// The field `spent` contains the units that the call has consumed. A call that acquires locks
-    /// removes its entries from the queues of the locks. After `BudgetExceeded`, the caller can
-    /// allow more units, or continue later. If the outcome of an earlier write of the call is
-    /// unknown, the call returns [`Error::Indeterminate`], and `BudgetExceeded` is its field
-    /// `last`.
+    /// The field `spent` contains the units that the call has consumed. If the call was waiting in
+    /// the queues of locks, it has removed its entries from these queues. After `BudgetExceeded`,
+    /// the caller can repeat the call with a larger budget, or continue its own work later. If the
+    /// outcome of an earlier write of the call is unknown, the call returns
+    /// [`Error::Indeterminate`], which contains `BudgetExceeded` in the field `last`.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]
     BudgetExceeded {
@@ -386,14 +390,14 @@ pub enum Error {
     /// written nothing.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes
-    /// and reports the difference. In all other calls, DynamoDB reports the difference with less
-    /// detail.
+    /// and reports the difference. If another call meets the difference, the error contains
+    /// DynamoDB's message, which has less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {
         /// The name of the table.
         table: Arc<str>,
-        /// The difference between the key attributes.
+        /// The difference between the key attributes of the table and of the struct.
         reason: String,
     },
 
@@ -404,8 +408,8 @@ pub enum Error {
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 
-    /// A page token belongs to another query, or another program has made the token. The call has
-    /// read nothing.
+    /// The page token that the caller has passed belongs to another query, or comes from another
+    /// program. The call has read nothing.
     ///
     /// To continue, request the first page again, with `None` as the token.
     #[error("the page token cannot be used for this query of table `{table}`: {reason}; ask for the first page again")]
@@ -417,7 +421,8 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// A setting of the call is outside its range. The call has sent no request.
+    /// The value of a setting of the call is outside the allowed range. The call has sent no
+    /// request.
     #[error("{0}")]
     InvalidSetting(InvalidSetting),
 
@@ -441,12 +446,14 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// DynamoDB refused the request because of its content, the access rights of the caller or a
-    /// limit. DynamoDB would also refuse a repetition of the request. The call has written nothing.
+    /// DynamoDB refused the request because of the content of the request, the access rights of the
+    /// caller or a limit. DynamoDB would also refuse a repetition of the request. The call has
+    /// written nothing.
     #[error("refused ({0})")]
     Rejected(Refusal),
 
-    /// Serde cannot read a stored item into the struct. The call has written nothing.
+    /// Serde cannot read a stored item into the struct. The call has written nothing, except that a
+    /// patch may have been applied.
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
     Decode(#[source] CodecError),
 
@@ -472,8 +479,8 @@ impl Error {
         self.spent().map(|spent| spent.elapsed)
     }
 
-    /// Converts the result of an acquire that does not wait. The error [`Error::Locked`] becomes
-    /// `None`.
+    /// Converts the result of one attempt to acquire a lock: the error [`Error::Locked`] becomes
+    /// `Ok(None)`.
     pub(crate) fn none_if_locked<G>(acquired: Result<G>) -> Result<Option<G>> {
         match acquired {
             Ok(guard) => Ok(Some(guard)),
@@ -500,7 +507,8 @@ impl Error {
     }
 
     fn spent(&self) -> Option<Spent> {
-        // The `match` lists all variants, so a new variant with a `Spent` cannot be forgotten.
+        // The `match` has no `_` arm, so the compiler reports a new variant that the `match` does
+        // not list.
         match self {
             Self::Conflict(conflict) | Self::AlreadyExists(conflict) | Self::ConditionFailed(conflict) => {
                 Some(conflict.spent())
@@ -545,8 +553,8 @@ impl Error {
 
     /// Returns `true` if the same call may succeed later.
     ///
-    /// The failed call has already made its own retries, so the caller should wait before a
-    /// repetition of the call.
+    /// The failed call has already sent its own retries, so the caller should wait before it
+    /// repeats the call.
     ///
     /// | error | `is_retryable` | reason |
     /// |---|---|---|
@@ -556,7 +564,7 @@ impl Error {
     /// | [`Cancelled`](Self::Cancelled) | `true` if each reason is contention or a lack of capacity | no condition was false |
     /// | [`Locked`](Self::Locked) | `true` | the holder releases the lock, or its lease ends |
     /// | [`QueueFull`](Self::QueueFull), [`Evicted`](Self::Evicted) | `true` | the call can enter the queue later |
-    /// | [`Indeterminate`](Self::Indeterminate) | `false` | DynamoDB may have applied the write, and could apply the write twice |
+    /// | [`Indeterminate`](Self::Indeterminate) | `false` | DynamoDB may have applied the write, and a repetition could apply the write a second time |
     /// | [`Conflict`](Self::Conflict), [`AlreadyExists`](Self::AlreadyExists), [`NotFound`](Self::NotFound) | `false` | the caller decides anew from the current item |
     /// | [`AlreadyCommitted`](Self::AlreadyCommitted), [`TokenReused`](Self::TokenReused) | `false` | DynamoDB has already committed a transaction with the token |
     /// | [`Lost`](Self::Lost) | `false` | the caller has to acquire the lock anew |
@@ -572,7 +580,8 @@ impl Error {
             | Self::Evicted { .. } => true,
             Self::Unavailable(why) => !matches!(why, Unavailable::RuntimeEnded),
             Self::Cancelled(cancelled) => cancelled.is_retryable(),
-            // The `match` lists all variants, so each new variant needs a decision.
+            // The `match` has no `_` arm, so a new variant compiles only with a decision about
+            // `is_retryable`.
             Self::Conflict(_)
             | Self::AlreadyExists(_)
             | Self::ConditionFailed(_)

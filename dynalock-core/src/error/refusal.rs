@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc};
 use super::Spent;
 
 /// The refusal of a request, with the code and the message from DynamoDB. A refusal also contains
-/// the number of requests that the call has sent, and the time that the call has taken.
+/// the number of requests that the refused call has sent, and the time that the call has taken.
 #[derive(Debug, Clone)]
 pub struct Refusal(Box<RefusalParts>);
 
@@ -28,7 +28,7 @@ impl Refusal {
         // shows the cause.
         const KNOWN: [&str; 8] = [
             "The provided key element does not match the schema",
-            // DynamoDB Local sends the next message for a missing key attribute.
+            // For a missing key attribute, DynamoDB Local sends the message in the line below.
             "One of the required keys was not given a value",
             "The number of conditions on the keys is invalid",
             "Missing the key",
@@ -50,8 +50,9 @@ impl Refusal {
             && message.contains("exceeded the maximum allowed size")
     }
 
-    /// Returns `true` if DynamoDB refused the request because of its content. Returns `false` for a
-    /// refusal because of a limit or missing access rights.
+    /// Returns `true` if DynamoDB refused the request because of the content of the request.
+    /// Returns `false` for a refusal because of a limit, missing access rights or wrong key
+    /// attributes.
     pub(crate) fn is_of_content(&self) -> bool {
         self.code().starts_with("Validation") && !self.is_of_key_schema()
     }
@@ -65,8 +66,8 @@ impl Refusal {
     pub(crate) fn is_of_page_start(&self) -> bool {
         let message = self.message().to_ascii_lowercase();
         self.code().starts_with("Validation")
-            // DynamoDB, DynamoDB Local and the in-process engine of dynalock use different words
-            // for the start key.
+            // DynamoDB, DynamoDB Local and the engine of `dynalock-local` use different words for
+            // the start key in their messages.
             && ["starting key", "exclusive start key", "exclusivestartkey"].iter().any(|word| message.contains(word))
     }
 
@@ -128,7 +129,7 @@ pub enum Unavailable {
     #[error("the connection was refused; is the endpoint right, and is the server running?")]
     Refused,
     /// The credentials provider failed, so the request was never sent. The credentials provider may
-    /// succeed later.
+    /// succeed for a later request.
     #[error("the provider of credentials failed: {0}")]
     Credentials(Arc<str>),
     /// A part of the SDK's configuration, for example an interceptor, failed, so the request was
@@ -146,8 +147,8 @@ pub enum Unavailable {
     #[error("the deadline was past before the request could be sent")]
     TooLate,
     /// The tokio runtime of a lock was shut down before DynamoDB answered the release. DynamoDB may
-    /// already have applied the release. If the release was not applied, the lease of the lock
-    /// expires later.
+    /// already have applied the release. If DynamoDB has not applied the release, other callers can
+    /// acquire the lock only after the end of the lease.
     #[error("the runtime of the lock was shut down before the release was answered")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut
@@ -158,8 +159,8 @@ pub enum Unavailable {
     /// [`Heartbeat::Thread`](crate::Heartbeat::Thread). The call has sent no request for the lock.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
-    /// DynamoDB has accepted the creation of the table, but the table or an index is not active
-    /// yet, or its time to live is not switched on yet.
+    /// DynamoDB has accepted the creation of the table. The table or an index is not active yet, or
+    /// the time to live of the table is not switched on yet.
     #[error("the table, an index or its time to live is not active yet")]
     NotActive,
     /// DynamoDB answered with a server error. DynamoDB may have applied the request.

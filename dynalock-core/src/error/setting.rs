@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// A setting of a call that is outside its range.
+/// A setting of a call whose value is outside the allowed range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSetting {
@@ -26,17 +26,19 @@ pub enum InvalidSetting {
     /// The caller has called `acquire_all` or `lock_any` with an empty list.
     #[error("no lock is named; name at least one")]
     NoLocks,
-    /// The caller has set `max_queue(0)`. With a limit of 0, no caller could enter the queue.
+    /// The caller has set `max_queue(0)`. With `max_queue(0)`, no caller could enter the queue of
+    /// the lock.
     #[error("`max_queue(0)` leaves no place in the queue; allow at least 1")]
     MaxQueue,
-    /// The caller has set `concurrency(0)`. With a limit of 0, no request could begin.
+    /// The caller has set `concurrency(0)`. With `concurrency(0)`, the call could not begin any
+    /// request.
     #[error("`concurrency(0)` lets no request begin; allow at least 1")]
     Concurrency,
-    /// The caller has set `attempts(0)`. With a limit of 0, the call could not send a request.
+    /// The caller has set `attempts(0)`. With `attempts(0)`, the call could not send any request.
     #[error("`attempts(0)` allows no request; allow at least 1")]
     Attempts,
-    /// The caller has set `attempt_timeout(Duration::ZERO)`. A timeout of zero leaves no time for
-    /// an answer.
+    /// The caller has set `attempt_timeout(Duration::ZERO)`. An attempt timeout of zero leaves no
+    /// time for an answer from DynamoDB.
     #[error("an attempt timeout of zero leaves no time for an answer; set a longer `attempt_timeout`")]
     AttemptTimeout,
     /// The caller has called `segments` with 0, or with a larger number than DynamoDB allows.

@@ -43,7 +43,7 @@ fn refusal() -> Refusal {
     Refusal::new("Code", "message", None).after(SPENT)
 }
 
-/// Returns a cancelled transaction with one operation for each of the codes.
+/// Returns a cancelled transaction with one operation for each of the reason codes in `codes`.
 fn cancelled(codes: &[&str]) -> Cancelled {
     let item_ref = ItemRef { table: table(), model: MODEL, key: key(), expected: Some(1), expiry: ItemExpiry::DEFAULT };
     let reason = |code: &&str| super::ActionReason { refusal: Refusal::new(*code, "message", None), item: None };
@@ -60,8 +60,8 @@ fn codec() -> CodecError {
     CodecError::new(table(), SerdeError::not_storable("a reason"))
 }
 
-/// Returns an error of each variant that contains a `Spent`. The second value of each pair is the
-/// expected result of `is_retryable`.
+/// Returns an error of each variant that contains a `Spent`, paired with the expected result of
+/// `is_retryable`.
 fn with_spent() -> Vec<(Error, bool)> {
     let last = || Box::new(TIMEOUT);
     vec![
@@ -87,8 +87,8 @@ fn with_spent() -> Vec<(Error, bool)> {
     ]
 }
 
-/// Returns an error of each variant that contains no `Spent`. The second value of each pair is the
-/// expected result of `is_retryable`.
+/// Returns an error of each variant that contains no `Spent`, paired with the expected result of
+/// `is_retryable`.
 fn without_spent() -> Vec<(Error, bool)> {
     vec![
         (Error::InvalidTransaction(InvalidTransaction::Empty), false),

@@ -40,16 +40,17 @@ pub struct ExplainedAction {
     rate: UnitRate,
 }
 
-/// The read or write units that DynamoDB bills for each started block of bytes.
+/// The units that DynamoDB bills for each started block: a block has 4 KB for a read, and 1 KB for
+/// a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnitRate {
     Read(Units),
     Write(Units),
-    /// A write or check of a separate lease row.
+    /// The write units of a write or check of a separate lease row.
     LeaseRow(Units),
 }
 
-/// The kind of row that a write or check of a transaction names.
+/// The kind of the row that a write or check in a transaction addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Row {
     Item,
@@ -120,7 +121,7 @@ impl ExplainedAction {
         Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, rate) }
     }
 
-    /// Explains the read of one item.
+    /// Makes the explanation of the read of one item.
     pub(super) fn get(operation: &'static str, GetItem { table, key, consistent }: GetItem) -> Self {
         let settings = vec![consistency(consistent).to_owned()];
         Self { key: Some(key), settings, ..Self::new(operation, table, UnitRate::of_read(consistent)) }
@@ -330,8 +331,8 @@ impl ExplainedAction {
         self.filter.as_ref()
     }
 
-    /// Returns the projection of a query or scan. A query or scan has a projection only if it is a
-    /// count, and the library must leave out lease rows or expired items.
+    /// Returns the projection of a query or scan. Only a count has a projection, and only if the
+    /// count must leave out lease rows or expired items.
     ///
     /// # Examples
     ///

@@ -38,7 +38,8 @@ enum Part {
 }
 
 impl ExplainedExpression {
-    /// Replaces the placeholders of an expression by the names and values.
+    /// Replaces each placeholder of an expression by the name or value that the placeholder stands
+    /// for.
     pub(super) fn new(text: &str, names: Option<&HashMap<String, String>>, values: Option<&Item>) -> Self {
         let mut resolved = Resolved::default();
         let mut rest = text;
@@ -91,7 +92,7 @@ fn is_operator(c: char) -> bool {
 #[derive(Default)]
 struct Resolved {
     parts: Vec<Part>,
-    /// The text after the last finished part of the expression.
+    /// The text of the unfinished part, which follows the last part in `parts`.
     text: String,
 }
 
@@ -103,8 +104,8 @@ impl Resolved {
         self.parts.push(part);
     }
 
-    /// Adds an operator with one space on each side. The requests of the library leave out spaces
-    /// that DynamoDB does not need.
+    /// Adds an operator with one space on each side. The library sends expressions without spaces
+    /// that DynamoDB does not need, so the text may have no space around the operator.
     fn operator(&mut self, operator: &str) {
         if !self.text.ends_with(' ') {
             self.text.push(' ');

@@ -43,8 +43,8 @@ use crate::cost::Units;
 /// - An explanation does not contain requests that a call sends only after a lost reply, a
 ///   throttled request or a conflict. An explanation also does not contain extra requests for an
 ///   expired item, for an expired lease, or for the unprocessed rest of a batch.
-/// - An explanation contains only the first page of a query or scan, and no reads of items by the
-///   keys from an index.
+/// - An explanation of a query or scan contains only the first page. The explanation does not
+///   contain the reads of items whose keys the page finds in an index.
 /// - An explanation does not contain a write that depends on an item that the call reads first. For
 ///   a call with a dependent write, [`is_complete`](Self::is_complete) returns `false`.
 ///
@@ -56,7 +56,7 @@ pub struct Explained {
     rest: Rest,
 }
 
-/// The requests of a call that an explanation does not contain.
+/// The requests of a call that the explanation of the call leaves out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rest {
     Nothing,
@@ -65,13 +65,13 @@ enum Rest {
 }
 
 impl Explained {
-    /// Explains a call that sends the `requests`.
+    /// Makes the explanation of a call that sends the `requests`.
     pub(crate) fn of(requests: Vec<ExplainedRequest>) -> Self {
         Self { requests, rest: Rest::Nothing }
     }
 
-    /// Explains a call that sends the `reads`, and afterwards sends a write that depends on the
-    /// items.
+    /// Makes the explanation of a call that sends the `reads`, and then sends a write that depends
+    /// on the read items.
     pub(crate) fn before_write(reads: Vec<ExplainedRequest>) -> Self {
         Self { requests: reads, rest: Rest::DependentWrite }
     }
@@ -126,12 +126,13 @@ impl Explained {
 
     /// Returns the write units that the requests consume if each item has a size of `item_bytes`
     /// bytes. The size of an item includes the attribute names and the attributes of the library.
-    /// If a write changes the size of an item, the larger size counts. A separate lease row counts
-    /// as one kilobyte. The row of a named lock in a transaction counts like an item.
+    /// If a write changes the size of an item, DynamoDB bills the larger of the two sizes. A
+    /// separate lease row counts as one kilobyte. The row of a named lock in a transaction counts
+    /// as an item of `item_bytes` bytes.
     ///
-    /// DynamoDB bills one write unit for each started kilobyte, and two write units in a
-    /// transaction. The write units do not include the writes of indexes. Each index whose entry
-    /// changes costs at least one more write unit.
+    /// For each started kilobyte, DynamoDB bills one write unit outside a transaction, and two
+    /// write units in a transaction. The result does not include the write units of indexes. Each
+    /// index whose entry the write changes costs at least one additional write unit.
     ///
     /// # Examples
     ///
@@ -154,8 +155,9 @@ impl Explained {
     /// bytes. For a query or scan, `item_bytes` is the size of all items that the first page reads,
     /// including the items that the filter leaves out.
     ///
-    /// For each started 4 KB, DynamoDB bills one read unit for a strongly consistent read, half a
-    /// unit for an eventually consistent read, and two units in a transaction.
+    /// For each started 4 KB of a strongly consistent read, DynamoDB bills one read unit. An
+    /// eventually consistent read costs half as much, and a read in a transaction costs twice as
+    /// much.
     ///
     /// # Examples
     ///

@@ -3,8 +3,9 @@ use std::fmt;
 use super::action::{ExplainedAction, Row};
 use crate::operation::{Action, GetItem, GetMany, PageRequest, PageStart, TransactGet, Write};
 
-/// One request of a call, from [`Explained::requests`](super::Explained::requests). The format `{}`
-/// hides the values of a request, and the format `{:#}` shows the values.
+/// One request of a call. [`Explained::requests`](super::Explained::requests) returns the requests
+/// of a call. The format `{}` hides the values of a request, and the format `{:#}` shows the
+/// values.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -81,9 +82,10 @@ impl ExplainedRequest {
         self.operation
     }
 
-    /// Returns the actions of the request. An action reads or writes one item, or reads one page. A
-    /// `BatchGetItem`, a `TransactGetItems` and a `TransactWriteItems` have one action for each
-    /// item. A request that is neither a batch nor a transaction has one action.
+    /// Returns the actions of the request. An action reads, writes or checks one item, or reads one
+    /// page of a query or scan. A `BatchGetItem`, a `TransactGetItems` and a `TransactWriteItems`
+    /// have one action for each item. A request that is neither a batch nor a transaction has one
+    /// action.
     ///
     /// # Examples
     ///

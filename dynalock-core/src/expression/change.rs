@@ -22,8 +22,8 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// New elements for one end of a list, and the list with which the patch replaces a missing
-    /// attribute.
+    /// The new elements for one end of a list, and the start value: the list that the elements
+    /// extend if the attribute is missing.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
@@ -63,7 +63,8 @@ pub(crate) struct PatchTexts {
 pub(crate) enum PatchFault {
     /// The result of an addition would be outside the range of the attribute's type.
     OutOfRange,
-    /// The item does not allow the change for another reason, which the text names.
+    /// The item does not allow the change for a reason that is not the range. The text names the
+    /// reason.
     Unfit(&'static str),
 }
 
@@ -92,8 +93,9 @@ impl PatchChange {
         let of_type = |name: &str, to: &mut Placeholders| {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
-        // The function `if_not_exists` would keep a stored null. The library knows the value that
-        // replaces a null before the request, so the update expression sets this value directly.
+        // The function `if_not_exists` would keep a stored null, because a null exists. The update
+        // expression therefore does not use the function, and directly sets the value that replaces
+        // the null.
         if let (true, Some(value)) = (is_null, self.value_over_null()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));
@@ -139,13 +141,15 @@ impl PatchChange {
                     ListEnd::Back => format!("{path}=list_append({list},{elements})"),
                 });
                 // If the attribute is not a list, `list_append` fails with an error that does not
-                // contain the item. The error of a false condition contains the item.
+                // contain the item. A condition on the type therefore fails first, and its error
+                // contains the item.
                 let is_list = of_type("L", to);
                 texts.conditions.push(or_absent(start.is_some(), &path, is_list));
             }
             ChangeKind::Insert(set, presence) => {
                 // If the attribute is not a set, ADD fails with an error that does not contain the
-                // item. The error of a false condition contains the item.
+                // item. A condition on the type therefore fails first, and its error contains the
+                // item.
                 texts.add.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(*presence == Presence::Optional, &path, is_set));
@@ -180,7 +184,7 @@ impl PatchChange {
     }
 
     /// Returns the value with which a patch replaces a stored null. For a patch, a stored null
-    /// counts as zero or as an empty list, even if the field has another default.
+    /// counts as zero or as an empty list, even if the serde default of the field is another value.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
@@ -214,8 +218,8 @@ impl PatchChange {
             Some(value) if type_of(value) != expected => Some(PatchFault::Unfit(OTHER_TYPE)),
             None | Some(_) => None,
         };
-        // If a change treats a stored null as absent, the patch sends a second request that
-        // replaces the null.
+        // If the attribute is a stored null and the change treats a null as absent, the patch sends
+        // a second request, which replaces the null.
         if self.treats_null_as_absent() && value.is_some_and(AttributeValue::is_null) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The conditions on attributes and paths.
+//! The methods of attributes and paths that make conditions.
 
 use std::fmt;
 
@@ -48,12 +48,13 @@ pub enum AttributeType {
     Ss,
     /// The type of sets of numbers.
     Ns,
-    /// The type of sets of bytes.
+    /// The type of sets whose elements are bytes.
     Bs,
 }
 
-/// The size of an attribute, for comparisons: the length of a string in bytes of UTF-8, the number
-/// of bytes, or the number of elements of a list, a map or a set.
+/// The size of an attribute, for comparisons. The size of a string is its length in bytes of UTF-8,
+/// and the size of bytes is their number. The size of a list, a map or a set is the number of its
+/// elements.
 #[must_use = "a size does nothing until it is compared"]
 pub struct Size<P>(P);
 
@@ -131,8 +132,8 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::Function("begins_with", path, encode_attribute(&prefix.as_prefix())?)))
             }
 
-            /// Returns a condition that is true if the attribute contains `part`. A string contains
-            /// its parts, and a list or a set contains its elements.
+            /// Returns a condition that is true if the attribute contains `part`. For a string,
+            /// `part` is a substring. For a list or a set, `part` is an element.
             pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
             }
@@ -241,8 +242,8 @@ impl<P: Place> Size<P> {
 
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
-    // The methods that make conditions return no `Result`. The call that uses an invalid condition
-    // returns the error.
+    // The methods that make conditions return no `Result`, so the condition stores the error of an
+    // invalid operand. The call that uses the condition returns this error.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }
 

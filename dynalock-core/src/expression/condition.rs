@@ -22,8 +22,8 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the item has not expired. The time to live of an item, in epoch
-/// seconds, must not be in the range `over`.
+/// Returns the condition that the item has not expired. The time to live of the item, in epoch
+/// seconds, must not be in `over`, the range of the times that count as expired.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
@@ -35,8 +35,8 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 ///
 /// If an item has no version or no write ids, the condition compares the content of the item. For
 /// an item without a version or without write ids, each attribute that the read returned must be
-/// unchanged. All other attributes that the Rust type knows, or that `written` names, must be
-/// absent.
+/// unchanged. Attributes that the read did not return must be absent, if the Rust type knows them
+/// or `written` names them.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -59,8 +59,8 @@ pub(crate) fn unchanged<'a>(
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
             // The attribute `_writes` begins with the incarnation: the random id that an item gets
-            // at its create. The ids of writes after the incarnation need no comparison, because
-            // these ids change only together with the version.
+            // at its create. The ids of writes, which follow the incarnation in `_writes`, need no
+            // comparison, because they change only together with the version.
             terms.begins_with(to.name(WRITES), incarnation);
         }
         (Some(_), Some(ring)) => {
@@ -76,9 +76,10 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// Returns the condition that the stored item still has the attributes that the read returned, and
-/// none of the other named attributes. The condition always names the attributes in the same order,
-/// because a retry of a transaction with the same token must have the same text.
+/// Adds the terms of the condition that the stored item still has the attributes in `image`. Other
+/// attributes that the model or `written` names must be absent. The condition always names the
+/// attributes in the same order, because a retry of a transaction with the same token must have the
+/// same text.
 fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,

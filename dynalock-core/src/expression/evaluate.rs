@@ -120,7 +120,7 @@ fn same_number(left: &str, right: &str) -> bool {
 }
 
 fn same_elements<E, K: Ord>(left: &[E], right: &[E], key: impl Fn(&E) -> K) -> bool {
-    // DynamoDB returns the elements of a set in any order.
+    // DynamoDB returns the elements of a set in any order, so the comparison sorts the elements.
     left.iter().map(&key).collect::<BTreeSet<_>>() == right.iter().map(&key).collect()
 }
 
@@ -141,7 +141,8 @@ fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
         (AttributeValue::S(text), AttributeValue::S(part)) => text.contains(part),
         (AttributeValue::B(bytes), AttributeValue::B(part)) => {
             let (bytes, part) = (bytes.as_ref(), part.as_ref());
-            // `windows` panics if the length is zero.
+            // The method `windows` panics for a window of zero bytes, so the code first tests for
+            // an empty `part`.
             part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
         }
         (AttributeValue::Ss(set), AttributeValue::S(element)) => set.contains(element),
@@ -152,8 +153,8 @@ fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
     }
 }
 
-/// Returns DynamoDB's name for the type of a value, for example `S`. The name of a type that the
-/// SDK does not know is empty.
+/// Returns DynamoDB's name for the type of a value, for example `S`. Returns an empty text for a
+/// type that the SDK does not know.
 pub(super) fn type_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "S",

@@ -42,8 +42,8 @@ pub(crate) struct Placeholders {
     names: Vec<String>,
     map_keys: Vec<String>,
     values: Vec<AttributeValue>,
-    /// `true` if the text shows `[..]` in place of the keys of maps, because the keys of maps are
-    /// user data.
+    /// `true` if the text of an expression shows `[..]` in place of each key of a map, because
+    /// these keys are user data.
     hides_keys: bool,
     /// The number of name placeholders and the number of value placeholders in the earlier
     /// expressions of the request.
@@ -73,8 +73,8 @@ impl Placeholders {
         Name::Attribute(self.before.0 + position(name, &mut self.names))
     }
 
-    /// Makes placeholders for a text that must not show user data. The text shows `[..]` in place
-    /// of the keys of maps.
+    /// Makes placeholders for a text that must not show user data. The text of an expression then
+    /// shows `[..]` in place of each key of a map.
     pub(crate) fn without_content() -> Self {
         Self { hides_keys: true, ..Self::default() }
     }
@@ -87,7 +87,8 @@ impl Placeholders {
 
     pub(crate) fn value(&mut self, value: AttributeValue) -> Value {
         if self.values.is_empty() {
-            // Most requests have at most eight values.
+            // Most requests have at most eight values, so the `Vec` rarely needs a second
+            // allocation.
             self.values.reserve_exact(8);
         }
         self.values.push(value);
@@ -123,7 +124,7 @@ impl Placeholders {
 }
 
 /// The beginning of the placeholder of a map's key. The placeholder of an attribute name contains
-/// no underscore.
+/// no underscore, so the two kinds of placeholders differ.
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
 impl Name {
@@ -146,7 +147,8 @@ impl Value {
 fn position(name: &str, names: &mut Vec<String>) -> usize {
     names.iter().position(|known| known == name).unwrap_or_else(|| {
         if names.is_empty() {
-            // Most requests have at most eight names.
+            // Most requests have at most eight names, so the `Vec` rarely needs a second
+            // allocation.
             names.reserve_exact(8);
         }
         names.push(name.to_owned());
@@ -166,8 +168,8 @@ fn push_placeholder(sign: &str, index: usize, text: &mut String) {
     write_digits(index, text).expect("a string takes any text");
 }
 
-/// Writes the number of a placeholder in base 36. With decimal numbers, an expression of the
-/// maximum size of 4 KB could name a fifth fewer attributes.
+/// Writes the number of a placeholder in base 36. With decimal numbers instead of base 36, an
+/// expression of the maximum size of 4 KB could name a fifth fewer attributes.
 fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     if number >= DIGITS.len() {
@@ -213,7 +215,8 @@ pub(crate) struct Joined {
 impl Joined {
     /// Starts a list of terms whose text begins with `start`.
     pub(crate) fn new(start: &str, separator: &'static str) -> Self {
-        // Most expressions need no more than 96 bytes after the start, so one allocation is enough.
+        // Most expressions need no more than 96 bytes after the text `start`, so one allocation is
+        // enough.
         let mut text = String::with_capacity(start.len() + 96);
         text.push_str(start);
         Self { text, separator, empty: true }
@@ -241,7 +244,7 @@ impl Joined {
     }
 
     /// Adds a term that consists of a name and a value, with a text before each of them. Most terms
-    /// consist of a name and a value, so the method builds the text without `fmt`, which would be
+    /// of an expression have this form, so the method builds the text without `fmt`, which would be
     /// slower.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();

@@ -125,7 +125,7 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
 }
 
 /// The types of parts that [`contains`](super::Path::contains) accepts for an attribute of type
-/// `V`. The part of a string attribute is a string. The part of a list or a set is an element.
+/// `V`. For a string attribute, the part is a string. For a list or a set, the part is an element.
 ///
 /// A program can implement `AsPart` for a newtype in the same way as [`AsPrefix`].
 #[diagnostic::on_unimplemented(
@@ -134,7 +134,8 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns a value that serde writes in the same form as the parts of the stored attribute.
+    /// Returns the part as a value that serde writes in the form in which the stored attribute
+    /// contains its parts.
     fn as_part(&self) -> impl Serialize;
 }
 

@@ -48,8 +48,8 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
-            // The condition of the request requires that the attribute exists, so the patch never
-            // uses the zero as a start value.
+            // The condition of the request requires that the attribute exists. The patch therefore
+            // never uses this zero, which is the start value for a missing attribute.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -85,8 +85,8 @@ impl<T> PatchContent<T> {
             let start = match path.missing {
                 Missing::Refused => None,
                 Missing::Empty => Some(Vec::new()),
-                // Serde reads a missing field as the default of the field, so the patch also starts
-                // from this default.
+                // Serde reads a missing attribute as the default of the field, so the patch also
+                // uses this default as the start value.
                 Missing::Default(default) => Some(elements_of(encode_attribute(&default())?)),
             };
             Ok(ChangeKind::Extend(end, elements, start))
@@ -165,16 +165,16 @@ impl<T> PatchContent<T> {
                 let error = error.clone().in_field(&path.to_string());
                 return Err(Error::Encode(CodecError::new(Arc::clone(table), error)));
             }
-            // The delta is so large that each number plus the delta would be outside the range of
-            // the type.
+            // An addition without a `range` has such a large delta that each sum would be outside
+            // the range of the attribute's type.
             if matches!(kind, ChangeKind::Add(sum, _) if sum.range.is_none()) {
                 return invalid(InvalidPatch::OutOfRange { attribute: path.to_string() });
             }
             if matches!(kind, ChangeKind::Insert(..) | ChangeKind::Delete(_)) && !path.is_top_level() {
                 return invalid(InvalidPatch::NestedSet { attribute: path.to_string() });
             }
-            // DynamoDB would refuse overlapping changes. In contrast to the error of DynamoDB, the
-            // error of the library names both overlapping attributes.
+            // DynamoDB would refuse overlapping changes. The library returns the error itself,
+            // because an error of DynamoDB would not name both overlapping attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
                 return invalid(InvalidPatch::Overlap { first, second });
@@ -188,8 +188,8 @@ impl<T> PatchContent<T> {
         let size = |change: &PatchChange| match &change.kind {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),
             ChangeKind::Extend(_, elements, _) => elements.iter().map(size_of).sum(),
-            // The library does not know the sum before the write, so the size of the delta is the
-            // estimate of the size of the sum.
+            // The library does not know the sum of an addition before the write, so the size of the
+            // delta counts in place of the sum.
             ChangeKind::Add(sum, _) => size_of(&sum.delta),
             ChangeKind::Delete(_) | ChangeKind::Remove | ChangeKind::Fault(_) => 0,
         };
@@ -197,8 +197,9 @@ impl<T> PatchContent<T> {
     }
 
     /// Returns the indexes of the changes that treat a stored null as absent and that find a null
-    /// in `item`. The update expression for a missing attribute does not work for a stored null. If
-    /// an attribute is a stored null, the patch sends a second request, which replaces the null.
+    /// in `item`. The update expression that the patch uses for a missing attribute does not work
+    /// for a stored null. If an attribute is a stored null, the patch sends a second request, which
+    /// replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)
@@ -226,8 +227,8 @@ impl<T> PatchContent<T> {
     }
 
     /// Applies the changes of the patch to an item in memory. The caller has checked with
-    /// [`fault`](Self::fault) that the item allows all changes. If a change is still not possible,
-    /// `apply` returns the attribute of the change and the reason.
+    /// [`fault`](Self::fault) that the item allows all changes. If a change is not possible in
+    /// spite of this check, `apply` returns the attribute of the change and the reason.
     pub(crate) fn apply(&self, item: &mut Item) -> Result<(), (String, PatchFault)> {
         // DynamoDB evaluates all changes of an update on the state of the item before the update.
         let after = self.changes.iter().map(|change| {
@@ -236,8 +237,8 @@ impl<T> PatchContent<T> {
         });
         let (set, mut removed): (Vec<_>, Vec<_>) =
             after.collect::<Result<Vec<_>, _>>()?.into_iter().partition(|(_, value)| value.is_some());
-        // The removal of a list element moves the elements behind it, so the loop removes the last
-        // element first.
+        // The removal of a list element changes the indexes of the elements behind it. The loop
+        // therefore removes the element with the largest index first.
         removed.sort_by_key(|(path, _)| Reverse(path.last_index()));
         for (path, value) in set.into_iter().chain(removed) {
             path.put(item, value);

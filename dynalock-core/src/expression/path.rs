@@ -49,8 +49,8 @@ impl Removable for Defaulted {}
 /// The role of an attribute: whether a patch (a write of single attributes) can change or remove
 /// the attribute.
 pub trait Role: sealed::Sealed {
-    /// The role of a value inside an attribute. `R` is the role of the value itself, without regard
-    /// to the attribute around the value.
+    /// The role of a value inside an attribute, if the attribute has this role. `R` is the role
+    /// that the value has by itself, without regard to the attribute.
     type Inside<R>;
 }
 
@@ -78,7 +78,7 @@ pub trait Place: sealed::Sealed {
     /// decides whether a patch (a write of single attributes) can change or remove the value.
     type Role;
 
-    /// Converts an attribute or a path into a path.
+    /// Converts the attribute or path into a [`Path`].
     fn into_path(self) -> Path<Self::Item, Self::Value, Self::Role>;
 }
 
@@ -119,14 +119,15 @@ pub struct Path<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The value from which a patch starts if the attribute is missing.
+/// The start value of a patch: the value that a patch changes if the attribute is missing in the
+/// item.
 pub enum Missing<V> {
     /// The patch has no start value, so the condition of the request requires that the attribute
     /// exists.
     Refused,
-    /// The patch starts from zero, or from an empty list.
+    /// If the attribute is missing, the patch starts from zero, or from an empty list.
     Empty,
-    /// The patch starts from the serde default of the field.
+    /// If the attribute is missing, the patch starts from the serde default of the field.
     Default(fn() -> V),
 }
 
@@ -176,7 +177,8 @@ enum Step {
 /// A condition that an item must meet, so that a patch can change the value at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathRequirement {
-    /// The value at the path must be a map, because it contains the changed value.
+    /// The value at the path must be a map, because this map contains the value that the patch
+    /// changes.
     Map(DocumentPath),
     /// The item must have the list element at the path.
     Element(DocumentPath),
@@ -258,8 +260,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Nested<P::Item>,
     {
-        // The new path ends at the inner field, so the inner field decides the role of the path and
-        // the start value for a missing attribute.
+        // The new path ends at the inner field, so the inner field decides the role and the start
+        // value of the new path.
         let Path { document: inner, missing, .. } = field.into_path();
         let mut document = self.document;
         document.steps.push(Step::Field(inner.root));
@@ -274,8 +276,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: List,
     {
-        // A patch cannot start from a missing element, because DynamoDB would add the element at
-        // the end of the list.
+        // A missing element has no start value: DynamoDB would add the new element at the end of
+        // the list, and not at `index`.
         self.step(Step::Index(index), Missing::Refused)
     }
 
@@ -406,7 +408,8 @@ impl DocumentPath {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
             field.aliases.iter().map(of_alias).collect::<Vec<_>>()
         };
-        // An item can store each field of the path under an alias, and not only the last field.
+        // An item can store any field on the path under an alias, so the code requires the absence
+        // of the aliases of all fields.
         let mut requirements = aliases(0, &self.root);
         for (index, step) in self.steps.iter().enumerate() {
             if let Step::Field(field) = step {
@@ -425,7 +428,7 @@ impl DocumentPath {
         requirements
     }
 
-    /// Returns the path up to the step with the index `step`, but with the alias as the name of
+    /// Returns the path up to the step with the index `step`, with `alias` in place of the name at
     /// this step. The step with the index 0 is the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
