@@ -60,8 +60,8 @@ impl Key {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// Returns the key of an item from the key of its separate lease row. If the given key is not
-    /// the key of a lease row, returns the given key.
+    /// Converts the key of a separate lease row into the key of the leased item. Returns any other
+    /// key unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },

@@ -81,9 +81,9 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Returns the text of the condition in an expression. A caller can join the text to other
-    /// conditions by `AND` without further parentheses, because DynamoDB refuses doubled
-    /// parentheses.
+    /// Returns the text of the condition in an expression. A caller that joins the text to other
+    /// conditions by `AND` must add no parentheses. The text of a condition with `OR` already has
+    /// parentheses, and DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
@@ -130,7 +130,8 @@ pub(super) enum Test {
     /// A call of a DynamoDB function with an attribute and an operand. The first field is the name
     /// of the function.
     Function(&'static str, DocumentPath, AttributeValue),
-    /// The attribute of a comparison, and the error of an operand that cannot be encoded.
+    /// A comparison whose operand cannot be encoded: the attribute of the comparison, and the error
+    /// of the encoding.
     Fault(DocumentPath, SerdeError),
     All(Vec<Test>),
     Any(Vec<Test>),
@@ -146,7 +147,8 @@ pub(super) enum Operand {
     Size(DocumentPath),
 }
 
-/// The path of an attribute whose operand in a condition cannot be encoded.
+/// An operand of a condition that cannot be encoded: the attribute of its comparison, and the error
+/// of the encoding.
 struct ConditionFault<'a> {
     attribute: &'a DocumentPath,
     source: &'a SerdeError,
@@ -215,7 +217,7 @@ impl Test {
             Self::Fault(attribute, source) => return Err(ConditionFault { attribute, source }),
             Self::All(tests) => Self::join(tests, " AND ", to)?,
             Self::Any(tests) => format!("({})", Self::join(tests, " OR ", to)?),
-            // A condition with `OR` already has its own parentheses.
+            // The text of a condition with `OR` already has parentheses.
             Self::Not(test) if matches!(**test, Self::Any(_)) => format!("NOT {}", test.render(to)?),
             Self::Not(test) => format!("NOT ({})", test.render(to)?),
         })

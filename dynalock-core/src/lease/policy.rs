@@ -78,8 +78,9 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the conditions and changes that an attempt that begins now makes on the lease. Each
-    /// attempt of a holder that renews the lease has a higher heartbeat number.
+    /// Returns the lease part of a write for an attempt that begins now: the condition on the lease
+    /// attributes, and their changes. Each attempt of a holder that renews the lease has a higher
+    /// heartbeat number than the last attempt.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
@@ -96,13 +97,14 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the time, in epoch milliseconds, with which an attempt without the lease compares
-    /// the end of a lease. Returns `None` if the attempt does not compare the end of a lease.
+    /// Returns the time, in epoch milliseconds, with which a write by a caller that does not hold
+    /// the lease compares the stored end of the lease. Returns `None` if the write does not compare
+    /// the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
         // A write whose condition compares the end of a lease also removes an expired lease. The
-        // first attempt of a call only checks a separate lease row, because a removal would create
-        // the row of an item that was never leased.
+        // first attempt of a call only checks a separate lease row, because an update of the row
+        // would create a row for an item that was never leased.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }

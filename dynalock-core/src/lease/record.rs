@@ -42,8 +42,9 @@ impl GrantKind {
     }
 }
 
-/// The knowledge of a caller about waiters behind the head of a queue. The request that removes the
-/// head of a queue is different with and without waiters.
+/// `Some` if a caller knows of waiters behind the head of a queue, and `None` if the caller knows
+/// of no waiter. The request that removes the head of a queue is different with and without
+/// waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
     /// No waiter is known, so the request that removes the head also removes the queue. DynamoDB
@@ -223,9 +224,9 @@ impl LockRecord {
     /// of a queue entry that another program wrote.
     ///
     /// The lease of a queue's head lasts for at least one ttl from the time at which its entry
-    /// became the head. The row may contain an earlier end of a lease that another program wrote.
-    /// The request that enters a queue cannot remove an earlier end of a lease, because the request
-    /// does not know whether the queue is empty.
+    /// became the head. The row may contain a stored end that another program wrote, and that is
+    /// earlier than this ttl ends. The request that enters a queue cannot remove such an end,
+    /// because the request does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         // `None` is lower than each time, so the maximum of a time and `None` is the time.
         self.until.max(self.first_end(ttl))
@@ -280,8 +281,8 @@ mod tests {
             let record = LockRecord::read(&LockModel::DEFAULT, &row(fence, beat));
             (record.fence, record.beat)
         };
-        // A new heartbeat number must be above the stored number, so the stored number is rounded
-        // up.
+        // A new heartbeat number must be above the stored number, so a stored number with a
+        // fraction is rounded up.
         assert_eq!(read("5", "7.5"), (Some(5), Some(8)));
         assert_eq!(read("5", "1000"), (Some(5), Some(1000)));
         assert_eq!(read("5.0", "1e3"), (Some(5), Some(1000)));

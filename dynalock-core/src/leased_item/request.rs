@@ -362,8 +362,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     }
 
     /// Sets the shortest and the longest interval between two reads of a waiter, as
-    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read of a waiter costs more if the
-    /// item is large, unless the type has [`separate`](Lockable) leases.
+    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read of a waiter costs more for a
+    /// large item than for a small item, unless the type has [`separate`](Lockable) leases.
     ///
     /// # Examples
     ///
@@ -583,8 +583,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. After a drop, a task on the caller's runtime gives up
-    /// the place in the queue.
+    /// The future can be dropped at any time. After a drop, a task on the caller's runtime removes
+    /// the call's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         observe("enter", self.table(), self.enter_queue()).await
     }
@@ -592,8 +592,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     async fn enter_queue(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
-        // The call sends its first report when it has a place in the queue. If the call ends
-        // without a report, the sender is dropped, and `changed` returns an error.
+        // The call sends its first status when it has a place in the queue. If the call ends
+        // without a status, the sender is dropped, and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }

@@ -16,13 +16,14 @@ use crate::{
     retry::Attempts,
 };
 
-/// The knowledge about late copies of the request that enters a queue. A late copy of the request
-/// may arrive after the entry has left the queue.
+/// `Possible` if a late copy of the request that enters a queue may still arrive, and `Impossible`
+/// if not. A late copy that arrives after the entry has left the queue could add the entry again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// A late copy of the request that enters the queue may arrive. The request that removes the
-    /// entry also stores the text of the entry in the row, so that DynamoDB refuses the late copy.
+    /// A late copy of the request that enters the queue may still arrive. The request that removes
+    /// the entry also stores the text of the entry in the row, so that DynamoDB refuses the late
+    /// copy.
     Possible,
 }
 
@@ -69,7 +70,8 @@ impl Row {
     }
 
     /// Returns the request that removes the head of the queue. The write that removes the head also
-    /// makes the next entry the head, so that no other caller can get the lock in between.
+    /// makes the next entry the head, so that no other caller can get the lock between the two
+    /// holders.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {
