@@ -25,7 +25,7 @@ use crate::{codec::encode_attribute, number};
     note = "integers of at most 64 bits, `f32`, `f64`, and an `Option` of one of them are numbers; set another type with `set`"
 )]
 pub trait Number: sealed::Addition<Self::Delta> {
-    /// The type of the number that `add` adds: `i128` for integers, `f64` for floats.
+    /// The number that `add` adds is an `i128` for integers, and an `f64` for floats.
     type Delta;
 }
 
@@ -71,8 +71,8 @@ pub trait SetElement<S> {
 pub struct Sum {
     pub(super) delta: AttributeValue,
     /// The least and the greatest stored number to which a patch can add the delta without leaving
-    /// the range of the attribute's type. The field is `None` if no stored number is in this
-    /// interval.
+    /// the range of the attribute's type. The field is `None` if the addition to each stored number
+    /// would leave the range.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
     /// For a missing attribute: the start value of the addition, and the sum of this start value
     /// and the delta. The field is `None` if the sum is outside the range of the attribute's type.

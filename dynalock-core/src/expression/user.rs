@@ -123,12 +123,12 @@ impl<T> fmt::Debug for Condition<T> {
 pub(super) enum Test {
     Exists(DocumentPath),
     Absent(DocumentPath),
-    /// A comparison with an operand by an operator.
+    /// A comparison of an attribute with an operand. The text is the operator, for example `<`.
     Compare(Operand, &'static str, AttributeValue),
     Between(Operand, AttributeValue, AttributeValue),
     In(DocumentPath, Vec<AttributeValue>),
-    /// A call of a DynamoDB function with an attribute and an operand. The first field is the name
-    /// of the function.
+    /// A call of a DynamoDB function, for example `contains`, with an attribute and an operand. The
+    /// first field is the name of the function.
     Function(&'static str, DocumentPath, AttributeValue),
     /// A comparison whose operand cannot be encoded: the attribute of the comparison, and the error
     /// of the encoding.

@@ -16,7 +16,7 @@ use crate::{
     model::{LockModel, Model},
 };
 
-/// The treatment of an item's lease by a write of the item.
+/// The rule by which a write of an item treats the lease of this item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
     /// The write ignores leases, because the type of the item has no leases, or because the caller
@@ -202,7 +202,7 @@ impl HolderProof {
         match record.holder() {
             Some(holder) if *holder == *self.owner => match record.last_fence() == Some(self.fence) {
                 true => None,
-                // The holder's grant has ended. DynamoDB has then granted the lock to a late copy
+                // After the end of the holder's grant, DynamoDB has granted the lock to a late copy
                 // of the holder's acquire request.
                 false => Some(Lost::Expired),
             },
@@ -325,8 +325,8 @@ pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: 
     }
 }
 
-/// Returns the changes that a heartbeat makes. The renewed lease ends at `until`, in epoch
-/// milliseconds.
+/// Returns the changes that a heartbeat makes to the row of a lock. The renewed lease ends at
+/// `until`, in epoch milliseconds.
 pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeholders) -> LeaseUpdate {
     let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
     LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
@@ -352,8 +352,8 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
     }
 }
 
-/// Returns the assignment of the next fence. The first fence of a row is one more than the current
-/// time in epoch milliseconds.
+/// Returns the assignment that stores the next fence in the row of a lock. The first fence of a row
+/// is one more than the current time in epoch milliseconds.
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
     // A row that was deleted and created again must not reuse its old fences. The current time is

@@ -154,7 +154,7 @@ impl Grant {
         }
     }
 
-    /// Returns the time until another caller may acquire the lock.
+    /// Returns the time until another caller may acquire the lock, if the lock is not renewed.
     pub(crate) fn remaining(&self) -> Duration {
         match self.lost_now() {
             Some(_) => Duration::ZERO,
@@ -237,10 +237,10 @@ impl Grant {
     }
 
     /// Decides from the stored row why DynamoDB refused a heartbeat or a write of the holder.
-    /// Returns `Ok` if the holder still has the lock. DynamoDB then refused the request because
-    /// another process with the same lock token had sent a heartbeat. If the stored heartbeat
-    /// number is not below the number of this process, the next heartbeat of this process gets a
-    /// number far above the stored number.
+    /// Returns `Ok` if the holder still has the lock. If the holder still has the lock, DynamoDB
+    /// refused the request because of a heartbeat by another process with the same lock token. If
+    /// the stored heartbeat number is not below the number of this process, the next heartbeat of
+    /// this process gets a number far above the stored number.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));

@@ -18,8 +18,8 @@ const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 enum BeatResult {
     Renewed,
     /// DynamoDB refused the heartbeat, because another process with the same lock token had already
-    /// sent a heartbeat with the same number or a higher number. The refusal does not show how long
-    /// the lease lasts.
+    /// sent a heartbeat with the same number or a higher number. The refusal of a heartbeat does
+    /// not show how long the lease lasts.
     Overtaken,
 }
 
@@ -136,13 +136,13 @@ impl Grant {
     /// been held for `max_hold`.
     pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
         // The reference is weak, because the heartbeat task must not keep the lock of a dropped
-        // guard.
+        // guard alive.
         let grant = Arc::downgrade(&self);
         let mut rng = random::generator();
         let ttl = self.options.ttl;
         // The next heartbeat is due a third of a ttl after the last acknowledged heartbeat was
-        // sent. The time that the last answer took is part of this third, so a slow answer shortens
-        // the pause before the next heartbeat.
+        // sent. A slow answer to a heartbeat shortens the pause before the next heartbeat by the
+        // time that the answer took.
         let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
         let mut pause = next(self.remaining());
         let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));

@@ -114,7 +114,7 @@ impl HeldGrant {
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
         // The release task ends without a result only if the runtime of the lock ends. The caller
-        // may wait for the result on another runtime, which continues to run.
+        // may wait for the result on another runtime that still runs.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 

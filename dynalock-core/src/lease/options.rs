@@ -14,7 +14,8 @@ pub enum Expiry {
     /// that wants to take the lease over. A process that has just started can take over an expired
     /// lease by one request. While the clocks of all machines differ by at most `max_skew`, a lock
     /// never has two holders. If two clocks differ by more than `max_skew`, two callers may believe
-    /// that they hold the same lock. Only systems that check the fence are then protected.
+    /// that they hold the same lock. If two clocks differ by more than `max_skew`, only systems
+    /// that check the fence are protected.
     Clock {
         /// The largest allowed difference between the clocks of two machines.
         max_skew: Duration,
@@ -68,9 +69,9 @@ pub enum Heartbeat {
     /// A thread with a separate runtime sends the heartbeats. Blocking work in the caller's runtime
     /// cannot delay the heartbeat thread. All locks of a [`Locks`](crate::Locks) or a
     /// [`Repository`](crate::Repository) and its clones share one heartbeat thread. The heartbeat
-    /// thread starts when the program acquires the first of these locks, and ends after the release
-    /// of the last of these locks. The heartbeat thread also releases the locks of dropped guards.
-    /// If the heartbeat thread cannot be started, the call that acquires the lock fails with
+    /// thread starts with the acquire of the first lock, and ends after the release of the last
+    /// lock. The heartbeat thread also releases the locks of dropped guards. If the heartbeat
+    /// thread cannot be started, the call that acquires the lock fails with
     /// [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
     /// The heartbeat thread has its own SDK client, made from the configuration of the program's

@@ -17,7 +17,7 @@ use crate::{
     version::{LateCopies, Repeats},
 };
 
-/// The treatment of leases by the writes of one call.
+/// The rule by which the writes of one call treat leases.
 #[derive(Debug, Clone)]
 pub(crate) enum LeasePolicy {
     /// The writes ignore leases.
@@ -50,7 +50,7 @@ pub(crate) struct Release<'a> {
 }
 
 impl LeasePolicy {
-    /// Returns the treatment of leases for a call whose caller does not hold the lease.
+    /// Returns the rule for a call whose caller does not hold the lease of the item.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
             Some(_) => Self::Outside { options },
@@ -58,8 +58,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns whether DynamoDB may still apply a delayed duplicate of a write with this treatment
-    /// of leases.
+    /// Returns whether DynamoDB may still apply a late copy of a write that treats leases by this
+    /// rule.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,

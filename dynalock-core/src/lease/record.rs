@@ -124,7 +124,7 @@ impl QueueEntry {
         let mut parts = text.rsplit('/');
         let entered = parts.next().and_then(|millis| u64::from_str_radix(millis, 16).ok());
         let ttl = parts.next().and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
-        // A text without a slash contains no time, even if the text looks like a hexadecimal
+        // A queue entry without a slash contains no time, even if its text looks like a hexadecimal
         // number.
         let entered = entered.filter(|_| text.contains('/'));
         Self { owner: text.into(), ttl, entered }
@@ -224,9 +224,9 @@ impl LockRecord {
     /// of a queue entry that another program wrote.
     ///
     /// The lease of a queue's head lasts for at least one ttl from the time at which its entry
-    /// became the head. The row may contain a stored end that another program wrote, and that is
-    /// earlier than this ttl ends. The request that enters a queue cannot remove such an end,
-    /// because the request does not know whether the queue is empty.
+    /// became the head. The row may also contain an end that another program wrote, and that is
+    /// earlier than the end of this ttl. The request that enters a queue cannot remove the end that
+    /// another program wrote, because the request does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         // `None` is lower than each time, so the maximum of a time and `None` is the time.
         self.until.max(self.first_end(ttl))

@@ -137,7 +137,8 @@ impl std::str::FromStr for LockToken {
             Some(text) => (GrantKind::Fair, text),
             None => (GrantKind::Plain, text),
         };
-        // The owner and the name may contain hyphens, so only the first four fields are split.
+        // The owner and the name may contain hyphens, so the parser splits the text only at the
+        // first four hyphens.
         let mut parts = text.splitn(5, '-');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or(ParseLockTokenError);
         let (fence, beat, ttl, length) = (number()?, number()?, number()?, number()?);

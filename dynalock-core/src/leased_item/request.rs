@@ -231,7 +231,8 @@ impl<T> Repository<T> {
         // the item cannot be decoded.
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
-        // The call makes the guard last, because a drop of the guard would release the lease.
+        // The call makes the guard after all steps that can fail, because a drop of the guard would
+        // release the lease.
         Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
     }
 

@@ -87,7 +87,7 @@ pub(crate) struct Acquired {
     pub(crate) row: Option<Item>,
 }
 
-/// The caller that waits for the result.
+/// The caller that waits for the result of an acquire.
 pub(crate) trait Caller: Send {
     /// Returns a future that completes when the caller no longer waits for the result.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
@@ -181,8 +181,8 @@ impl<'a> Acquisition<'a> {
     /// Returns the fence of the previous holder if this call removed the expired lease of that
     /// holder. Returns `None` if another caller has held the lock since the removal.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
-        // Each grant raises the fence by one. A fence that is higher by more than one shows that
-        // another caller has held the lock since the removal.
+        // Each grant raises the fence by one. A fence that is more than one above the fence of the
+        // removed holder shows that another caller has held the lock since the removal.
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
 
@@ -270,8 +270,8 @@ impl<'a> Acquisition<'a> {
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // After a lost reply, the next answer shows only that the head is gone. The answer does not
-        // show whether this call or another caller removed the head.
+        // If the reply to the removal was lost, a repetition finds that the head is gone, as after
+        // a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }

@@ -54,7 +54,7 @@ async fn acquire_together(
             }
         };
         // If a refused lock has no other holder, DynamoDB has already granted it to this owner
-        // text, and that grant has ended. The next attempt then needs a new owner text.
+        // text, and that grant has ended. The attempt after an ended grant needs a new owner text.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }

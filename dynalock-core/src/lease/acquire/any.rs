@@ -37,8 +37,8 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
                     // A call for a missing item may have acquired and released a lease in a
-                    // separate row. With a new owner text for the next attempt, a late copy of this
-                    // release cannot end the next grant.
+                    // separate row. With a new owner text for the next attempt, a late copy of the
+                    // old release cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -79,7 +79,7 @@ impl Acquisition<'_> {
                     Box::pin(self.pause_before_retry(&mut backoff)).await?;
                     // DynamoDB may later grant the lock to a late copy of the last attempt. With a
                     // new owner text, the next attempt can distinguish its own grant from a grant
-                    // to the late copy.
+                    // to a late copy of the last attempt.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
                 }
@@ -123,8 +123,8 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // An answer that took half a ttl or longer has used up much of the lease. After a slow
-            // answer, the call first renews the lease by a heartbeat.
+            // If the answer took half a ttl or longer, a large part of the lease time has passed.
+            // After a slow answer, the call first renews the lease by a heartbeat.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));

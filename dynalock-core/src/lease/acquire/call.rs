@@ -57,8 +57,8 @@ impl AcquireCall {
             }
         }
         // A separate task acquires the locks, and continues after a drop of the caller's future.
-        // Without the separate task, a lock that was granted during the drop would stay held for a
-        // whole ttl.
+        // Without the separate task, a lock that DynamoDB granted during this drop would stay held
+        // for a whole ttl.
         let (mut caller, answer) = oneshot::channel();
         tokio::spawn(continued(async move {
             let (table, started) = (Arc::clone(&self.locks[0].row.table), clock::now());

@@ -11,7 +11,7 @@ use crate::{
 /// waiter depends on two times: the time since the current grant (the holder's age), and the mean
 /// time for which earlier holders had the lock (the mean hold).
 ///
-/// | waiter | interval while the holder's age is below three quarters of the mean hold | interval after that |
+/// | waiter | interval while the holder's age is below three quarters of the mean hold | interval at a greater age of the holder |
 /// |---|---|---|
 /// | first waiter in the queue | until the holder's age is three quarters of the mean hold | a third of the holder's age |
 /// | behind `n` entries of the queue, `n` at least 2 | `n - 1` times the mean hold | `n - 1` times the longer of the mean hold and half of the holder's age |
@@ -69,10 +69,9 @@ impl ObservedHolds {
             if fence < before.fence {
                 return;
             }
-            // The row contains the time at which the head changed. This time is only a hint,
-            // because it comes from the clock of another machine. The head cannot have changed
-            // before the last read that showed the previous holder, which limits the error of the
-            // other machine's clock.
+            // The stored time at which the head changed is only a hint, because it comes from the
+            // clock of another machine. The head cannot have changed before the last read that
+            // showed the previous holder, which limits the error of the other machine's clock.
             let turn = record.head_since().filter(|_| record.head().is_some()).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(turn));
             since -= age.min(now.duration_since(before.last_seen));
@@ -87,8 +86,8 @@ impl ObservedHolds {
     }
 
     /// Returns the read interval of a waiter while another waiter of its process reads the row for
-    /// both. With every random factor, the pause of this waiter stays longer than the mean hold and
-    /// longer than each pause of the other waiter.
+    /// both. Even with the random factors of the pauses, this waiter pauses longer than the mean
+    /// hold, and longer than the waiter that reads for both.
     pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
         self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
     }

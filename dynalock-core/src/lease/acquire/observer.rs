@@ -20,11 +20,11 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// `true` if a read after the last observation of a holder showed no holder. A read that shows
-    /// no holder may be outdated, so the observation of the holder continues.
+    /// `true` if the last read showed no holder, although an earlier read had shown a holder. A
+    /// read that shows no holder may be outdated, so the observation of the holder continues.
     seems_free: bool,
     /// The number of attempts that were sent because the lease seemed to have ended. If a read
-    /// shows a change of the lease, the number returns to zero.
+    /// shows a change of the lease, the number of attempts returns to zero.
     denials: u32,
 }
 
@@ -36,7 +36,7 @@ const JITTER: Duration = Duration::from_millis(10);
 struct Observed {
     record: LockRecord,
     /// The time at which the caller first received the current state of the lease. The caller reads
-    /// its clock after the answer, so that it waits for at least one whole ttl.
+    /// its clock after the answer to its read, so that the caller waits for at least one whole ttl.
     since: Instant,
 }
 
@@ -79,9 +79,9 @@ impl ExpiryObserver {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Counts an attempt that is sent because the lease seems to have ended. If DynamoDB refuses
-    /// the attempt and the lease has not changed, the waiter doubles its pause before the next
-    /// attempt.
+    /// Counts an attempt that is sent because the lease seems to have ended. While the lease does
+    /// not change, each refusal of an attempt lengthens the pause before the next attempt, up to a
+    /// second.
     pub(crate) fn expects_the_end(&mut self) {
         self.denials = self.denials.saturating_add(1);
     }

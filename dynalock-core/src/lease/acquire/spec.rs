@@ -38,8 +38,9 @@ pub(crate) struct AcquireSpec {
 
 impl AcquireSpec {
     /// Returns an owner text: the label of the owner with a new nonce. A call without a queue keeps
-    /// the owner text for its next attempts, unless a grant to this text has ended. The row then
-    /// names the waiting call even if DynamoDB granted the lock to a late copy of an attempt.
+    /// the owner text for its next attempts, unless a grant to this owner text has ended. With the
+    /// same owner text in all attempts, the row names the waiting call even if DynamoDB granted the
+    /// lock to a late copy of an attempt.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -48,7 +49,7 @@ impl AcquireSpec {
         }
     }
 
-    /// Returns the queue entry of a call that enters the queue now. When the entry becomes the head
+    /// Returns the queue entry of a call that enters the queue now. When an entry becomes the head
     /// of the queue, other callers compute the end of its lease from the time in the entry.
     pub(crate) fn entry(&self) -> Arc<str> {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner

@@ -31,9 +31,9 @@ use crate::{
 pub(crate) struct QueueLimits {
     /// The maximum number of entries in each queue, including its head.
     pub(crate) most: usize,
-    /// The limits of the transaction that enters several queues. The reads of a waiter have the
-    /// shorter limits of a single request, because other callers remove a head of the queue that
-    /// sends no heartbeat for a ttl.
+    /// The limits of the transaction that enters several queues. Other callers remove a head that
+    /// sends no heartbeat for a ttl, so by default the reads of a waiter have shorter limits than
+    /// this transaction.
     pub(crate) transaction: Limits,
 }
 

@@ -70,8 +70,8 @@ impl Row {
     }
 
     /// Returns the request that removes the head of the queue. The write that removes the head also
-    /// makes the next entry the head, so that no other caller can get the lock between the two
-    /// holders.
+    /// makes the next entry the head, so that no other caller can get the lock between the removal
+    /// and the next holder.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {

@@ -30,7 +30,7 @@ pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
     /// The latest known time at which another entry was the head of the queue, or `None` if no time
-    /// is known. The call's entry became the head after this time.
+    /// is known. The call's entry became the head later than the time in this field.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
@@ -92,8 +92,8 @@ impl<'a> Ticket<'a> {
         if record.place_of(&self.acquisition.owner) == Some(0) {
             // Other callers may have removed the entry, and a late copy of the request may have
             // added the entry again. An eventually consistent read may show the entry as it was
-            // before the removal. An earlier consistent read then proves nothing about the time at
-            // which this entry became the head.
+            // before its removal. The time of an earlier consistent read therefore does not prove
+            // when the entry became the head.
             self.last_other = None;
         }
         self.move_to(row, record)
