@@ -186,8 +186,8 @@ impl HolderProof {
                 // correct, because the condition of the write requires that the stored fence has
                 // not changed.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
-                // If the reply to the commit is lost, the attribute of the released owner shows
-                // that the commit was applied.
+                // If the reply to the commit is lost, the attribute that names the released owner
+                // shows that the commit was applied.
                 update.set.push((to.name(lock.released), to.value(text(&self.owner))));
                 update
             }

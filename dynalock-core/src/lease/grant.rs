@@ -237,10 +237,10 @@ impl Grant {
     }
 
     /// Decides from the stored row why DynamoDB refused a heartbeat or a write of the holder.
-    /// Returns `Ok` if the holder still has the lock. If the holder still has the lock, DynamoDB
-    /// refused the request because of a heartbeat by another process with the same lock token. If
-    /// the stored heartbeat number is not below the number of this process, the next heartbeat of
-    /// this process gets a number far above the stored number.
+    /// Returns `Ok` if the holder still has the lock. If the holder still has the lock, the refusal
+    /// has another reason, for example a higher heartbeat number of another process with the same
+    /// lock token. If the stored heartbeat number is not below the number of this process, the next
+    /// heartbeat of this process gets a number far above the stored number.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
@@ -256,7 +256,7 @@ impl Grant {
         let stored = record.beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
-            // Another process uses or used the token of this lock. Further heartbeats of the other
+            // Another process may use the token of this lock. Further heartbeats of the other
             // process may still arrive, so the next heartbeat number is far above the stored
             // number.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
@@ -265,8 +265,9 @@ impl Grant {
     }
 
     /// Returns whether a row shows that a write of this guard has released the lease. An operator
-    /// who breaks a lock also writes the attribute of the released owner. The attribute proves a
-    /// release by the guard only if the guard has sent a write that releases the lease.
+    /// who breaks a lock also writes the attribute that names the released owner. A released owner
+    /// in the row proves a release by the guard only if the guard has sent a write that releases
+    /// the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)

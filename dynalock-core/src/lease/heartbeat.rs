@@ -17,9 +17,9 @@ const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 /// The result of a heartbeat while the lock is held.
 enum BeatResult {
     Renewed,
-    /// DynamoDB refused the heartbeat, because another process with the same lock token had already
-    /// sent a heartbeat with the same number or a higher number. The refusal of a heartbeat does
-    /// not show how long the lease lasts.
+    /// DynamoDB refused the heartbeat, because the row already had the same heartbeat number or a
+    /// higher number, for example from another process with the same lock token. The refusal of a
+    /// heartbeat does not show how long the lease lasts.
     Overtaken,
 }
 

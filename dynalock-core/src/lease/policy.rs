@@ -29,7 +29,7 @@ pub(crate) enum LeasePolicy {
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
-/// The use of the separate lease row by a write of a caller that does not hold the lease.
+/// The way in which a write of a caller that does not hold the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
     /// The write only checks the lease row. A check adds no lease row for an item that was never
@@ -41,8 +41,8 @@ pub(crate) enum CompanionWrite {
 }
 
 /// The attribute and the owner text by which a later read of the item recognises that this holder
-/// has released the lease. Only a release by the holder stores the holder's owner text in the
-/// attribute of the released owner.
+/// has released the lease. Only a release by the holder stores the holder's owner text as the
+/// released owner of the item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -50,7 +50,7 @@ pub(crate) struct Release<'a> {
 }
 
 impl LeasePolicy {
-    /// Returns the rule for a call whose caller does not hold the lease of the item.
+    /// Returns the lease rule of a call whose caller does not hold the lease of the item.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
             Some(_) => Self::Outside { options },
@@ -185,12 +185,12 @@ fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
 }
 
 impl LockRecord {
-    /// Returns whether the lock was held at the time with which the condition of a request compared
-    /// the end of the lease.
+    /// Returns whether a holder had the lock at the time that the condition of the request compared
+    /// with the end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
-        // Some types store the end of a lease in a coarser unit than milliseconds. The comparison
-        // of a time with the stored end rounds the time in the same way as the condition of the
-        // request.
+        // Some types store the end of a lease in a coarser unit than milliseconds. Before the
+        // comparison, the code rounds the time to the unit of the stored end, as the condition of
+        // the request does.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
         // The head of a queue counts as a holder even after its lease has ended, because only a

@@ -191,7 +191,7 @@ impl LockRecord {
     }
 
     /// Returns whether no new heartbeat number can be above the stored heartbeat number. The result
-    /// is `true` if the stored attribute is not a number, or is the highest number.
+    /// is `true` if the stored attribute is not a number, or is the highest number of 64 bits.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
         // If the stored heartbeat attribute is not a number, the condition of each new heartbeat is

@@ -117,8 +117,8 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
 /// The prefix of the token of a lock that was acquired through a fair queue.
 const FAIR: &str = "fair-";
 
-/// The text of a token is `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the
-/// owner>-<owner><name>`.
+/// The text of a token is
+/// `[fair-]<fence>-<beat>-<ttl in milliseconds>-<length of the owner in bytes>-<owner><name>`.
 impl std::fmt::Display for LockToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, owner, fence, beat, ttl, kind } = self;

@@ -33,9 +33,9 @@ use crate::{
 /// DynamoDB's answer. A drop of the guard releases the lease in the background. If the release in
 /// the background fails, the lease expires.
 ///
-/// The lease is held as long as this guard lives. `let _ = items.lock("a").await?` drops the guard
-/// at once, and `let _guard = ..` keeps the guard. The lint `clippy::let_underscore_must_use` finds
-/// a `let _` that drops a guard.
+/// Keep the guard in a variable, because a drop of the guard ends the lease.
+/// `let _ = items.lock("a").await?` drops the guard at once, and `let _guard = ..` keeps the guard.
+/// The lint `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "a lease that is dropped is released"]
 pub struct LeaseGuard<T> {
     repository: Repository<T>,

@@ -76,9 +76,9 @@ impl<T> Repository<T> {
     ///
     /// A delete of the item also deletes its lease. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
-    /// item. If a leased item is deleted, created and leased again, two callers believe that they
-    /// hold the lease. The first holder notices the loss of its lease at its next heartbeat.
-    /// DynamoDB refuses all writes of the first holder after the delete. With
+    /// item. If a leased item is deleted, created again and leased again, two callers believe that
+    /// they hold the lease. The holder from before the delete notices the loss of its lease at its
+    /// next heartbeat. DynamoDB refuses all writes by a holder from before the delete. With
     /// `#[lockable(separate)]`, the lease is in a separate row, which a delete of the item does not
     /// change.
     ///
@@ -323,7 +323,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
 
     /// Limits the total time for which heartbeats renew the lease. With a limit on heartbeats, a
     /// worker that makes no progress cannot keep the item for ever. By default, heartbeats renew
-    /// the lease without a limit.
+    /// the lease without a time limit.
     ///
     /// # Examples
     ///

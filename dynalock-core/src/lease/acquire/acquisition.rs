@@ -134,8 +134,8 @@ impl<'a> Acquisition<'a> {
         self.limits_of(self.spec.limits)
     }
 
-    /// Shortens the limits of a request, so that the request ends with the wait of the call. If the
-    /// call does not wait, the limits stay unchanged.
+    /// Shortens the limits of a request, so that the request ends when the wait of the call ends.
+    /// If the call does not wait, the limits stay unchanged.
     pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
         match self.is_single_attempt() {
             true => limits,
@@ -270,8 +270,8 @@ impl<'a> Acquisition<'a> {
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If the reply to the removal was lost, a repetition finds that the head is gone, as after
-        // a removal by another caller.
+        // If the reply to the removal was lost, the repeated request finds that the head is gone,
+        // as after a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }
@@ -445,7 +445,7 @@ impl<'a> Acquisition<'a> {
 /// Returns the error at the end of a call. If the wait of the call is over, and the last read
 /// showed another holder, the error names this holder. The error names the last known holder even
 /// if DynamoDB did not answer the last request. In a call for several locks, the error names the
-/// holder of the first lock that is held.
+/// holder of the first lock that another caller holds.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;

@@ -53,8 +53,9 @@ async fn acquire_together(
                 return Err(error.into());
             }
         };
-        // If a refused lock has no other holder, DynamoDB has already granted it to this owner
-        // text, and that grant has ended. The attempt after an ended grant needs a new owner text.
+        // If a lock caused the refusal and has no other holder, DynamoDB has already granted the
+        // lock to this owner text, and that grant has ended. The attempt after an ended grant needs
+        // a new owner text.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -70,8 +71,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     let first = &all[0];
     let mut attempts = first.attempts_within(first.limits_of(limits));
     // All repetitions of the transaction have the same content. The call does not learn which
-    // repetition DynamoDB applied, so the call counts the leases from the time before the first
-    // repetition.
+    // repetition of the transaction DynamoDB applied, so it counts the leases from the time before
+    // the first repetition.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());

@@ -97,7 +97,7 @@ impl Acquisition<'_> {
         let mut now = 0;
         let request = || {
             // Each repetition of the acquire request contains the current time. The call counts the
-            // lease from the time before it sent the last repetition.
+            // lease from the time before it sent the last repetition of the acquire request.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };

@@ -69,9 +69,9 @@ impl ObservedHolds {
             if fence < before.fence {
                 return;
             }
-            // The stored time at which the head changed is only a hint, because it comes from the
-            // clock of another machine. The head cannot have changed before the last read that
-            // showed the previous holder, which limits the error of the other machine's clock.
+            // The stored time at which the head of the queue changed is only a hint, because it
+            // comes from the clock of another machine. The last read that showed the previous
+            // holder limits the error of the stored time, because the head changed after this read.
             let turn = record.head_since().filter(|_| record.head().is_some()).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(turn));
             since -= age.min(now.duration_since(before.last_seen));

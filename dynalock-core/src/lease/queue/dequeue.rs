@@ -92,8 +92,8 @@ pub(crate) async fn dequeue(
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
                     // The request that removes only the head is correct with and without waiters.
-                    // If DynamoDB refuses this request, a repetition would fail for the same
-                    // reason, so the loop sends at most two requests.
+                    // If DynamoDB refuses the request that removes only the head, a repetition
+                    // would fail for the same reason, so the loop sends at most two requests.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;

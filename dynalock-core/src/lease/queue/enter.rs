@@ -33,7 +33,7 @@ pub(crate) struct QueueLimits {
     pub(crate) most: usize,
     /// The limits of the transaction that enters several queues. Other callers remove a head that
     /// sends no heartbeat for a ttl, so by default the reads of a waiter have shorter limits than
-    /// this transaction.
+    /// the transaction.
     pub(crate) transaction: Limits,
 }
 
@@ -134,9 +134,9 @@ impl<'a> Queued<'a> {
             for Denial { index, record } in denied {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
-            // Other callers compute the end of the head's lease from the time in the head's entry.
-            // The time in an entry must be the time of the request, so the call makes a new entry
-            // for each attempt to enter the queue.
+            // Other callers compute the end of a queue head's lease from the time in the head's
+            // entry. The time in an entry must be the time of the request, so the call makes a new
+            // entry for each attempt to enter the queue.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);
@@ -159,8 +159,9 @@ impl<'a> Queued<'a> {
     /// place in the queue.
     async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
-            // Behind one other entry, the next change of the queue can make the call's entry the
-            // head. A consistent read proves a time at which the call's entry was not yet the head.
+            // If only one entry is before the call's entry, the next change of the queue can make
+            // the call's entry the head. A consistent read proves a time at which the call's entry
+            // was not yet the head.
             [ticket] if needs_proof || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
             [ticket] => read_one_cheaply(ticket).await,
             _ => self.read_all().await,

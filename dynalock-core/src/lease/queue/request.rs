@@ -17,7 +17,8 @@ use crate::{
 };
 
 /// `Possible` if a late copy of the request that enters a queue may still arrive, and `Impossible`
-/// if not. A late copy that arrives after the entry has left the queue could add the entry again.
+/// if not. A late copy of the request that arrives after the entry has left the queue could add the
+/// entry again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
@@ -37,10 +38,10 @@ impl Duplicate {
 /// The reason why a caller removes the head of a queue.
 #[derive(Debug, Clone)]
 pub(crate) enum DequeueReason {
-    /// The caller is the head, and leaves the queue.
+    /// The entry of the caller is the head, and leaves the queue.
     Leave { owner: Arc<str>, duplicate: Duplicate },
     /// The lease of the head has ended. The condition of the request requires that the lease
-    /// attributes in the row still equal this observation.
+    /// attributes in the row still equal the observed attributes.
     Expired(Observation),
     /// An operator removes the head, even if its lease has not ended.
     Operator(Observation),

@@ -189,7 +189,7 @@ impl<'a> Ticket<'a> {
     ///
     /// | rule | the other callers count from | this call counts from |
     /// |---|---|---|
-    /// | [`Expiry::Observed`] | their first read that showed this head | the last consistent read that showed another head, which was earlier |
+    /// | [`Expiry::Observed`] | their first read that showed this head | an earlier time: the last consistent read that showed another head |
     /// | [`Expiry::Clock`] | the time at which the entry became the head, plus the skew | the time at which the entry became the head, by the clock of this call, minus the skew |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
