@@ -70,9 +70,9 @@ pub trait SetElement<S> {
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
-    /// The least and the greatest stored number to which a patch can add the delta without leaving
-    /// the range of the attribute's type. The field is `None` if the addition to each stored number
-    /// would leave the range.
+    /// The least and the greatest stored number to which a patch can add the delta, so that the sum
+    /// stays in the range of the attribute's type. The field is `None` if no stored number gives a
+    /// sum in the range of the type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
     /// For a missing attribute: the start value of the addition, and the sum of this start value
     /// and the delta. The field is `None` if the sum is outside the range of the attribute's type.

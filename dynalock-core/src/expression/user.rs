@@ -76,7 +76,7 @@ impl<T> Condition<T> {
     pub(crate) fn is_true(&self, item: Option<&Item>) -> bool {
         match item {
             Some(item) => self.test.is_true(item),
-            // For DynamoDB, a missing item is like an item without attributes.
+            // In a condition, DynamoDB treats a missing item like an item without attributes.
             None => self.test.is_true(&Item::new()),
         }
     }
@@ -123,7 +123,8 @@ impl<T> fmt::Debug for Condition<T> {
 pub(super) enum Test {
     Exists(DocumentPath),
     Absent(DocumentPath),
-    /// A comparison of an attribute with an operand. The text is the operator, for example `<`.
+    /// A comparison of an attribute with an operand. The second field is the operator, for example
+    /// `<`.
     Compare(Operand, &'static str, AttributeValue),
     Between(Operand, AttributeValue, AttributeValue),
     In(DocumentPath, Vec<AttributeValue>),

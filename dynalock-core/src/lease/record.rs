@@ -19,7 +19,7 @@ pub(crate) enum GrantKind {
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
     /// than the fence of the head. The request that removes the head of the queue raises the fence
     /// attribute. Because only a removal of the head raises the fence, the request that enters the
-    /// queue is the same with and without entries in the queue.
+    /// queue has the same text for an empty and a non-empty queue.
     Fair,
 }
 
@@ -85,10 +85,10 @@ pub(crate) struct QueueEntry {
 }
 
 /// The lease attributes of a holder, as an earlier read returned them. If a later read returns
-/// other values, the holder has renewed its lease, or the lock has another holder. A late copy of
-/// an acquire request may grant the lock to the same owner again, so an observation includes the
-/// fence. Another program may renew a lease without a heartbeat number, so an observation includes
-/// the end of the lease.
+/// other lease attributes, the holder has renewed its lease, or the lock has another holder. A late
+/// copy of an acquire request may grant the lock to the same owner again, so an observation
+/// includes the fence. Another program may renew a lease without a heartbeat number, so an
+/// observation includes the end of the lease.
 ///
 /// The values keep their stored types, because conditions compare the values with the row.
 #[derive(Debug, Clone, PartialEq)]

@@ -26,7 +26,8 @@ pub(crate) struct AcquireSpec {
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
-    /// The label of the holder that the caller has set. An owner text is this label with a nonce.
+    /// The label of the holder that the caller has set. An owner text contains the label and a
+    /// nonce.
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,

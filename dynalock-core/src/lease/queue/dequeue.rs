@@ -111,7 +111,7 @@ pub(crate) async fn dequeue(
 }
 
 /// Removes the head of a queue after its lease has ended. The condition of the removal requires
-/// that the lease attributes of the head are still the attributes in `record`.
+/// that the lease attributes of the head still equal the attributes in `record`.
 pub(crate) async fn evict(
     row: &Row,
     attempts: &mut Attempts,
