@@ -60,8 +60,8 @@ impl Key {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// Returns the key of an item from the key of its separate lease row. If the given key is not
-    /// the key of a lease row, returns the given key.
+    /// Converts the key of a separate lease row into the key of the leased item. Returns any other
+    /// key unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },
@@ -75,8 +75,8 @@ impl Key {
     }
 }
 
-/// The text of a key contains its values, for example `"alice", 7`. A key is content of its item,
-/// so errors show the key only if the type of the item has `#[dynalock(show_key)]`.
+/// The text of a key contains the key values, for example `"alice", 7`. A key is content of its
+/// item, so errors show the key only if the type of the item has `#[dynalock(show_key)]`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.partition.fmt(f)?;
@@ -87,7 +87,8 @@ impl fmt::Display for Key {
     }
 }
 
-/// The suffix in the key of a separate lease row, at the end of the last key value.
+/// The suffix at the end of the last key value that distinguishes a separate lease row from its
+/// item.
 const SUFFIX: &str = "#lock";
 
 /// The value of one key attribute.
@@ -222,7 +223,7 @@ impl From<KeyType> for ScalarAttributeType {
     note = "serde writes `Vec<u8>` as a list: bytes are a newtype with `#[serde(with = \"serde_bytes\")]`"
 )]
 pub trait KeyAttribute {
-    /// The type of the key attribute in DynamoDB.
+    /// The DynamoDB type of the key attribute.
     const TYPE: KeyType;
 
     /// Converts this value into the key value that DynamoDB stores.

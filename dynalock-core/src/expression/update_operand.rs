@@ -25,7 +25,7 @@ use crate::{codec::encode_attribute, number};
     note = "integers of at most 64 bits, `f32`, `f64`, and an `Option` of one of them are numbers; set another type with `set`"
 )]
 pub trait Number: sealed::Addition<Self::Delta> {
-    /// The type of the number that `add` adds: `i128` for integers, `f64` for floats.
+    /// The number that `add` adds is an `i128` for integers, and an `f64` for floats.
     type Delta;
 }
 
@@ -70,14 +70,15 @@ pub trait SetElement<S> {
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
-    /// The least and the greatest stored number whose sum with the delta is in the range of the
-    /// type, or `None` if the sum is out of range for each stored number.
+    /// The least and the greatest stored number to which a patch can add the delta, so that the sum
+    /// stays in the range of the attribute's type. The field is `None` if no stored number gives a
+    /// sum in the range of the type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// The start value for a missing attribute, and the sum of the start value and the delta. The
-    /// field is `None` if the sum is outside the range of the type.
+    /// For a missing attribute: the start value of the addition, and the sum of this start value
+    /// and the delta. The field is `None` if the sum is outside the range of the attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
     /// The value that replaces a stored null: the sum of zero and the delta. The field is `None` if
-    /// the sum is outside the range of the type.
+    /// the sum is outside the range of the attribute's type.
     pub(super) from_null: Option<AttributeValue>,
 }
 
@@ -88,7 +89,7 @@ pub(super) mod sealed {
         fn zero() -> Self;
 
         /// Returns the addition of `delta` to an attribute, or `None` if DynamoDB cannot store the
-        /// delta. The addition to a missing attribute starts from `self`.
+        /// delta. If the attribute is missing, the addition starts from the value `self`.
         fn add(self, delta: D) -> Option<Sum>;
     }
 
@@ -116,7 +117,8 @@ macro_rules! integers {
 
             fn add(self, delta: i128) -> Option<Sum> {
                 let (least, most, start) = (i128::from(Self::MIN), i128::from(Self::MAX), i128::from(self));
-                // The stored number must be in the range of the type before and after the addition.
+                // The number in the table must be in the range of the attribute's type before and
+                // after the addition.
                 let low = least.max(least.saturating_sub(delta));
                 let high = most.min(most.saturating_sub(delta));
                 let sum = start.checked_add(delta).filter(|sum| (least..=most).contains(sum));

@@ -76,14 +76,14 @@ impl<T> Condition<T> {
     pub(crate) fn is_true(&self, item: Option<&Item>) -> bool {
         match item {
             Some(item) => self.test.is_true(item),
-            // For DynamoDB, a missing item is like an item without attributes.
+            // In a condition, DynamoDB treats a missing item like an item without attributes.
             None => self.test.is_true(&Item::new()),
         }
     }
 
-    /// Returns the text of the condition in an expression. A caller can join the text to other
-    /// conditions by `AND` without further parentheses, because DynamoDB refuses doubled
-    /// parentheses.
+    /// Returns the text of the condition in an expression. A caller that joins the text to other
+    /// conditions by `AND` must add no parentheses. The text of a condition with `OR` already has
+    /// parentheses, and DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
@@ -123,14 +123,16 @@ impl<T> fmt::Debug for Condition<T> {
 pub(super) enum Test {
     Exists(DocumentPath),
     Absent(DocumentPath),
-    /// A comparison with an operand by an operator.
+    /// A comparison of an attribute with an operand. The second field is the operator, for example
+    /// `<`.
     Compare(Operand, &'static str, AttributeValue),
     Between(Operand, AttributeValue, AttributeValue),
     In(DocumentPath, Vec<AttributeValue>),
-    /// A call of a DynamoDB function with an attribute and an operand. The first field is the name
-    /// of the function.
+    /// A call of a DynamoDB function, for example `contains`, with an attribute and an operand. The
+    /// first field is the name of the function.
     Function(&'static str, DocumentPath, AttributeValue),
-    /// The attribute of a comparison, and the error of an operand that cannot be encoded.
+    /// A comparison whose operand cannot be encoded: the attribute of the comparison, and the error
+    /// of the encoding.
     Fault(DocumentPath, SerdeError),
     All(Vec<Test>),
     Any(Vec<Test>),
@@ -146,7 +148,8 @@ pub(super) enum Operand {
     Size(DocumentPath),
 }
 
-/// The path of an attribute whose operand in a condition cannot be encoded.
+/// An operand of a condition that cannot be encoded: the attribute of its comparison, and the error
+/// of the encoding.
 struct ConditionFault<'a> {
     attribute: &'a DocumentPath,
     source: &'a SerdeError,
@@ -215,7 +218,7 @@ impl Test {
             Self::Fault(attribute, source) => return Err(ConditionFault { attribute, source }),
             Self::All(tests) => Self::join(tests, " AND ", to)?,
             Self::Any(tests) => format!("({})", Self::join(tests, " OR ", to)?),
-            // A condition with `OR` already has its own parentheses.
+            // The text of a condition with `OR` already has parentheses.
             Self::Not(test) if matches!(**test, Self::Any(_)) => format!("NOT {}", test.render(to)?),
             Self::Not(test) => format!("NOT ({})", test.render(to)?),
         })

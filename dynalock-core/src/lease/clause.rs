@@ -16,7 +16,7 @@ use crate::{
     model::{LockModel, Model},
 };
 
-/// The treatment of an item's lease by a write of the item.
+/// The rule by which a write of an item treats the lease of this item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
     /// The write ignores leases, because the type of the item has no leases, or because the caller
@@ -99,7 +99,8 @@ impl LeaseClause {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
     }
 
-    /// Applies the changes that the write makes to the lease attributes to an item in memory.
+    /// Changes the lease attributes of an item in memory in the same way as the write changes the
+    /// stored item.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         let mut to = Placeholders::default();
         let LeaseUpdate { set, remove, leave } = self.effect(model, &mut to);
@@ -144,7 +145,7 @@ impl LeaseClause {
                 Some(match effect {
                     LeaseEffect::Keep | LeaseEffect::Release { .. } => held,
                     // Without a condition on the heartbeat number, a late copy of the write could
-                    // shorten the lease.
+                    // set the end of the lease back to an earlier time.
                     LeaseEffect::Renew { beat, .. } => {
                         let beat = to.value(number(*beat));
                         format!("{held} AND {}", beat_is_below(lock, *kind, beat, to))
@@ -182,10 +183,11 @@ impl HolderProof {
                 let mut update = next_turn(lock, Waiters::Some, now, to);
                 // A PutItem of the whole item cannot compute the next fence from the stored fence,
                 // so the next fence is a constant in the write. The constant fence is always
-                // correct, because the condition of the write requires the stored fence.
+                // correct, because the condition of the write requires that the stored fence has
+                // not changed.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
-                // If the reply to the commit is lost, the attribute of the released owner shows
-                // that the commit was applied.
+                // If the reply to the commit is lost, the attribute that names the released owner
+                // shows that the commit was applied.
                 update.set.push((to.name(lock.released), to.value(text(&self.owner))));
                 update
             }
@@ -200,8 +202,8 @@ impl HolderProof {
         match record.holder() {
             Some(holder) if *holder == *self.owner => match record.last_fence() == Some(self.fence) {
                 true => None,
-                // DynamoDB granted the lock to a late copy of the acquire request after the end of
-                // this grant.
+                // After the end of the holder's grant, DynamoDB has granted the lock to a late copy
+                // of the holder's acquire request.
                 false => Some(Lost::Expired),
             },
             Some(holder) => {
@@ -213,8 +215,9 @@ impl HolderProof {
 }
 
 impl LeaseUpdate {
-    /// Returns the update expression, or `None` if the request changes nothing. `terms` are further
-    /// assignments, for example assignments of computed values.
+    /// Returns the update expression, or `None` if the request changes nothing. `terms` are
+    /// assignments that the expression contains in addition to `set`, for example assignments of
+    /// computed values.
     pub(super) fn text(self, terms: Vec<String>) -> Option<String> {
         let Self { set, remove, leave } = self;
         let (has_set, has_remove) = (!set.is_empty() || !terms.is_empty(), !remove.is_empty() || leave.is_some());
@@ -322,8 +325,8 @@ pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: 
     }
 }
 
-/// Returns the changes that a heartbeat makes. The renewed lease ends at `until`, in epoch
-/// milliseconds.
+/// Returns the changes that a heartbeat makes to the row of a lock. The renewed lease ends at
+/// `until`, in epoch milliseconds.
 pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeholders) -> LeaseUpdate {
     let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
     LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
@@ -349,8 +352,8 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
     }
 }
 
-/// Returns the assignment of the next fence. The first fence of a row is one more than the current
-/// time in epoch milliseconds.
+/// Returns the assignment that stores the next fence in the row of a lock. The first fence of a row
+/// is one more than the current time in epoch milliseconds.
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
     // A row that was deleted and created again must not reuse its old fences. The current time is

@@ -1,4 +1,4 @@
-//! The state of a lock that is held, and its release.
+//! The state of a lock that is held, and the release of the lock.
 
 use std::{
     future::{Future, poll_fn},
@@ -83,10 +83,10 @@ pub(super) struct LeaseState {
     releases: bool,
 }
 
-/// The distance between the heartbeat numbers of two processes that use the same lock token. During
-/// one lease, a process sends fewer than 2^20 heartbeats. With a distance of 2^20 between the
-/// numbers, the heartbeat numbers of a process that resumes a token are always above the numbers of
-/// late heartbeats from the previous process.
+/// The distance between the heartbeat numbers of two processes that use the same lock token. In
+/// practice, a process sends fewer than 2^20 heartbeats within one ttl. With a distance of 2^20,
+/// the heartbeat numbers of a process that resumes a token are above the numbers of late heartbeats
+/// from the previous process.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
@@ -126,7 +126,8 @@ impl Grant {
     }
 
     /// Makes a grant from the token of a lock that another process has held. Late heartbeats of the
-    /// other process may still arrive, so the new heartbeat numbers start above the old numbers.
+    /// other process may still arrive, so this process starts with a heartbeat number far above the
+    /// number in the token.
     pub(crate) fn resumed(
         connection: &Arc<Connection>,
         deadline: Duration,
@@ -153,7 +154,7 @@ impl Grant {
         }
     }
 
-    /// Returns the time until another caller may acquire the lock.
+    /// Returns the time until another caller may acquire the lock, if the lock is not renewed.
     pub(crate) fn remaining(&self) -> Duration {
         match self.lost_now() {
             Some(_) => Duration::ZERO,
@@ -223,7 +224,8 @@ impl Grant {
     /// time `sent` or later.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
-        // The answers to two renewals may arrive in a different order from the requests.
+        // The answer to an earlier renewal may arrive after the answer to a later renewal, and must
+        // not shorten the lease.
         lease.deadline = lease.deadline.max(sent + self.options.ttl);
         lease.trouble = None;
     }
@@ -235,9 +237,10 @@ impl Grant {
     }
 
     /// Decides from the stored row why DynamoDB refused a heartbeat or a write of the holder.
-    /// Returns `Ok` if the holder still has the lock, and another process with the same lock token
-    /// sent a later heartbeat. If the heartbeat number of the other process is higher, the next
-    /// heartbeat of this process gets a number above it.
+    /// Returns `Ok` if the holder still has the lock. If the holder still has the lock, the refusal
+    /// has another reason, for example a higher heartbeat number of another process with the same
+    /// lock token. If the stored heartbeat number is not below the number of this process, the next
+    /// heartbeat of this process gets a number far above the stored number.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
@@ -253,7 +256,7 @@ impl Grant {
         let stored = record.beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
-            // Another process uses or used the token of this lock. Further heartbeats of the other
+            // Another process may use the token of this lock. Further heartbeats of the other
             // process may still arrive, so the next heartbeat number is far above the stored
             // number.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
@@ -262,8 +265,9 @@ impl Grant {
     }
 
     /// Returns whether a row shows that a write of this guard has released the lease. An operator
-    /// who breaks a lock also writes the attribute of the released owner. The attribute proves a
-    /// release by the guard only if the guard has sent a write that releases the lease.
+    /// who breaks a lock also writes the attribute that names the released owner. A released owner
+    /// in the row proves a release by the guard only if the guard has sent a write that releases
+    /// the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)

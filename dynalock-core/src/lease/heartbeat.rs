@@ -11,14 +11,15 @@ use crate::{
     telemetry::{self, in_lease},
 };
 
-/// The longest pause before a call of the holder repeats its heartbeat.
+/// The longest pause before a call of the holder, for example `extend`, repeats its heartbeat.
 const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 
 /// The result of a heartbeat while the lock is held.
 enum BeatResult {
     Renewed,
-    /// Another process with the same lock token sent a heartbeat with a higher number first. If
-    /// DynamoDB refuses a heartbeat, the answer does not show how long the lease lasts.
+    /// DynamoDB refused the heartbeat, because the row already had the same heartbeat number or a
+    /// higher number, for example from another process with the same lock token. The refusal of a
+    /// heartbeat does not show how long the lease lasts.
     Overtaken,
 }
 
@@ -47,7 +48,7 @@ impl Grant {
     }
 
     /// Sends heartbeats until DynamoDB applies one of them, until the lease ends, or until the
-    /// deadline.
+    /// deadline. Returns at once after an error that a repetition cannot solve.
     async fn renew(
         &self,
         connection: &Arc<Connection>,
@@ -135,13 +136,13 @@ impl Grant {
     /// been held for `max_hold`.
     pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
         // The reference is weak, because the heartbeat task must not keep the lock of a dropped
-        // guard.
+        // guard alive.
         let grant = Arc::downgrade(&self);
         let mut rng = random::generator();
         let ttl = self.options.ttl;
         // The next heartbeat is due a third of a ttl after the last acknowledged heartbeat was
-        // sent. If the answer to a heartbeat took long, the pause before the next heartbeat is
-        // shorter.
+        // sent. A slow answer to a heartbeat shortens the pause before the next heartbeat by the
+        // time that the answer took.
         let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
         let mut pause = next(self.remaining());
         let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));

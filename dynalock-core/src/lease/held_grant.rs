@@ -28,7 +28,7 @@ pub(crate) struct HeldGrant {
     after: OnDrop,
 }
 
-/// A held lock with its heartbeats, and the item or row that the acquire has read.
+/// A held lock with its heartbeats, and the item or row that the acquiring call has read.
 pub(crate) struct KeptGrant {
     pub(crate) guard: HeldGrant,
     pub(crate) row: Option<Item>,
@@ -45,7 +45,7 @@ pub(crate) enum Background {
     Thread(Arc<Thread>),
 }
 
-/// The action at the drop of the guard.
+/// The effect of a drop of the guard on the lock: a release, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnDrop {
     Release,
@@ -85,8 +85,8 @@ impl Background {
     /// Returns a future that releases the lock, and that keeps the heartbeat thread alive until the
     /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
-        // The end of the lock is recorded before the future runs, so that code that watches the
-        // lock learns of the release even if the runtime has ended.
+        // This method records the end of the lock before the future runs. Code that watches the
+        // lock therefore learns of the release even if the runtime has ended.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         async move { grant.release(background.connection()).await }
@@ -114,7 +114,7 @@ impl HeldGrant {
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
         // The release task ends without a result only if the runtime of the lock ends. The caller
-        // may wait for the task on another runtime.
+        // may wait for the result on another runtime that still runs.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 

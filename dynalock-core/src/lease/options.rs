@@ -14,7 +14,8 @@ pub enum Expiry {
     /// that wants to take the lease over. A process that has just started can take over an expired
     /// lease by one request. While the clocks of all machines differ by at most `max_skew`, a lock
     /// never has two holders. If two clocks differ by more than `max_skew`, two callers may believe
-    /// that they hold the same lock, and only systems that check the fence are protected.
+    /// that they hold the same lock. If two clocks differ by more than `max_skew`, only systems
+    /// that check the fence are protected.
     Clock {
         /// The largest allowed difference between the clocks of two machines.
         max_skew: Duration,
@@ -68,18 +69,18 @@ pub enum Heartbeat {
     /// A thread with a separate runtime sends the heartbeats. Blocking work in the caller's runtime
     /// cannot delay the heartbeat thread. All locks of a [`Locks`](crate::Locks) or a
     /// [`Repository`](crate::Repository) and its clones share one heartbeat thread. The heartbeat
-    /// thread starts with the first lock and ends with the last lock. The heartbeat thread also
-    /// releases the locks of dropped guards. If the heartbeat thread cannot be started, the call
-    /// that acquires the lock fails with [`Error::Unavailable`](crate::Error::Unavailable) and
-    /// sends nothing.
+    /// thread starts with the acquire of the first lock, and ends after the release of the last
+    /// lock. The heartbeat thread also releases the locks of dropped guards. If the heartbeat
+    /// thread cannot be started, the call that acquires the lock fails with
+    /// [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
     /// The heartbeat thread has its own SDK client, made from the configuration of the program's
     /// SDK client. If the program sets an HTTP client in the configuration of its SDK client, the
     /// heartbeat thread shares this HTTP client and its open connections. A shared connection that
-    /// belongs to a blocked runtime gives no answers. The heartbeat thread sends a heartbeat
-    /// without an answer again after a timeout, on another connection. The SDK clients of the
-    /// program and of the heartbeat thread also share the credentials provider. If the credentials
-    /// provider waits for a blocked runtime, the heartbeats also wait.
+    /// belongs to a blocked runtime gives no answers. If a heartbeat gets no answer before a
+    /// timeout, the heartbeat thread repeats the heartbeat on another connection. The SDK clients
+    /// of the program and of the heartbeat thread also share the credentials provider. If the
+    /// credentials provider waits for a blocked runtime, the heartbeats also wait.
     ///
     /// With `Thread`, a worker that makes no progress keeps its lock as long as its process lives,
     /// unless a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because
@@ -124,8 +125,8 @@ impl LeaseOptions {
         Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl.min(Self::LONGEST)), ..Self::default() }
     }
 
-    /// The longest allowed ttl: 366 days. The end of a much longer lease could exceed the range of
-    /// a clock.
+    /// The longest allowed ttl: 366 days. With a much longer ttl, the end of a lease could exceed
+    /// the range of a clock.
     pub(crate) const LONGEST: Duration = Duration::from_hours(366 * 24);
 
     /// The shortest allowed ttl. The library counts the ends of leases in milliseconds.

@@ -17,7 +17,7 @@ use crate::{
     version::{LateCopies, Repeats},
 };
 
-/// The treatment of leases by the writes of one call.
+/// The rule by which the writes of one call treat leases.
 #[derive(Debug, Clone)]
 pub(crate) enum LeasePolicy {
     /// The writes ignore leases.
@@ -29,7 +29,7 @@ pub(crate) enum LeasePolicy {
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
-/// The use of the separate lease row by a write of a caller that does not hold the lease.
+/// The way in which a write of a caller that does not hold the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
     /// The write only checks the lease row. A check adds no lease row for an item that was never
@@ -41,8 +41,8 @@ pub(crate) enum CompanionWrite {
 }
 
 /// The attribute and the owner text by which a later read of the item recognises that this holder
-/// has released the lease. Only a release by the holder stores the holder's owner text in the
-/// attribute of the released owner.
+/// has released the lease. Only a release by the holder stores the holder's owner text as the
+/// released owner of the item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -50,7 +50,7 @@ pub(crate) struct Release<'a> {
 }
 
 impl LeasePolicy {
-    /// Returns the treatment of leases for a call whose caller does not hold the lease.
+    /// Returns the lease rule of a call whose caller does not hold the lease of the item.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
             Some(_) => Self::Outside { options },
@@ -58,8 +58,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns whether DynamoDB may still apply a delayed duplicate of a write with this treatment
-    /// of leases.
+    /// Returns whether DynamoDB may still apply a late copy of a write that treats leases by this
+    /// rule.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
@@ -78,8 +78,9 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the conditions and changes that an attempt that begins now makes on the lease. Each
-    /// attempt of a holder that renews the lease has a higher heartbeat number.
+    /// Returns the lease part of a write for an attempt that begins now: the condition on the lease
+    /// attributes, and their changes. Each attempt of a holder that renews the lease has a higher
+    /// heartbeat number than the last attempt.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
@@ -96,13 +97,14 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the time, in epoch milliseconds, with which an attempt without the lease compares
-    /// the end of a lease. Returns `None` if the attempt does not compare the end of a lease.
+    /// Returns the time, in epoch milliseconds, with which a write by a caller that does not hold
+    /// the lease compares the stored end of the lease. Returns `None` if the write does not compare
+    /// the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
         // A write whose condition compares the end of a lease also removes an expired lease. The
-        // first attempt of a call only checks a separate lease row, because a removal would create
-        // the row of an item that was never leased.
+        // first attempt of a call only checks a separate lease row, because an update of the row
+        // would create a row for an item that was never leased.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }
@@ -183,12 +185,12 @@ fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
 }
 
 impl LockRecord {
-    /// Returns whether the lock was held at the time with which the condition of a request compared
-    /// the end of the lease.
+    /// Returns whether a holder had the lock at the time that the condition of the request compared
+    /// with the end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
-        // Some types store the end of a lease in a coarser unit than milliseconds. The comparison
-        // of a time with the stored end rounds the time in the same way as the condition of the
-        // request.
+        // Some types store the end of a lease in a coarser unit than milliseconds. Before the
+        // comparison, the code rounds the time to the unit of the stored end, as the condition of
+        // the request does.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
         // The head of a queue counts as a holder even after its lease has ended, because only a

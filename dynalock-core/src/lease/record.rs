@@ -19,7 +19,7 @@ pub(crate) enum GrantKind {
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
     /// than the fence of the head. The request that removes the head of the queue raises the fence
     /// attribute. Because only a removal of the head raises the fence, the request that enters the
-    /// queue is the same with and without entries in the queue.
+    /// queue has the same text for an empty and a non-empty queue.
     Fair,
 }
 
@@ -42,8 +42,9 @@ impl GrantKind {
     }
 }
 
-/// The knowledge of a caller about waiters behind the head of a queue. The request that removes the
-/// head of a queue is different with and without waiters.
+/// `Some` if a caller knows of waiters behind the head of a queue, and `None` if the caller knows
+/// of no waiter. The request that removes the head of a queue is different with and without
+/// waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
     /// No waiter is known, so the request that removes the head also removes the queue. DynamoDB
@@ -84,10 +85,10 @@ pub(crate) struct QueueEntry {
 }
 
 /// The lease attributes of a holder, as an earlier read returned them. If a later read returns
-/// other values, the holder has renewed its lease, or the lock has another holder. A late copy of
-/// an acquire request may grant the lock to the same owner again, so an observation includes the
-/// fence. Another program may renew a lease without a heartbeat number, so an observation includes
-/// the end of the lease.
+/// other lease attributes, the holder has renewed its lease, or the lock has another holder. A late
+/// copy of an acquire request may grant the lock to the same owner again, so an observation
+/// includes the fence. Another program may renew a lease without a heartbeat number, so an
+/// observation includes the end of the lease.
 ///
 /// The values keep their stored types, because conditions compare the values with the row.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,7 +124,7 @@ impl QueueEntry {
         let mut parts = text.rsplit('/');
         let entered = parts.next().and_then(|millis| u64::from_str_radix(millis, 16).ok());
         let ttl = parts.next().and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
-        // A text without a slash contains no time, even if the text looks like a hexadecimal
+        // A queue entry without a slash contains no time, even if its text looks like a hexadecimal
         // number.
         let entered = entered.filter(|_| text.contains('/'));
         Self { owner: text.into(), ttl, entered }
@@ -190,7 +191,7 @@ impl LockRecord {
     }
 
     /// Returns whether no new heartbeat number can be above the stored heartbeat number. The result
-    /// is `true` if the stored attribute is not a number, or is the highest number.
+    /// is `true` if the stored attribute is not a number, or is the highest number of 64 bits.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
         // If the stored heartbeat attribute is not a number, the condition of each new heartbeat is
@@ -223,9 +224,9 @@ impl LockRecord {
     /// of a queue entry that another program wrote.
     ///
     /// The lease of a queue's head lasts for at least one ttl from the time at which its entry
-    /// became the head. The row may contain an earlier end of a lease that another program wrote.
-    /// The request that enters a queue cannot remove an earlier end of a lease, because the request
-    /// does not know whether the queue is empty.
+    /// became the head. The row may also contain an end that another program wrote, and that is
+    /// earlier than the end of this ttl. The request that enters a queue cannot remove the end that
+    /// another program wrote, because the request does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         // `None` is lower than each time, so the maximum of a time and `None` is the time.
         self.until.max(self.first_end(ttl))
@@ -280,8 +281,8 @@ mod tests {
             let record = LockRecord::read(&LockModel::DEFAULT, &row(fence, beat));
             (record.fence, record.beat)
         };
-        // A new heartbeat number must be above the stored number, so the stored number is rounded
-        // up.
+        // A new heartbeat number must be above the stored number, so a stored number with a
+        // fraction is rounded up.
         assert_eq!(read("5", "7.5"), (Some(5), Some(8)));
         assert_eq!(read("5", "1000"), (Some(5), Some(1000)));
         assert_eq!(read("5.0", "1e3"), (Some(5), Some(1000)));

@@ -141,7 +141,8 @@ impl Row {
         self.update(update, vec![owner], &conditions, to)
     }
 
-    /// Returns the deletion of a row that has no holder and whose fence is below `fence`.
+    /// Returns the request that deletes a row, if the row has no holder and its fence is below
+    /// `fence`.
     pub(crate) fn retire(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let fence = format!("{} < {}", to.name(lock.fence), to.value(number(fence)));

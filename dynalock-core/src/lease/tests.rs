@@ -185,8 +185,9 @@ fn requests_of_the_queue() -> Vec<Line> {
     ]
 }
 
-/// Returns the rows of the specification's tables of requests. A row contains the cells after the
-/// step, without the code marks around a whole cell.
+/// Returns the rows of the specification's tables of requests. Each returned line contains the
+/// name, the condition and the update expression from one row of a table, without the backticks
+/// around a cell.
 fn specified(page: &str) -> Vec<Line> {
     let cells = |line: &str| line.split(" | ").map(|cell| cell.trim_matches(['|', ' ']).to_owned()).collect::<Vec<_>>();
     let is_step = |cells: &Vec<String>| cells.len() == 5 && cells[0].parse::<u32>().is_ok();

@@ -117,8 +117,8 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
 /// The prefix of the token of a lock that was acquired through a fair queue.
 const FAIR: &str = "fair-";
 
-/// The text of a token is `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the
-/// owner>-<owner><name>`.
+/// The text of a token is
+/// `[fair-]<fence>-<beat>-<ttl in milliseconds>-<length of the owner in bytes>-<owner><name>`.
 impl std::fmt::Display for LockToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, owner, fence, beat, ttl, kind } = self;
@@ -137,7 +137,8 @@ impl std::str::FromStr for LockToken {
             Some(text) => (GrantKind::Fair, text),
             None => (GrantKind::Plain, text),
         };
-        // The owner and the name may contain hyphens, so only the first four fields are split.
+        // The owner and the name may contain hyphens, so the parser splits the text only at the
+        // first four hyphens.
         let mut parts = text.splitn(5, '-');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or(ParseLockTokenError);
         let (fence, beat, ttl, length) = (number()?, number()?, number()?, number()?);

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The guard of a leased item, which [`Repository::lock`] returns. The guard dereferences to the
-/// value of the item, as of the grant or as of the last write of the guard.
+/// value that the item had at the grant, or after the last write of the guard.
 ///
 /// While the lease lasts, writes of other callers through this library fail with [`Error::Locked`],
 /// unless a caller asks to ignore leases. DynamoDB also refuses the writes of a holder that has
@@ -33,9 +33,9 @@ use crate::{
 /// DynamoDB's answer. A drop of the guard releases the lease in the background. If the release in
 /// the background fails, the lease expires.
 ///
-/// The lease is held as long as this guard lives. `let _ = items.lock("a").await?` drops the guard
-/// at once, and `let _guard = ..` keeps the guard. The lint `clippy::let_underscore_must_use` finds
-/// a `let _` that drops a guard.
+/// Keep the guard in a variable, because a drop of the guard ends the lease.
+/// `let _ = items.lock("a").await?` drops the guard at once, and `let _guard = ..` keeps the guard.
+/// The lint `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "a lease that is dropped is released"]
 pub struct LeaseGuard<T> {
     repository: Repository<T>,
@@ -83,14 +83,14 @@ impl<T: Lockable> LeaseGuard<T> {
         self.stored.version()
     }
 
-    /// Returns the fence: a number that grows with each grant of this item, over releases and
+    /// Returns the fence: a number that grows with each grant of this item, also after releases and
     /// crashes. If the holder sends requests to another system, pass the fence with each request. A
     /// system that receives the fence can refuse a request whose fence is lower than the highest
     /// fence so far.
     ///
     /// The first fence of an item comes from the time of the first lease request. If an item is
-    /// deleted and created again, its fence can become lower in two cases: the clock of the caller
-    /// is behind, or an old lease request arrives after the create. With
+    /// deleted and created again, its fence can be lower than before in two cases: the caller's
+    /// clock is behind other clocks, or an old lease request arrives after the create. With
     /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete of the item,
     /// so the fences of an item always grow.
     ///
@@ -289,7 +289,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// value in the guard stays unchanged.
     ///
     /// The closure runs again on the stored value in two cases: a caller that ignores leases has
-    /// written the item, or a heartbeat of this guard was applied first.
+    /// written the item, or DynamoDB applied a heartbeat of this guard before the write.
     ///
     /// # Examples
     ///
@@ -343,7 +343,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// - The error of the closure.
+    /// - The error that the closure returned.
     /// - The errors of [`update`](Self::update), converted by `From`.
     ///
     /// # Cancel safety
@@ -394,7 +394,8 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::patch(&mut self.unsent()?, self.stored.key(), content)
     }
 
-    /// Returns a session that explains a write by the holder of the lease, and that sends nothing.
+    /// Returns a session for a write by the holder of the lease. The caller uses the session only
+    /// to explain the write, and sends nothing.
     fn unsent(&self) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);
         match grant.lost_now() {
@@ -550,7 +551,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 return Ok(Wrote::No);
             }
             let applied = changes.clone();
-            // The lease counts from the time before the write was sent.
+            // The guard counts the renewed lease from the time before it sent the write.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             match session.update(value, Change::Update(basis), changes).await? {
                 WriteResult::Applied(stored) => {

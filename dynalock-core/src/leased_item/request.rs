@@ -76,9 +76,9 @@ impl<T> Repository<T> {
     ///
     /// A delete of the item also deletes its lease. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
-    /// item. If a leased item is deleted, created and leased again, two callers believe that they
-    /// hold the lease. The first holder notices the loss of its lease at its next heartbeat.
-    /// DynamoDB refuses all writes of the first holder after the delete. With
+    /// item. If a leased item is deleted, created again and leased again, two callers believe that
+    /// they hold the lease. The holder from before the delete notices the loss of its lease at its
+    /// next heartbeat. DynamoDB refuses all writes by a holder from before the delete. With
     /// `#[lockable(separate)]`, the lease is in a separate row, which a delete of the item does not
     /// change.
     ///
@@ -231,7 +231,8 @@ impl<T> Repository<T> {
         // the item cannot be decoded.
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
-        // The call makes the guard last, because a drop of the guard would release the lease.
+        // The call makes the guard after all steps that can fail, because a drop of the guard would
+        // release the lease.
         Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
     }
 
@@ -322,7 +323,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
 
     /// Limits the total time for which heartbeats renew the lease. With a limit on heartbeats, a
     /// worker that makes no progress cannot keep the item for ever. By default, heartbeats renew
-    /// the lease without a limit.
+    /// the lease without a time limit.
     ///
     /// # Examples
     ///
@@ -362,8 +363,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     }
 
     /// Sets the shortest and the longest interval between two reads of a waiter, as
-    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read of a waiter costs more if the
-    /// item is large, unless the type has [`separate`](Lockable) leases.
+    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read of a waiter costs more for a
+    /// large item than for a small item, unless the type has [`separate`](Lockable) leases.
     ///
     /// # Examples
     ///
@@ -583,8 +584,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. After a drop, a task on the caller's runtime gives up
-    /// the place in the queue.
+    /// The future can be dropped at any time. After a drop, a task on the caller's runtime removes
+    /// the call's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         observe("enter", self.table(), self.enter_queue()).await
     }
@@ -592,8 +593,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     async fn enter_queue(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
-        // The call sends its first report when it has a place in the queue. If the call ends
-        // without a report, the sender is dropped, and `changed` returns an error.
+        // The call sends its first status when it has a place in the queue. If the call ends
+        // without a status, the sender is dropped, and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }

@@ -36,11 +36,12 @@ pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
-    /// The owner text that the next attempt writes, or the text of the call's entry in the queue.
+    /// The text that names this call in the row of the lock: the owner that the next attempt
+    /// writes, or the call's entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
     pub(crate) polls: Polls,
-    /// The number of attempts that the call has begun.
+    /// The number of attempts to acquire the lock that the call has begun.
     requests: u32,
     started: Instant,
     /// The end of the wait, or `None` if the call waits without a limit.
@@ -65,9 +66,9 @@ pub(crate) enum AttemptResult<G, D> {
     Granted(G),
     /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
-    /// DynamoDB granted the lock to a late copy of this attempt, and the lease of the late grant
-    /// has already ended. No other holder has the lock, so the call attempts again with a new
-    /// owner.
+    /// DynamoDB has granted the lock to a copy of this attempt, but the lease of that grant has
+    /// already ended. No other holder has the lock, so the call makes another attempt with a new
+    /// owner text.
     GrantOver,
 }
 
@@ -82,13 +83,13 @@ pub(crate) struct Denial {
 /// A lock that an attempt has acquired.
 pub(crate) struct Acquired {
     pub(crate) grant: Arc<Grant>,
-    /// The row or item that the attempt has read.
+    /// The row of the lock, or the leased item, as the call has last received it.
     pub(crate) row: Option<Item>,
 }
 
-/// The caller that waits for the result.
+/// The caller that waits for the result of an acquire.
 pub(crate) trait Caller: Send {
-    /// Returns a future that completes when the caller has dropped its own future.
+    /// Returns a future that completes when the caller no longer waits for the result.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -123,7 +124,7 @@ impl<'a> Acquisition<'a> {
         Self { spec, order, owner, observer, polls, requests: 0, started, end, taken_over: None }
     }
 
-    /// Counts an attempt.
+    /// Counts an attempt to acquire the lock.
     pub(crate) fn begin_attempt(&mut self) {
         self.requests += 1;
     }
@@ -133,8 +134,8 @@ impl<'a> Acquisition<'a> {
         self.limits_of(self.spec.limits)
     }
 
-    /// Shortens the limits of a request, so that the request ends with the wait of the call. If the
-    /// call does not wait, the limits stay unchanged.
+    /// Shortens the limits of a request, so that the request ends when the wait of the call ends.
+    /// If the call does not wait, the limits stay unchanged.
     pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
         match self.is_single_attempt() {
             true => limits,
@@ -180,8 +181,8 @@ impl<'a> Acquisition<'a> {
     /// Returns the fence of the previous holder if this call removed the expired lease of that
     /// holder. Returns `None` if another caller has held the lock since the removal.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
-        // Each grant raises the fence by one, so a larger difference shows that another caller held
-        // the lock in between.
+        // Each grant raises the fence by one. A fence that is more than one above the fence of the
+        // removed holder shows that another caller has held the lock since the removal.
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
 
@@ -194,7 +195,8 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Returns whether DynamoDB would refuse the next attempt because of the holder in the row. A
-    /// holder outside of the queue is the only holder that stops a caller from entering the queue.
+    /// call that asks for a queue can enter the queue behind its head, so only a holder without a
+    /// queue entry stops the call.
     fn is_denied_by(&self, record: &LockRecord) -> bool {
         match self.order {
             Order::Any => record.is_held_by_another(&self.owner),
@@ -202,7 +204,7 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Records the lease attributes of a row that shows another holder.
+    /// Records the lease attributes of a row of the lock that shows another holder.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         self.polls.observe(&record);
         self.observer.observe(record);
@@ -217,7 +219,7 @@ impl<'a> Acquisition<'a> {
     /// Returns whether DynamoDB may grant the next attempt. The result is `true` if the observed
     /// lease has ended, or if the row shows no other holder.
     async fn may_be_granted(&mut self) -> Result<bool, Error> {
-        // If the item is missing, the call has no holder to wait for.
+        // If the item to lock is missing, DynamoDB would refuse the attempt.
         if self.observer.record().is_none() {
             return Ok(false);
         }
@@ -239,13 +241,14 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Handles the refusal of an attempt. If the lease of the holder has ended, removes the holder.
-    /// If the lease has not ended, waits until the next attempt. Returns an error if the queue is
-    /// full.
+    /// Handles the refusal of an attempt to acquire the lock. If the lease of the holder has ended,
+    /// removes the holder. If the lease has not ended, waits until the time of the next attempt.
+    /// Returns an error if the queue is full.
     ///
     /// The request that enters a queue cannot remove an owner, so a separate request removes an
-    /// expired owner. The answer to a transaction does not show which lease the transaction took
-    /// over, so a separate request also removes an expired holder before a transaction.
+    /// expired owner. The answer to a transaction does not show whether the transaction took over
+    /// an expired lease. A separate request therefore removes an expired holder before the next
+    /// transaction.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -267,8 +270,8 @@ impl<'a> Acquisition<'a> {
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If the reply to a removal was lost, a removal by this call looks like a removal by
-        // another caller.
+        // If the reply to the removal was lost, the repeated request finds that the head is gone,
+        // as after a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }
@@ -288,8 +291,8 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Sends one heartbeat of a call that still waits. The heartbeat must end with the wait of the
-    /// call, even if the lease lasts longer.
+    /// Renews the lease of a granted lock by a heartbeat before the call returns. The heartbeat
+    /// ends when the wait of the call ends, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.unanswered()))
@@ -298,9 +301,9 @@ impl<'a> Acquisition<'a> {
     /// Starts the heartbeats of a lock that was granted. If the lease is in a separate row, the
     /// call first reads the item, and releases the lease if the item is missing.
     pub(crate) async fn keep(&self, Acquired { grant, row }: Acquired) -> Result<KeptGrant, Error> {
-        // A separate lease row does not show whether its item exists. The call reads the item only
-        // after the grant, because DynamoDB refuses checked deletes of other callers from the grant
-        // on.
+        // A separate lease row does not show whether its item exists. The call reads the item after
+        // the grant, because only a granted lease makes DynamoDB refuse a delete of the item by
+        // another caller.
         let row = match self.spec.row.is_separate() {
             true => Some(Box::pin(self.read_item(&grant)).await?),
             false => row,
@@ -361,7 +364,7 @@ impl<'a> Acquisition<'a> {
     /// Waits until DynamoDB may grant the next attempt for this lock.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
         self.polls.join(&self.spec.row);
-        // If no holder of the lock is known, the call has no holder to wait for.
+        // A call that knows no holder of the lock makes its next attempt at once.
         while self.observer.record().is_some() {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
             let is_over = match self.sleep_until_seen(pause, caller).await? {
@@ -375,9 +378,9 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Records a row that another request of this process has received. Returns whether this call
-    /// sends its next attempt now. If several calls of a process wait for a lock without a queue,
-    /// only the call that has waited longest sends an attempt.
+    /// Records the row of the lock that another request of this process has received. Returns
+    /// whether this call sends its next attempt now. If several calls of a process wait for a lock
+    /// without a queue, only the call that has waited longest sends an attempt.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {
@@ -391,8 +394,9 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt with a new owner. The call attempts again because the lease of a
-    /// late grant to the old owner has ended. Returns an error if the wait of the call is over.
+    /// Sleeps before an attempt with a new owner text. DynamoDB has granted the lock to the old
+    /// owner text, but the lease ended before the call could use the lock. Returns an error if the
+    /// wait of the call is over.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -412,8 +416,8 @@ impl<'a> Acquisition<'a> {
         Error::Exhausted { spent: self.spent(), last }
     }
 
-    /// Returns the error of a call that meets a full queue. A call that does not wait may enter
-    /// only an empty queue, and gets [`Error::Locked`] if the queue has an entry.
+    /// Returns the error of a call that cannot enter a full queue. A call that does not wait may
+    /// enter only an empty queue, and gets [`Error::Locked`] if the queue has an entry.
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();
@@ -424,7 +428,7 @@ impl<'a> Acquisition<'a> {
         Error::QueueFull { table, waiting, spent: self.spent() }
     }
 
-    /// Returns the error of a call that ends while the observed holder has the lock.
+    /// Returns the error of a call that ends while another holder has the lock.
     pub(crate) fn locked(&self) -> Error {
         let (options, record) = (&self.spec.options, self.observer.record());
         Error::Locked(Box::new(Locked {
@@ -441,7 +445,7 @@ impl<'a> Acquisition<'a> {
 /// Returns the error at the end of a call. If the wait of the call is over, and the last read
 /// showed another holder, the error names this holder. The error names the last known holder even
 /// if DynamoDB did not answer the last request. In a call for several locks, the error names the
-/// holder of the first lock that is held.
+/// holder of the first lock that another caller holds.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;
@@ -459,7 +463,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
         return only.wait(caller).await;
     }
     loop {
-        // If no holder of the lock is known, the call has no holder to wait for.
+        // A call that knows no holder of the lock makes its next attempt at once.
         let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
         let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.pause(WaiterPlace::Plain)));
         let Some(pause) = pauses.min() else { return Ok(()) };

@@ -22,8 +22,8 @@ pub(super) async fn acquire_all(
     limits: Limits,
     caller: &mut impl Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
-    // The call has the same owner in all rows, so that each row shows whether a transaction with a
-    // lost reply was applied.
+    // The call writes the same owner text into all rows. After a lost reply, each row therefore
+    // shows whether DynamoDB has applied the transaction.
     let owner = specs[0].owner();
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, Arc::clone(&owner))).collect();
     let granted = acquire_together(&mut all, limits, caller).await;
@@ -47,15 +47,15 @@ async fn acquire_together(
                 continue;
             }
             Err(error) => {
-                // If the reply to the transaction was lost, DynamoDB may have applied it, so
-                // background tasks release the locks.
+                // If the reply was lost, DynamoDB may have applied the transaction, so background
+                // tasks release the locks.
                 give_back(all);
                 return Err(error.into());
             }
         };
-        // If DynamoDB refused the transaction because of a lock without another holder, an earlier
-        // grant to this owner has ended. A call whose earlier grant has ended needs a new owner for
-        // its next attempt.
+        // If a lock caused the refusal and has no other holder, DynamoDB has already granted the
+        // lock to this owner text, and that grant has ended. The attempt after an ended grant needs
+        // a new owner text.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -71,7 +71,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     let first = &all[0];
     let mut attempts = first.attempts_within(first.limits_of(limits));
     // All repetitions of the transaction have the same content. The call does not learn which
-    // repetition was applied, so the leases count from the time before the first repetition.
+    // repetition of the transaction DynamoDB applied, so it counts the leases from the time before
+    // the first repetition.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -132,8 +133,8 @@ async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<Kep
     Ok(kept)
 }
 
-/// Chooses one new owner for all locks. Releases the locks that a late copy of the transaction may
-/// have acquired for the old owner.
+/// Chooses one new owner text for all locks. Releases the locks that a late copy of the transaction
+/// may have acquired for the old owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

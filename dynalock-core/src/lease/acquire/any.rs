@@ -36,9 +36,9 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Ok(None) => {}
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
-                    // If the item is missing, the call may have acquired and released its lease.
-                    // With a new owner for the next attempt, a late copy of the release cannot end
-                    // a later grant.
+                    // A call for a missing item may have acquired and released a lease in a
+                    // separate row. With a new owner text for the next attempt, a late copy of the
+                    // old release cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -51,7 +51,8 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
             }
             Some(_) | None => {}
         }
-        // The boxes around the futures of rare steps keep the task small that acquires a free lock.
+        // The futures of rare steps are boxed, so that the task that acquires a free lock stays
+        // small.
         Box::pin(wait(all, caller)).await?;
     }
 }
@@ -76,9 +77,9 @@ impl Acquisition<'_> {
                 }
                 AttemptResult::GrantOver => {
                     Box::pin(self.pause_before_retry(&mut backoff)).await?;
-                    // A late copy of an attempt can arrive after its grant has ended. With a new
-                    // owner for the next attempt, the call cannot mistake a grant to a late copy of
-                    // the last attempt for a grant to the next attempt.
+                    // DynamoDB may later grant the lock to a late copy of the last attempt. With a
+                    // new owner text, the next attempt can distinguish its own grant from a grant
+                    // to a late copy of the last attempt.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
                 }
@@ -95,8 +96,8 @@ impl Acquisition<'_> {
         let mut sent = clock::now();
         let mut now = 0;
         let request = || {
-            // Each repetition of the acquire request contains the current time. The lease counts
-            // from the time before the last repetition of the acquire request.
+            // Each repetition of the acquire request contains the current time. The call counts the
+            // lease from the time before it sent the last repetition of the acquire request.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -122,8 +123,8 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // An answer that took half a ttl or longer has used up much of the lease. After a slow
-            // answer, the call first renews the lease by a heartbeat.
+            // If the answer took half a ttl or longer, a large part of the lease time has passed.
+            // After a slow answer, the call first renews the lease by a heartbeat.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
@@ -137,14 +138,14 @@ impl Acquisition<'_> {
                 Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
-            // If the row shows the owner of this call as released, a grant to the owner has already
-            // ended.
+            // If the row names the owner text of this call as released, DynamoDB has granted the
+            // lock to this owner text, and that grant has ended.
             _ => Ok(AttemptResult::GrantOver),
         }
     }
 
-    /// Renews the lease of a lock by a heartbeat after a slow acquire, or after an acquire at an
-    /// unknown time. After the renewal, the holder counts the lease from the heartbeat.
+    /// Renews the lease of a lock by a heartbeat, if the grant was slow or the time of the grant is
+    /// unknown. After the renewal, the holder counts the lease from the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,

@@ -56,8 +56,9 @@ impl AcquireCall {
                 other.call_cost.clone_from(&first.call_cost);
             }
         }
-        // The acquire runs in its own task. If the acquire stopped at the drop of the caller's
-        // future, a granted lock would stay held for a whole ttl.
+        // A separate task acquires the locks, and continues after a drop of the caller's future.
+        // Without the separate task, a lock that DynamoDB granted during this drop would stay held
+        // for a whole ttl.
         let (mut caller, answer) = oneshot::channel();
         tokio::spawn(continued(async move {
             let (table, started) = (Arc::clone(&self.locks[0].row.table), clock::now());
@@ -97,7 +98,8 @@ impl AcquireCall {
             // A call for one lock needs no transaction.
             AcquireMode::All(_) if self.locks.len() == 1 => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::Any => Ok(vec![acquire_any(&self.locks, caller).await?]),
-            // The boxes keep the task small that acquires one lock without a queue.
+            // The futures of the other acquire modes are boxed, so that the task that acquires one
+            // lock without a queue stays small.
             AcquireMode::All(limits) => Box::pin(acquire_all(&self.locks, limits, caller)).await,
             AcquireMode::Queue(limits, progress) => {
                 Box::pin(acquire_in_order(&self.locks, limits, &progress, caller)).await

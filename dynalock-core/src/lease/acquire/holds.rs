@@ -8,21 +8,21 @@ use crate::{
 };
 
 /// The holders of one lock, as a waiter has observed them. The interval between two reads of the
-/// waiter depends on the age of the current holder, and on the mean time for which earlier holders
-/// had the lock.
+/// waiter depends on two times: the time since the current grant (the holder's age), and the mean
+/// time for which earlier holders had the lock (the mean hold).
 ///
-/// | waiter | interval while the holder is young | interval later |
+/// | waiter | interval while the holder's age is below three quarters of the mean hold | interval at a greater age of the holder |
 /// |---|---|---|
-/// | next in the queue | until the holder's age is three quarters of the mean hold | a third of the holder's age |
-/// | behind `n` entries of the queue | `n - 1` times the mean hold | `n - 1` times half of the holder's age, if that is longer |
-/// | plain | until the holder's age is three quarters of the mean hold | twice the holder's age |
+/// | first waiter in the queue | until the holder's age is three quarters of the mean hold | a third of the holder's age |
+/// | behind `n` entries of the queue, `n` at least 2 | `n - 1` times the mean hold | `n - 1` times the longer of the mean hold and half of the holder's age |
+/// | waiter without a queue | until the holder's age is three quarters of the mean hold | twice the holder's age |
 ///
 /// The intervals between reads grow with the age of the holder, so the number of reads grows only
 /// with the logarithm of the time for which the lock is held.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
-    /// The smoothed mean of the time from one grant to the next.
+    /// The mean hold: the smoothed mean of the time from one grant of the lock to the next grant.
     mean: Option<Duration>,
 }
 
@@ -32,13 +32,13 @@ struct ObservedHolder {
     /// The lease attributes of the holder, or `None` until a read has shown the holder.
     observation: Option<Observation>,
     fence: u64,
-    /// The estimated start of the grant.
+    /// The estimated start of the current grant.
     since: Instant,
     /// The time of the last read that showed the current grant.
     last_seen: Instant,
 }
 
-/// The place of a waiter.
+/// The place of a waiter in the queue of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaiterPlace {
     /// A waiter without a place in a queue.
@@ -69,14 +69,14 @@ impl ObservedHolds {
             if fence < before.fence {
                 return;
             }
-            // The time at which the head changed comes from the clock of another machine, and is
-            // only a hint. The head cannot have changed before the last read that showed the
-            // previous holder, which limits the error of the other machine's clock.
+            // The stored time at which the head of the queue changed is only a hint, because it
+            // comes from the clock of another machine. The last read that showed the previous
+            // holder limits the error of the stored time, because the head changed after this read.
             let turn = record.head_since().filter(|_| record.head().is_some()).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(turn));
             since -= age.min(now.duration_since(before.last_seen));
-            // Each grant raises the fence by one, so a larger difference between two fences shows
-            // that the reads have missed grants.
+            // Each grant raises the fence by one. If the fence has grown by more than one since the
+            // last read, the reads have missed grants.
             let grants = u32::try_from(fence - before.fence).unwrap_or(u32::MAX).max(1);
             let hold = since.duration_since(before.since) / grants;
             self.count(hold);
@@ -85,9 +85,9 @@ impl ObservedHolds {
         self.holder = Some(ObservedHolder { observation, fence, since, last_seen: now });
     }
 
-    /// Returns the read interval of a waiter that receives the rows that another waiter of its
-    /// process reads. Even with the random factors of the pauses, the interval is longer than each
-    /// pause of the other waiter, and longer than a holder has the lock on average.
+    /// Returns the read interval of a waiter while another waiter of its process reads the row for
+    /// both. Even with the random factors of the pauses, this waiter pauses longer than the mean
+    /// hold, and longer than the waiter that reads for both.
     pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
         self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
     }
@@ -190,7 +190,7 @@ mod tests {
         holds.observe(&plain(1), start, 0);
         holds.observe(&plain(5), start + millis(100), 0);
         assert_eq!(holds.mean, Some(millis(25)));
-        // A read that shows a lower fence is outdated, and changes nothing.
+        // A read that shows a lower fence than an earlier read is outdated, and changes nothing.
         holds.observe(&plain(3), start + millis(110), 0);
         assert_eq!((holds.mean, holds.holder.as_ref().unwrap().fence), (Some(millis(25)), 5));
         holds.observe(&plain(6), start + millis(165), 0);

@@ -20,22 +20,23 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// `true` if a read after the last observation of a holder showed no holder. A read that shows
-    /// no holder may be outdated, so the observation of the holder continues.
+    /// `true` if the last read showed no holder, although an earlier read had shown a holder. A
+    /// read that shows no holder may be outdated, so the observation of the holder continues.
     seems_free: bool,
-    /// The number of attempts that were sent because the lease seemed to have ended. A change of
-    /// the lease sets the number of attempts to zero.
+    /// The number of attempts that were sent because the lease seemed to have ended. If a read
+    /// shows a change of the lease, the number of attempts returns to zero.
     denials: u32,
 }
 
-/// The longest random delay between the end of a lease and the next attempt of a waiter.
+/// The longest random part of the delay between the end of a lease and the next request of a
+/// waiter.
 const JITTER: Duration = Duration::from_millis(10);
 
 /// The lease attributes from the last read of the row.
 struct Observed {
     record: LockRecord,
     /// The time at which the caller first received the current state of the lease. The caller reads
-    /// its clock after the answer, so the caller never waits too short a time.
+    /// its clock after the answer to its read, so that the caller waits for at least one whole ttl.
     since: Instant,
 }
 
@@ -44,8 +45,8 @@ impl ExpiryObserver {
         Self { options, unit, rng: random::generator(), observed: None, seems_free: false, denials: 0 }
     }
 
-    /// Stores the lease attributes of a row that was read. If the holder has renewed its lease, the
-    /// time of the observation starts again.
+    /// Stores the lease attributes of a row that was read. If the lease has changed since the last
+    /// read, the observation starts again at the current time.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         let since = match &self.observed {
             Some(observed) if observed.record.observation() == record.observation() => observed.since,
@@ -78,8 +79,9 @@ impl ExpiryObserver {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Counts an attempt that is sent because the lease seems to have ended. If DynamoDB refuses
-    /// the attempt and the lease has not changed, the next pauses of the waiter are longer.
+    /// Counts an attempt that is sent because the lease seems to have ended. While the lease does
+    /// not change, each refusal of an attempt lengthens the pause before the next attempt, up to a
+    /// second.
     pub(crate) fn expects_the_end(&mut self) {
         self.denials = self.denials.saturating_add(1);
     }
@@ -114,7 +116,7 @@ impl ExpiryObserver {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
-                // The remaining time of the lease is one unit of time longer than the stored end,
+                // Another caller can take over the lease one unit of time after the stored end,
                 // because the condition of a takeover requires a time later than the stored end.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
@@ -128,11 +130,11 @@ impl ExpiryObserver {
         }
     }
 
-    /// Returns the pause until the lease can have ended, or `read` if the pause until the next read
-    /// is shorter. The returned pause is never zero. If another program writes the row, DynamoDB
-    /// may refuse each attempt although the lease seems to have ended. The pauses between attempts
-    /// grow with the number of refused attempts, so that a waiter does not send attempts in a tight
-    /// loop.
+    /// Returns the pause until the lease can have ended, or the pause until the next read (`read`),
+    /// if `read` is shorter. The returned pause is never zero. If another program writes the row,
+    /// DynamoDB may refuse each attempt although the lease seems to have ended. The pauses between
+    /// attempts grow with the number of refused attempts, so that a waiter does not send attempts
+    /// in a tight loop.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {

@@ -17,7 +17,7 @@ use crate::{
 
 /// The reads of a call that waits for one lock. The calls of one process that wait for the same
 /// lock share the rows that they read. The call that has waited longest reads for all calls. Each
-/// other call reads the row itself only if the call has received no row for a whole interval.
+/// other call reads the row itself only if it has received no row during one whole read interval.
 pub(crate) struct Polls {
     connection: Arc<Connection>,
     options: LeaseOptions,
@@ -37,7 +37,8 @@ impl Polls {
         self.holds.observe(record, clock::now(), self.options.now());
     }
 
-    /// Records a row that shows no holder. The next holder may be another waiter of this process.
+    /// Records a row that shows no holder. The call may have to wait longer, because another waiter
+    /// of this process may acquire the free lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
     }
@@ -62,8 +63,8 @@ impl Polls {
         };
         let limit = match place {
             WaiterPlace::Plain => Duration::MAX,
-            // A waiter must notice that its entry has become the head of the queue before the lease
-            // of the head ends.
+            // A waiter whose entry has become the head of the queue must notice this change before
+            // the lease of its entry ends.
             WaiterPlace::Behind(_) => ttl / 6,
         };
         // The random factor of the pause is different for each waiter, so that waiters do not send
@@ -77,13 +78,13 @@ impl Polls {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// Begins to receive the rows of the lock that other requests of this process read.
+    /// Begins to receive the row of the lock whenever another request of this process reads it.
     pub(crate) fn join(&mut self, row: &Row) {
         let join = || self.connection.local_waiters.join(&row.table, &row.key, clock::now());
         self.waiter.get_or_insert_with(join);
     }
 
-    /// Shares a row with the other waiters of this process.
+    /// Shares the row of the lock with the other waiters of this process.
     pub(crate) fn share(&mut self, item: Option<&Item>, sent: Instant, source: RowSource) {
         if let Some(waiter) = &mut self.waiter {
             waiter.share(sent, || SeenRow { item: item.cloned(), sent, source });

@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// Sends one transaction on rows of one table, and repeats the transaction until DynamoDB answers.
-/// Because of its client request token, DynamoDB applies the transaction only once. Returns the
-/// cancellation reasons if a condition of the transaction was false.
+/// The transaction has a client request token, so DynamoDB applies the transaction only once.
+/// Returns the cancellation reasons if a condition of the transaction was false.
 pub(crate) async fn transact(
     attempts: &mut Attempts,
     AcquireSpec { connection, row, .. }: &AcquireSpec,

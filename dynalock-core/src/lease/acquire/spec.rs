@@ -26,21 +26,22 @@ pub(crate) struct AcquireSpec {
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
-    /// The label of the owner, without a nonce.
+    /// The label of the holder that the caller has set. An owner text contains the label and a
+    /// nonce.
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
-    /// The consumed capacity of the call, which all locks of the call share, or `None` if the call
-    /// is not metered.
+    /// The counter of the capacity units that the call consumes, or `None` if the call is not
+    /// metered. All locks of the call share the counter.
     pub(crate) call_cost: Option<Arc<CallCost>>,
     pub(crate) background: Background,
 }
 
 impl AcquireSpec {
-    /// Returns an owner text: the label of the owner with a new nonce. The call keeps the owner
-    /// text for all attempts until the lock is granted. Because all attempts have the same owner
-    /// text, the row names the waiting call even if DynamoDB granted the lock to a late copy of an
-    /// attempt.
+    /// Returns an owner text: the label of the owner with a new nonce. A call without a queue keeps
+    /// the owner text for its next attempts, unless a grant to this owner text has ended. With the
+    /// same owner text in all attempts, the row names the waiting call even if DynamoDB granted the
+    /// lock to a late copy of an attempt.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -49,8 +50,8 @@ impl AcquireSpec {
         }
     }
 
-    /// Returns the queue entry of a call that enters the queue now. Other callers compute the end
-    /// of a queue head's lease from the time in the head's entry.
+    /// Returns the queue entry of a call that enters the queue now. When an entry becomes the head
+    /// of the queue, other callers compute the end of its lease from the time in the entry.
     pub(crate) fn entry(&self) -> Arc<str> {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }

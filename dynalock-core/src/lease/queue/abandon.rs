@@ -92,8 +92,8 @@ fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<J
 }
 
 impl Abandonment {
-    /// Removes the entry, at any place in the queue. The attempts to remove the entry end after ten
-    /// minutes, or after a ttl if the ttl is longer than ten minutes.
+    /// Removes the entry from any place in the queue. The attempts to remove the entry end after
+    /// ten minutes, or after a ttl if the ttl is longer than ten minutes.
     ///
     /// An entry that stays in the queue delays the callers behind it by one ttl. A client that gets
     /// no answers could add one entry after another, so later calls of the client wait until
@@ -118,8 +118,8 @@ impl Abandonment {
         }
     }
 
-    /// Attempts once to remove the entry from its queue. An attempt to remove the entry does not
-    /// repeat its requests.
+    /// Attempts once to remove the entry from its queue. The attempt does not repeat a request that
+    /// fails.
     async fn attempt(&self) -> Result<(), Error> {
         let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());

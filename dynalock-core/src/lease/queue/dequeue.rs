@@ -92,8 +92,8 @@ pub(crate) async fn dequeue(
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
                     // The request that removes only the head is correct with and without waiters.
-                    // If DynamoDB refuses the request that removes only the head, the reason of the
-                    // refusal is permanent, so the loop sends at most two requests.
+                    // If DynamoDB refuses the request that removes only the head, a repetition
+                    // would fail for the same reason, so the loop sends at most two requests.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;
@@ -111,7 +111,7 @@ pub(crate) async fn dequeue(
 }
 
 /// Removes the head of a queue after its lease has ended. The condition of the removal requires
-/// that the lease attributes of the head are still the attributes in `record`.
+/// that the lease attributes of the head still equal the attributes in `record`.
 pub(crate) async fn evict(
     row: &Row,
     attempts: &mut Attempts,

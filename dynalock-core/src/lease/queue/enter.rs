@@ -31,8 +31,9 @@ use crate::{
 pub(crate) struct QueueLimits {
     /// The maximum number of entries in each queue, including its head.
     pub(crate) most: usize,
-    /// The limits of the transaction that enters several queues. A read of a waiter has shorter
-    /// limits, because other callers remove the head of a queue that sends no heartbeat for a ttl.
+    /// The limits of the transaction that enters several queues. Other callers remove a head that
+    /// sends no heartbeat for a ttl, so by default the reads of a waiter have shorter limits than
+    /// the transaction.
     pub(crate) transaction: Limits,
 }
 
@@ -74,7 +75,7 @@ impl<'a> Queued<'a> {
         Self { tickets: specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect(), owner, limits }
     }
 
-    /// Returns the tickets of the call whose queue entries are not the head of their queue.
+    /// Returns the tickets whose queue entry is not yet the head of the queue.
     fn waiting(&self) -> impl Iterator<Item = &Ticket<'a>> {
         self.tickets.iter().filter(|ticket| ticket.waiting_behind().is_some())
     }
@@ -115,8 +116,8 @@ impl<'a> Queued<'a> {
             // the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // The call also removes an entry that another caller has already removed, because a
-            // late copy of the request may have added the entry again.
+            // The call sends a removal even if another caller has already removed the entry. A late
+            // copy of the request that enters the queue may have added the entry again.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
@@ -133,9 +134,9 @@ impl<'a> Queued<'a> {
             for Denial { index, record } in denied {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
-            // Other callers compute the end of the head's lease from the time in the head's entry.
-            // The time in an entry must be the time of the request, so the call makes a new entry
-            // for each attempt to enter the queue.
+            // Other callers compute the end of a queue head's lease from the time in the head's
+            // entry. The time in an entry must be the time of the request, so the call makes a new
+            // entry for each attempt to enter the queue.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);
@@ -154,11 +155,13 @@ impl<'a> Queued<'a> {
     }
 
     /// Reads the rows of all locks of the call. A call for one lock uses an eventually consistent
-    /// read, which costs half as much, unless the call needs a proof of its place.
+    /// read, which costs half as much as a consistent read, unless the call needs a proof of its
+    /// place in the queue.
     async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
-            // The next change of the queue can make the call's entry the head. A consistent read
-            // proves a time at which the entry was not yet the head.
+            // If only one entry is before the call's entry, the next change of the queue can make
+            // the call's entry the head. A consistent read proves a time at which the call's entry
+            // was not yet the head.
             [ticket] if needs_proof || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
             [ticket] => read_one_cheaply(ticket).await,
             _ => self.read_all().await,
@@ -239,7 +242,8 @@ impl<'a> Queued<'a> {
             }
             let pause = self.tickets.iter_mut().filter_map(Ticket::pause).min();
             let Some(pause) = pause else { return Ok(()) };
-            // After the removal of an expired head, the call's entry may already be the head.
+            // After the removal of an expired head, the call's entry may already be the head, so
+            // the call reads the row without a pause.
             let seen = match has_evicted {
                 true => None,
                 false => self.sleep(pause, caller).await?,

@@ -16,13 +16,15 @@ use crate::{
     retry::Attempts,
 };
 
-/// The knowledge about late copies of the request that enters a queue. A late copy of the request
-/// may arrive after the entry has left the queue.
+/// `Possible` if a late copy of the request that enters a queue may still arrive, and `Impossible`
+/// if not. A late copy of the request that arrives after the entry has left the queue could add the
+/// entry again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// A late copy of the request that enters the queue may arrive. The request that removes the
-    /// entry also stores the text of the entry in the row, so that DynamoDB refuses the late copy.
+    /// A late copy of the request that enters the queue may still arrive. The request that removes
+    /// the entry also stores the text of the entry in the row, so that DynamoDB refuses the late
+    /// copy.
     Possible,
 }
 
@@ -36,10 +38,10 @@ impl Duplicate {
 /// The reason why a caller removes the head of a queue.
 #[derive(Debug, Clone)]
 pub(crate) enum DequeueReason {
-    /// The caller is the head, and leaves the queue.
+    /// The entry of the caller is the head, and leaves the queue.
     Leave { owner: Arc<str>, duplicate: Duplicate },
     /// The lease of the head has ended. The condition of the request requires that the lease
-    /// attributes in the row still equal this observation.
+    /// attributes in the row still equal the observed attributes.
     Expired(Observation),
     /// An operator removes the head, even if its lease has not ended.
     Operator(Observation),
@@ -69,7 +71,8 @@ impl Row {
     }
 
     /// Returns the request that removes the head of the queue. The write that removes the head also
-    /// makes the next entry the head, so that no other caller can get the lock in between.
+    /// makes the next entry the head, so that no other caller can get the lock between the removal
+    /// and the next holder.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {

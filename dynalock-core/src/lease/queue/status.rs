@@ -20,8 +20,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStatus {
-    /// The number of callers before this caller, including the holder. The caller that gets the
-    /// lock next has position 1.
+    /// The number of callers before this caller in the queue, including the holder. The caller that
+    /// gets the lock next has position 1.
     pub position: usize,
     /// The number of waiters, including this caller and without the holder.
     pub waiting: usize,

@@ -30,7 +30,7 @@ pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
     /// The latest known time at which another entry was the head of the queue, or `None` if no time
-    /// is known. The call's entry became the head after the last known time of another head.
+    /// is known. The call's entry became the head later than the time in this field.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
@@ -91,8 +91,9 @@ impl<'a> Ticket<'a> {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner) == Some(0) {
             // Other callers may have removed the entry, and a late copy of the request may have
-            // added the entry again. An eventually consistent read may show the entry before this
-            // removal, so an earlier consistent read does not prove the start of the head's lease.
+            // added the entry again. An eventually consistent read may show the entry as it was
+            // before its removal. The time of an earlier consistent read therefore does not prove
+            // when the entry became the head.
             self.last_other = None;
         }
         self.move_to(row, record)
@@ -188,8 +189,8 @@ impl<'a> Ticket<'a> {
     ///
     /// | rule | the other callers count from | this call counts from |
     /// |---|---|---|
-    /// | [`Expiry::Observed`] | their first read that showed this head | the last consistent read that showed another head, which was earlier |
-    /// | [`Expiry::Clock`] | the time at which the entry became the head, plus the skew | that time by its own clock, minus the skew |
+    /// | [`Expiry::Observed`] | their first read that showed this head | an earlier time: the last consistent read that showed another head |
+    /// | [`Expiry::Clock`] | the time at which the entry became the head, plus the skew | the time at which the entry became the head, by the clock of this call, minus the skew |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };
