@@ -354,9 +354,9 @@ impl LockModel {
 /// the fences before the deletion. A lease request that was sent before the deletion, but arrives
 /// after the new create, can also lead to a lower fence.
 ///
-/// With `#[lockable(separate)]`, the last key value of an item must be five bytes shorter than
-/// DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the partition
-/// keys (`dynamodb:LeadingKeys`) must also allow the partition key of the lease row.
+/// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
+/// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the
+/// partition keys (`dynamodb:LeadingKeys`) must also allow the partition key of the lease row.
 ///
 /// All programs that write the items of a table must store the leases in the same place: all in the
 /// items, or all in separate rows. A program that restores a whole item, for example from a backup,

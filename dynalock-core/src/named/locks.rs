@@ -231,8 +231,8 @@ impl Locks {
     /// lock. The library multiplies each interval by a random factor between 0.5 and 1.5, so that
     /// several waiters do not read at the same moment.
     ///
-    /// By default, a waiter reads often if the holder has had the lock for a short time, and rarely
-    /// if the holder has had the lock for a long time:
+    /// By default, a waiter reads often if holders keep the lock for a short time, and rarely if
+    /// holders keep the lock for a long time:
     ///
     /// | | shortest interval | longest interval |
     /// |---|---|---|
