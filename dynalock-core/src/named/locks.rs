@@ -241,11 +241,13 @@ impl Locks {
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
     /// Between the shortest and the longest interval, the interval depends on the times for which
-    /// the current holder and earlier holders have had the lock. The next waiter of a queue reads
-    /// again after a third of the time for which the current holder has had the lock. A waiter
-    /// without `fair` reads again after twice the time for which the current holder has had the
-    /// lock. The waiters of one process share the rows that they read. A release in the same
-    /// process wakes the next waiter without a read.
+    /// the current holder and earlier holders have had the lock. After a grant, the next waiter of
+    /// a queue and a waiter without `fair` first wait for three quarters of the average time of
+    /// earlier holders. Then the next waiter of a queue reads again after a third of the time for
+    /// which the current holder has had the lock. A waiter without `fair` then reads again after
+    /// twice the time for which the current holder has had the lock. The waiters of one process
+    /// share the rows that they read. A release in the same process wakes the next waiter without a
+    /// read.
     ///
     /// If the row of the lock is smaller than 4 KB, a read of a waiter costs half a read unit. A
     /// read of the next waiter of a queue is strongly consistent and costs one read unit. With an

@@ -63,15 +63,15 @@ pub(super) enum Demand {
 }
 
 impl Feed {
-    /// Returns the pages of a read with the settings in `plan`. The feed reads the table in
-    /// `segments` parallel segments.
+    /// Returns a feed that reads the pages of a read with the settings in `plan`. The feed reads
+    /// the table in `segments` parallel segments.
     pub(super) fn new(plan: Plan, segments: u32) -> Self {
         let plan = Arc::new(plan);
         let segment = |segment| SegmentFeed { plan: Arc::clone(&plan), segment, requests: 0, next: Next::After(None) };
         Self { failed: None, segments: self::segments(segments).map(segment).collect() }
     }
 
-    /// Returns a feed without pages, which ends with the error.
+    /// Returns a feed that returns the given error instead of pages.
     pub(super) fn failed(error: Error) -> Self {
         Self { failed: Some(error), segments: Vec::new() }
     }
@@ -88,8 +88,7 @@ impl Feed {
     /// Requests the next page of each segment early, while the caller still has items.
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
-            // The segment keeps a failed request as `Next::Failed`, so this loop ignores the
-            // result.
+            // The segment keeps a failed request as `Next::Failed`, so this loop ignores the error.
             let _ = segment.advance(Demand::Ahead, wanted, context);
         }
     }
@@ -137,8 +136,8 @@ pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
 }
 
 impl SegmentFeed {
-    /// Requests the next page, unless a request for the page is in flight, and polls for the
-    /// answer.
+    /// Requests the next page of the segment, unless a request for the page is in flight, and polls
+    /// for the answer.
     fn advance(&mut self, demand: Demand, wanted: Option<usize>, context: &mut Context<'_>) -> Result<()> {
         loop {
             match &mut self.next {
@@ -173,8 +172,8 @@ impl SegmentFeed {
         let wanted = Wanted { items: wanted, requests: self.requests };
         let (operation, table) = (plan.operation(), Arc::clone(plan.table()));
         let page = async move {
-            // If an index returns only keys, the read of the items must also end at the deadline of
-            // the page.
+            // If the query reads whole items from the table after the index, both reads together
+            // must end at the deadline of the page.
             let began = clock::now();
             let mut page = plan.read(start, wanted, plan.limits).await?;
             let limits = plan.limits_after(clock::now().duration_since(began));
