@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::key::{Key, KeyType};
 
-/// A struct whose values are versioned items of a DynamoDB table.
+/// A struct whose values are the items of a DynamoDB table, each with a version.
 ///
 /// `#[derive(Versioned)]` implements the trait `Versioned` and describes the struct in the constant
 /// `MODEL`. A [`Repository`](crate::Repository) builds its requests from the constant `MODEL` of
@@ -74,9 +74,9 @@ pub(crate) type Item = HashMap<String, AttributeValue>;
 pub struct Model {
     /// The default name of the table. A program can set another table name for a repository.
     pub table: &'static str,
-    /// The partition key.
+    /// The partition key of the table.
     pub partition_key: KeyModel,
-    /// The sort key, or `None` if the table has only a partition key.
+    /// The sort key of the table, or `None` if the table has only a partition key.
     pub sort_key: Option<KeyModel>,
     /// The name of the attribute that contains the version of an item.
     pub version: &'static str,
@@ -110,13 +110,13 @@ pub struct Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimesModel {
     /// The attribute that contains the time at which the item was created, or `None` if the struct
-    /// has no field for it.
+    /// has no such field.
     pub created_at: Option<TimeModel>,
-    /// The attribute that contains the time of the last write, or `None` if the struct has no field
-    /// for it.
+    /// The attribute that contains the time of the last write, or `None` if the struct has no such
+    /// field.
     pub updated_at: Option<TimeModel>,
     /// The attribute that contains the time to live of the item, or `None` if the struct has no
-    /// field for it.
+    /// such field.
     pub expires: Option<TimeModel>,
 }
 
@@ -163,9 +163,9 @@ pub struct IndexModel {
     pub name: &'static str,
     /// The scope of the index: global, or local to each partition of the table.
     pub scope: IndexScope,
-    /// The partition key.
+    /// The partition key of the index.
     pub partition_key: KeyModel,
-    /// The sort key, or `None` if the index has only a partition key.
+    /// The sort key of the index, or `None` if the index has only a partition key.
     pub sort_key: Option<KeyModel>,
     /// The attributes that the index contains.
     pub projection: Projection,
@@ -176,7 +176,7 @@ pub struct IndexModel {
 pub enum IndexScope {
     /// A global index has its own partitions. Reads of a global index are eventually consistent.
     Global,
-    /// A local index has the same partitions as the table, but another sort key.
+    /// A local index has the same partitions as the table, but another sort key than the table.
     Local,
 }
 
@@ -254,7 +254,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Converts a stored time into epoch milliseconds.
+    /// Converts a stored time in this unit into epoch milliseconds.
     pub(crate) fn to_millis(self, stored: u64) -> u64 {
         match self {
             Self::Milliseconds => stored,
@@ -320,8 +320,8 @@ impl LockModel {
 ///
 /// - The lease row is in the same table as the item. The key of a lease row is the key of the item,
 ///   with `#lock` appended to the last key attribute. The last key attribute is the sort key, or
-///   the partition key if the table has no sort key. The last key attribute must be a string or
-///   bytes. Calls for an item whose key ends in `#lock` fail with
+///   the partition key if the table has no sort key. With `#[lockable(separate)]`, the last key
+///   attribute must be a string or bytes. Calls for an item whose key ends in `#lock` fail with
 ///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of dynalock leave the
 ///   lease rows out, but the queries and scans of other programs return them.
 /// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
@@ -332,7 +332,7 @@ impl LockModel {
 ///   of an item and its lease row costs twice the write units of a single write of the item, plus
 ///   two write units for the lease row. In a [`Transaction`](crate::Transaction), each lease row
 ///   counts as one of at most 100 items. `delete_unchecked` and writes that ignore leases are
-///   single requests.
+///   single requests, which do not contain the lease row.
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
 ///   lease row, the fence continues to grow even if the item is deleted and created again. An item
 ///   that was never leased has no lease row.
@@ -352,7 +352,7 @@ impl LockModel {
 /// If the item contains its lease, a fence usually grows even after a deletion and a new create of
 /// the item. If the clock of the caller is behind, the fence after a new create may be lower than
 /// the fences before the deletion. A lease request that was sent before the deletion, but arrives
-/// after the new create, can also lead to a lower fence.
+/// after the new create, can also lead to a fence that is lower than before the deletion.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the
@@ -425,7 +425,7 @@ impl Model {
         std::iter::once(self.partition_key).chain(self.sort_key)
     }
 
-    /// Returns the text of a key for an error, or `None` if the type does not have
+    /// Returns the text of a key for an error message, or `None` if the type does not have
     /// `#[dynalock(show_key)]`.
     pub(crate) fn shown_key(&self, key: &Key) -> Option<Arc<str>> {
         self.show_key.then(|| key.to_string().into())

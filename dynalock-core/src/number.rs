@@ -60,8 +60,8 @@ pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
-    // `whole_number` has handled the whole numbers that fit into a `u64`. Of the other numbers,
-    // only positive numbers with a fraction have a result.
+    // `whole_number` has handled the whole numbers that fit into a `u64`. Of all other numbers, the
+    // function can round up only a positive number with a fraction.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);

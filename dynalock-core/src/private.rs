@@ -76,7 +76,7 @@ pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
     Attribute::new(name, &[], Missing::Refused)
 }
 
-/// Returns whether a condition is true for an item. A test compares the result of the library with
+/// Returns whether a condition is true for an item. A test compares the results of `is_true` with
 /// the results of DynamoDB and of compatible servers.
 pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (String, AttributeValue)>) -> bool {
     condition.is_true(Some(&item.into_iter().collect()))

@@ -21,18 +21,18 @@ use crate::{
 /// The guard of a named lock, which [`Locks::acquire`](crate::Locks::acquire) returns.
 ///
 /// Heartbeats renew the lease of the lock until the guard is released or dropped.
-/// [`release`](Self::release) waits for DynamoDB's answer. A drop of the guard releases the lock in
-/// the background. If the release in the background fails, or if the runtime ends before the
-/// release, the lock stays held until its lease expires.
+/// [`release`](Self::release) releases the lock, and waits for DynamoDB's answer. A drop of the
+/// guard releases the lock in the background. If the release in the background fails, or if the
+/// runtime ends before the release, the lock stays held until its lease expires.
 ///
 /// A process that stops sending heartbeats loses the lock when its lease ends. [`lost`](Self::lost)
 /// and [`run`](Self::run) report the loss of the lock before another caller can acquire the lock.
 /// If the lock protects a system outside DynamoDB, this system should refuse each request whose
 /// [`fence`](Self::fence) is lower than the highest fence that the system has seen.
 ///
-/// The lock is held as long as this guard lives. `let _ = locks.acquire("a").await?` drops the
-/// guard at once, and `let _guard = ..` keeps the guard. The lint `clippy::let_underscore_must_use`
-/// finds a `let _` that drops a guard.
+/// Keep the guard as long as your program needs the lock. `let _ = locks.acquire("a").await?` drops
+/// the guard at once, and `let _guard = ..` keeps the guard. The lint
+/// `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "a lock that is dropped is released"]
 pub struct LockGuard {
     row_name: Arc<str>,
@@ -214,8 +214,8 @@ impl LockGuard {
     /// # Errors
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lock is lost.
-    /// - [`Error::Corrupt`](crate::Error::Corrupt): another program wrote a heartbeat number
-    ///   (`_beat`) that no heartbeat can exceed.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): a program without dynalock wrote a heartbeat
+    ///   number (`_beat`) that no heartbeat can exceed.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -345,8 +345,8 @@ impl LockGuard {
     /// Resume the token only when this guard no longer exists, because two processes with the same
     /// token do not exclude each other. Heartbeats of a crashed process that reach DynamoDB late
     /// are harmless. A release of a crashed process that reaches DynamoDB late can release the lock
-    /// of the process that has resumed the token. Do not resume a token if the earlier process may
-    /// have sent a release.
+    /// of the process that has resumed the token. Do not resume a lock from a token if the earlier
+    /// process with this token may have sent a release.
     ///
     /// # Examples
     ///

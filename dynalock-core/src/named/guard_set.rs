@@ -22,8 +22,8 @@ use crate::{
 /// lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. After the loss of one lock,
 /// the other locks stay held until the guard is released or dropped.
 ///
-/// The locks are held as long as this guard lives. `let _ = locks.acquire_all(["a", "b"]).await?`
-/// drops the guard at once, and `let _guard = ..` keeps the guard. The lint
+/// Keep the guard as long as your program needs the locks. `let _ = locks.acquire_all(["a",
+/// "b"]).await?` drops the guard at once, and `let _guard = ..` keeps the guard. The lint
 /// `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "locks that are dropped are released"]
 pub struct LockSetGuard {
@@ -90,7 +90,7 @@ impl LockSetGuard {
     }
 
     /// Returns the time after which another caller can acquire one of the locks if no heartbeat
-    /// renews its lease. If one of the locks is lost, the remaining time is zero.
+    /// renews the lease of this lock. If one of the locks is lost, the remaining time is zero.
     ///
     /// # Examples
     ///

@@ -24,8 +24,8 @@ pub struct LockInfo {
     /// The label of the holder, or `None` if the lock is free. If the holder has no label, `owner`
     /// is the nonce of its grant.
     pub owner: Option<String>,
-    /// The nonce of the holder's grant, or `None` if the lock is free. If another program wrote the
-    /// owner attribute, the nonce may be empty.
+    /// The nonce of the holder's grant, or `None` if the lock is free. If a program without
+    /// dynalock wrote the owner attribute, the nonce may be empty.
     pub nonce: Option<String>,
     /// The number of callers that wait in the fair queue. The holder does not count as a waiting
     /// caller.
@@ -94,10 +94,11 @@ pub struct QueuePlace {
     pub position: usize,
     /// The label of the caller, or the nonce of the entry if the caller has no label.
     pub owner: String,
-    /// The nonce of the entry. If another program wrote the entry, the nonce may be empty.
+    /// The nonce of the entry. If a program without dynalock wrote the entry, the nonce may be
+    /// empty.
     pub nonce: String,
     /// The time since the caller entered the queue, by this machine's clock. The field is `None` if
-    /// another program wrote the queue entry without a time.
+    /// a program without dynalock wrote the queue entry without a time.
     pub since_entry: Option<Duration>,
 }
 

@@ -27,9 +27,10 @@ use crate::{
 /// A handle for named locks, which are in a DynamoDB table that contains only locks. A clone of
 /// `Locks` is cheap.
 ///
-/// A lock is a lease: the lock ends after its ttl unless the holder renews it. A background task
-/// renews the lease while the lock is held. If the holder crashes, the lease expires. The module
-/// [`lock`](crate::lock) specifies the protocol of the locks, its assumptions and its limits.
+/// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
+/// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
+/// module [`lock`](crate::lock) specifies the protocol of the locks, its assumptions and its
+/// limits.
 ///
 /// # Examples
 ///
@@ -63,7 +64,7 @@ use crate::{
 /// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
 /// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
-/// | [`Error::BudgetExceeded`] | The next request would pass the [`budget`](Self::budget) of the call. |
+/// | [`Error::BudgetExceeded`] | The next request would exceed the [`budget`](Self::budget) of the call. |
 #[derive(Clone)]
 pub struct Locks {
     pub(crate) settings: Settings,
@@ -159,8 +160,8 @@ impl Locks {
         self
     }
 
-    /// Sets the rule that decides when a lease has expired. All users of a table must set the same
-    /// expiry rule.
+    /// Sets the rule that decides when a lease has expired. All programs that use the same lock
+    /// table must set the same expiry rule.
     ///
     /// # Examples
     ///
@@ -192,9 +193,9 @@ impl Locks {
         self
     }
 
-    /// Limits the total time for which heartbeats renew a lock. With a limit on heartbeats, a
-    /// worker that makes no progress cannot keep the lock for ever. By default, heartbeats renew a
-    /// lock for an unlimited time.
+    /// Limits the total time for which heartbeats renew a lock. With `max_hold`, a worker that
+    /// makes no progress cannot keep the lock for ever. By default, heartbeats renew a lock for an
+    /// unlimited time.
     ///
     /// # Examples
     ///
@@ -403,7 +404,7 @@ impl Locks {
     /// Creates the table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
     /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
-    /// live stays off, so that DynamoDB does not delete rows with fences.
+    /// live stays off for the new table, so that DynamoDB does not delete rows with fences.
     ///
     /// # Examples
     ///
@@ -472,8 +473,8 @@ impl Locks {
     /// - [`Error::Locked`]: another caller held the lock until the wait was over.
     /// - [`Error::Lost`]: the reply to the acquire request was lost, and DynamoDB answered no
     ///   heartbeat before the lease ended.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started, so the
-    ///   call sent no request.
+    /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
+    ///   started, so the call sent no request.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -573,7 +574,8 @@ impl Locks {
     /// - [`Error::Lost`]: another caller has acquired the lock or removed the lease, the lock was
     ///   released, or DynamoDB answered no heartbeat for a whole ttl.
     /// - [`Error::InvalidKey`]: the token belongs to a lease on an item.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
+    /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
+    ///   started.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety

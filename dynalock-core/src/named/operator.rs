@@ -23,9 +23,9 @@ use crate::{
     telemetry::observe,
 };
 
-/// The minimum difference, in milliseconds, between the current time and a fence before `retire`
-/// deletes the row with this fence. The first fence of a row is the time of the first grant of the
-/// lock, in epoch milliseconds.
+/// `retire` deletes a row only if the fence of the row is more than this number of milliseconds
+/// below the current time. The first fence of a row is the time of the first grant of the lock, in
+/// epoch milliseconds.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
@@ -155,8 +155,8 @@ impl Locks {
     /// that check the fence refuse the requests of the former holder.
     ///
     /// Returns `true` if the call ended the grant with the expected fence. Returns `false` if the
-    /// lock is free, or is held with another fence. If a reply was lost, `true` means that the
-    /// grant has ended, either by this call or by a release of its holder.
+    /// lock is free, or is held with another fence. If DynamoDB's reply was lost, `true` means that
+    /// the grant has ended, either by this call or by a release of its holder.
     ///
     /// # Examples
     ///
@@ -191,8 +191,8 @@ impl Locks {
             Answered::Refused(met) => met,
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
-        // The refused request ends the grant of a lock without a queue. After the refusal, only the
-        // head of a queue can still have the expected fence.
+        // The refused request can only end the grant of a lock without a queue. After the refusal,
+        // only the head of a queue can still have the expected fence.
         match record.head_observation() {
             Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::on(attempts.call_cost(), connection, *limits);
@@ -200,7 +200,7 @@ impl Locks {
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
                     // Either an earlier attempt whose reply was lost has removed the head, or the
-                    // head has left the queue.
+                    // head itself has left the queue.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })

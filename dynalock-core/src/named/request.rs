@@ -53,8 +53,8 @@ impl<O, N> Acquire<O, N> {
     /// When the lease of a crashed holder ends, other callers remove the holder from the queue.
     /// Other callers remove a crashed waiter at most one ttl after its entry has become the head.
     /// If a call that enters the queue or stops waiting loses its connection, a background task
-    /// removes its entry as soon as DynamoDB answers again. Until the background task has removed
-    /// the entry, further calls of the same client for the queue wait, at most until their
+    /// removes the call's entry as soon as DynamoDB answers again. Until the background task has
+    /// removed the entry, further calls of the same client for the queue wait, at most until their
     /// deadline.
     ///
     /// # Examples

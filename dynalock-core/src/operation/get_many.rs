@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{codec::Item, error::Refusal, telemetry::request};
 
-/// A BatchGetItem on one table. Each read of a BatchGetItem is strongly consistent, but DynamoDB
-/// may read the items at different moments.
+/// A BatchGetItem on one table. A BatchGetItem of the library reads each item strongly
+/// consistently, but DynamoDB may read the items at different moments.
 pub(crate) struct GetMany {
     pub(crate) table: Arc<str>,
     /// The keys of the request: at most 100 different keys.

@@ -46,7 +46,7 @@ use crate::{
 ///   with `#[dynalock(expires)]`, the keys that a query of the index returns or counts may belong
 ///   to expired items.
 /// - Each item is a [`Stored`](crate::Stored) value. When the caller writes a value from a query,
-///   the library checks the version, as for a value from [`Repository::get`].
+///   the library checks the version of the stored item, as for a value from [`Repository::get`].
 /// - A query does not read all its items at one moment. If two writes happen during a query, the
 ///   query may show the later write and miss the earlier write. A query may show or miss an item
 ///   that is created or deleted during the query. A unit of work ([`transact`](crate::transact))
@@ -81,8 +81,8 @@ pub struct Query<T, K> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Makes a query of the items with one partition key. The query returns the items in the order
-    /// of their sort keys. If the table has no sort key, the partition has at most one item.
+    /// Makes a query of the items with the given partition key. The query returns the items in the
+    /// order of their sort keys. If the table has no sort key, the partition has at most one item.
     ///
     /// # Examples
     ///
@@ -201,8 +201,9 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the query to the items whose sort key begins with a prefix. A sort key with a prefix
-    /// must be a string or bytes. The prefix replaces a range that the caller set earlier.
+    /// Limits the query to the items whose sort key begins with a prefix. A prefix is possible only
+    /// if the sort key is a string or bytes. The prefix replaces a range that the caller set
+    /// earlier.
     ///
     /// # Examples
     ///
@@ -598,7 +599,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let mut count: usize = 0;
         while let Some(page) = feed.next(limit.map(|limit| limit - count)).await {
             // A page of DynamoDB can contain more items than the limit of the caller, because each
-            // further request evaluates twice as many items.
+            // further request evaluates twice as many items as the request before.
             count = count.saturating_add(page?.count).min(limit.unwrap_or(usize::MAX));
             if Some(count) == limit {
                 break;
@@ -607,8 +608,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(count)
     }
 
-    /// Returns one page of items, and the token of the next page. The page begins at the place that
-    /// `token` names. If `token` is `None`, the page begins at the first item.
+    /// Returns one page of items, and the token of the next page. The page begins where the page
+    /// that contained `token` ended. If `token` is `None`, the page begins at the first item.
     ///
     /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
     /// contains the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves out
@@ -750,9 +751,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
-        // DynamoDB names a place in an index by the keys of the index and of the table, because an
-        // index can hold several items with the same index key. An attribute may be part of both
-        // the index key and the table key.
+        // DynamoDB identifies a position in an index by the key attributes of the index and of the
+        // table, because an index can hold several items with the same index key. An attribute may
+        // be part of both the index key and the table key.
         let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));

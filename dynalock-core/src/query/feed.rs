@@ -79,7 +79,7 @@ impl Feed {
     /// Returns the next page from the first segment that answers. `wanted` is the number of items
     /// that the caller still needs, or `None` for all items.
     pub(super) async fn next(&mut self, wanted: Option<usize>) -> Option<Result<ItemPage>> {
-        // If each page is ready at once, the loop of the caller never returns to the scheduler.
+        // If each page is ready at once, the loop of the caller never returns to tokio's scheduler.
         // `yield_now` lets other tasks run, and lets a timeout around the call fire.
         tokio::task::yield_now().await;
         poll_fn(|context| self.poll_page(wanted, context)).await
@@ -114,7 +114,7 @@ impl Feed {
                 return Poll::Ready(Some(Err(error)));
             }
             if let Some(page) = segment.take() {
-                // The segment that answered moves behind the other segments, so that a fast segment
+                // The segment that answered moves to the end of the list, so that a fast segment
                 // does not hold back a slow segment.
                 self.segments[index..].rotate_left(1);
                 return Poll::Ready(Some(Ok(page)));

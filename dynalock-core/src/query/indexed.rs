@@ -60,7 +60,7 @@ macro_rules! fetch {
             /// in a request. The reads by key are strongly consistent and return the newest state
             /// of each item. The newest state of an item may no longer belong to the queried
             /// partition of the index. If a program deletes an item after the read of the index,
-            /// the result does not contain the item, but the key from the index still counts
+            /// the result does not contain the item. The key of the deleted item still counts
             /// towards the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the
             /// keys in the index, and reads no items.
             ///

@@ -71,7 +71,7 @@ impl Plan {
         &self.request.table
     }
 
-    /// Returns the name of the call that reads one page.
+    /// Returns the name by which telemetry shows the read of a page: `query` or `scan`.
     pub(super) fn operation(&self) -> &'static str {
         match self.request.access {
             Access::Query { .. } => "query",
