@@ -327,12 +327,12 @@ impl LockModel {
 /// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
 ///   release of a separate lease writes only the lease row.
 /// - Each create, update, replace and delete of an item with a separate lease is a transaction of
-///   two actions: the write of the item, and a check or a write of the lease row. With a separate
-///   lease row, even the writes of the lease holder are transactions of two actions. A transaction
-///   of an item and its lease row costs twice the write units of a single write of the item, plus
-///   two write units for the lease row. In a [`Transaction`](crate::Transaction), each lease row
-///   counts as one of at most 100 items. `delete_unchecked` and writes that ignore leases are
-///   single requests, which do not contain the lease row.
+///   two actions. The first action writes the item, and the second action checks or writes the
+///   lease row. With a separate lease row, even the writes of the lease holder are transactions of
+///   two actions. A transaction of an item and its lease row costs twice the write units of a
+///   single write of the item, plus two write units. In a [`Transaction`](crate::Transaction), each
+///   lease row counts as one of at most 100 items. `delete_unchecked` and writes that ignore leases
+///   are single requests, which do not contain the lease row.
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
 ///   lease row, the fence continues to grow even if the item is deleted and created again. An item
 ///   that was never leased has no lease row.
@@ -351,8 +351,8 @@ impl LockModel {
 /// If the item contains its lease, the first fence of an item is the current time in milliseconds.
 /// If the item contains its lease, a fence usually grows even after a deletion and a new create of
 /// the item. If the clock of the caller is behind, the fence after a new create may be lower than
-/// the fences before the deletion. A lease request that was sent before the deletion, but arrives
-/// after the new create, can also lead to a fence that is lower than before the deletion.
+/// the fences before the deletion. The fence can also be lower than before the deletion if a lease
+/// request from before the deletion arrives after the new create.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the

@@ -28,7 +28,7 @@ use crate::{
 /// A process that stops sending heartbeats loses the lock when its lease ends. [`lost`](Self::lost)
 /// and [`run`](Self::run) report the loss of the lock before another caller can acquire the lock.
 /// If the lock protects a system outside DynamoDB, this system should refuse each request whose
-/// [`fence`](Self::fence) is lower than the highest fence that the system has seen.
+/// [`fence`](Self::fence) is lower than the highest fence in earlier requests.
 ///
 /// Keep the guard as long as your program needs the lock. `let _ = locks.acquire("a").await?` drops
 /// the guard at once, and `let _guard = ..` keeps the guard. The lint
@@ -82,7 +82,7 @@ impl LockGuard {
     /// Returns the fence: a number that grows with each grant of this lock, even after releases and
     /// crashes. If the lock protects another system, pass the fence with each request to this
     /// system. The protected system can refuse a request whose fence is lower than the highest
-    /// fence that the system has seen.
+    /// fence in earlier requests.
     ///
     /// # Examples
     ///

@@ -137,8 +137,8 @@ impl Locks {
     }
 
     /// Limits the wait for a lock that another caller holds. By default, a call waits for twice the
-    /// ttl plus the allowed clock skew, which is long enough to take over the lock of a crashed
-    /// holder.
+    /// ttl plus the allowed clock skew. The default wait is long enough to take over the lock of a
+    /// crashed holder.
     ///
     /// The call ends at the limit of its wait even if DynamoDB does not answer. With [`Wait::No`]
     /// or a wait of zero, the call tries to acquire the lock once, and the
@@ -242,20 +242,19 @@ impl Locks {
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
     /// Between the shortest and the longest interval, the interval depends on the times for which
-    /// the current holder and earlier holders have had the lock. After a grant, the next waiter of
-    /// a queue and a waiter without `fair` first wait for three quarters of the average time of
-    /// earlier holders. Then the next waiter of a queue reads again after a third of the time for
-    /// which the current holder has had the lock. A waiter without `fair` then reads again after
-    /// twice the time for which the current holder has had the lock. The waiters of one process
-    /// share the rows that they read. A release in the same process wakes the next waiter without a
-    /// read.
+    /// the current holder and earlier holders have had the lock. After a grant, a waiter first
+    /// pauses for about three quarters of the average time for which earlier holders had the lock.
+    /// Then the next waiter of a queue reads again after a third of the time for which the current
+    /// holder has had the lock. A waiter without `fair` then reads again after twice the time for
+    /// which the current holder has had the lock. The waiters of one process share the rows that
+    /// they read. A release in the same process wakes the next waiter without a read.
     ///
     /// If the row of the lock is smaller than 4 KB, a read of a waiter costs half a read unit. A
     /// read of the next waiter of a queue is strongly consistent and costs one read unit. With an
-    /// interval of 250 milliseconds, a waiter costs about 2 read units a second, or 4 read units a
-    /// second as the next waiter of a queue. The shortest and the longest interval do not change
-    /// the time after which the lease of a crashed holder ends. The longer the interval, the later
-    /// a waiter notices the release of the lock.
+    /// interval of 250 milliseconds, the next waiter of a queue costs about 4 read units a second,
+    /// and each other waiter costs about 2. The shortest and the longest interval do not change the
+    /// time after which the lease of a crashed holder ends. The longer the interval, the later a
+    /// waiter notices the release of the lock.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
     ///
@@ -489,8 +488,8 @@ impl Locks {
     /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
     /// lock.
     ///
-    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder, because
-    /// a takeover requires that the caller waits and observes the lease for a ttl.
+    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder. A
+    /// takeover requires that the caller waits and observes the lease for a ttl.
     ///
     /// # Examples
     ///

@@ -91,8 +91,8 @@ impl Locks {
     /// fences. The first fence of a new row is the current time in milliseconds. `retire` deletes a
     /// row only if the fence of the row is at least a minute below the current time. The new fences
     /// are higher than the old fences only under two conditions. The clocks of all machines must
-    /// differ by less than a minute, and the lock must be granted fewer than a thousand times a
-    /// second on average.
+    /// differ by less than a minute. The lock must be granted fewer than a thousand times a second
+    /// on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, DynamoDB may create the row again after `retire` has deleted

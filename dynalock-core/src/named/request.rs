@@ -20,9 +20,9 @@ use crate::{
 /// An unsent request for one or several locks. The caller may change the settings of the request,
 /// and sends the request by `.await`.
 ///
-/// The type parameter `O` is the output of the request, `N` is the type of the lock names, and `Q`
-/// is the order in which waiting callers get the lock. [`Locks::acquire`](crate::Locks::acquire),
-/// `try_acquire` and `acquire_all` return an `Acquire`.
+/// The type parameter `O` is the output of the request, and `N` is the type of the lock names. The
+/// type parameter `Q` is the order in which waiting callers get the lock.
+/// [`Locks::acquire`](crate::Locks::acquire), `try_acquire` and `acquire_all` return an `Acquire`.
 #[must_use = "a lock is not acquired until this is awaited"]
 pub struct Acquire<O, N = Arc<str>, Q = AnyOrder> {
     settings: Settings,

@@ -231,7 +231,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
     let refusal = refusal(&error);
     // The order of the match arms matters. The HTTP status of a response decides before the error
-    // code, because DynamoDB may have applied a write that got an answer with status 2xx or 5xx.
+    // code. If the status is 2xx, 408 or 5xx, DynamoDB may have applied the write, even if the
+    // answer contains an error code.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),

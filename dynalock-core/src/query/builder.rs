@@ -751,9 +751,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
-        // DynamoDB identifies a position in an index by the key attributes of the index and of the
-        // table, because an index can hold several items with the same index key. An attribute may
-        // be part of both the index key and the table key.
+        // An index can hold several items with the same index key. DynamoDB therefore identifies a
+        // position in an index by the key attributes of the index and of the table. An attribute
+        // may be part of both the index key and the table key.
         let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));
