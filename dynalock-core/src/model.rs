@@ -30,7 +30,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Returns the key that the key fields of the struct contain.
     fn key(&self) -> Key;
 
-    /// Converts a key that a query of an index returned into the generated key type.
+    /// Converts an untyped key from a query of an index into the generated key type.
     fn typed_key(key: Key) -> Self::Key;
 
     /// Writes the version of the stored item into the field with `#[dynalock(version)]`. If the
@@ -47,7 +47,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
 ///
 /// If the table has no sort key, the value of a partition key alone names an item. If the table has
 /// a sort key, a tuple of partition key and sort key names an item. The caller can pass a `&str`
-/// for a key of type `String`. A `&T` names the item whose key is the key of the `T`.
+/// for a key of type `String`. A `&T` names the item that has the same key as the `T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{T}`",
     label = "not a key of `{T}`",
@@ -87,17 +87,18 @@ pub struct Model {
     pub times: TimesModel,
     /// The number of recent writes whose ids an item stores: 4 to 16.
     pub write_ids: u8,
-    /// All names under which serde reads or writes the fields, sorted. The list does not contain
-    /// names inside flattened fields, because the derive does not know these names.
+    /// All names under which serde reads or writes the fields of the struct, sorted. The list does
+    /// not contain names inside flattened fields, because `#[derive(Versioned)]` does not know
+    /// these names.
     pub attributes: &'static [&'static str],
     /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as user
     /// data, which errors do not show.
     pub show_key: bool,
     /// The aliases of the fields: the additional names under which serde reads a field.
     pub aliases: &'static [Aliases],
-    /// `true` if the struct has a field with `#[serde(flatten)]`. The derive does not know the
-    /// names and aliases of the attributes in a flattened field. Before each write of a struct with
-    /// a flattened field, the library verifies that serde can read the resulting item.
+    /// `true` if the struct has a field with `#[serde(flatten)]`. `#[derive(Versioned)]` does not
+    /// know the names and aliases of the attributes in a flattened field. Before each write of a
+    /// struct with a flattened field, the library verifies that serde can read the resulting item.
     pub flattens: bool,
     /// The names of the lease attributes, or `None` if the type has no `#[lockable]`.
     pub lock: Option<LockModel>,
