@@ -42,8 +42,8 @@ pub(crate) struct InFlight {
     pub(crate) metered: Option<Arc<MeteredRequest>>,
 }
 
-/// A function that returns the text of a key for a cost report. The argument of the function is a
-/// key or a whole item.
+/// A function that returns the text of a key for a cost report. The argument of the function
+/// contains either only the key attributes or the whole item.
 pub(crate) type KeyText = fn(&Item) -> Option<String>;
 
 /// The facts from which the library estimates the capacity of a request.
@@ -361,8 +361,8 @@ impl RequestState {
     }
 
     /// Replaces the estimated capacity of the keys of one table by the capacity that DynamoDB has
-    /// reported. DynamoDB reports one number for all items of a table, so each item gets an equal
-    /// part of the number.
+    /// reported. DynamoDB reports one number for all items of a table in a request, so each key
+    /// gets an equal part of the number.
     fn settle(&mut self, consumed: &ConsumedCapacity) {
         let capacity = capacity(consumed, self.is_read());
         let is_named = |share: &&mut Share| consumed.table_name.as_ref().is_none_or(|table| share.table == *table);

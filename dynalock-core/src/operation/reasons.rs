@@ -37,8 +37,8 @@ impl ActionReasons {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
 
-    /// Returns `true` if a condition of the transaction was false, and DynamoDB refused no action
-    /// for a permanent reason.
+    /// Returns `true` if a condition of the transaction was false, and no reason belongs to the
+    /// class `Permanent`.
     pub(crate) fn show_conflicts(&self) -> bool {
         let has = |class| self.reasons.iter().any(|reason| reason.class() == Some(class));
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
