@@ -1,8 +1,8 @@
 //! The runtime library of dynalock. Programs use dynalock-core through the crate `dynalock`, which
-//! exports all public items of dynalock-core again.
+//! re-exports all public items of dynalock-core.
 //!
-//! The modules of dynalock-core are in layers. Each module imports only from the modules that stand
-//! above it in the file `lib.rs`.
+//! The modules of dynalock-core form layers. A module imports only from modules that the file
+//! `lib.rs` declares earlier than the importing module.
 
 mod clock;
 mod number;
@@ -78,8 +78,8 @@ pub mod lock {
     };
 }
 
-/// The builders of the calls of a [`Repository`]. A caller changes the settings of a builder, and
-/// sends the call of the builder by `.await`.
+/// The request builders that the methods of a [`Repository`] return. A caller changes the settings
+/// of a builder, and sends the request by `.await`.
 pub mod request {
     pub use crate::explain::{Explained, ExplainedAction, ExplainedExpression, ExplainedRequest};
     pub use crate::repository::{
@@ -95,7 +95,7 @@ pub mod metrics {
     pub use crate::telemetry::describe;
 }
 
-/// The creation of tables, the comparison of a table with its struct, and the types of keys.
+/// Types for the creation of tables, for the comparison of a table with its struct, and for keys.
 pub mod table {
     pub use crate::{
         key::{KeyType, KeyValue},

@@ -1,4 +1,5 @@
-//! The description of a struct as data. `#[derive(Versioned)]` generates the description.
+//! The types that describe a struct: its keys, attributes, indexes and lease settings.
+//! `#[derive(Versioned)]` generates the description of a struct as a constant.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -7,35 +8,36 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::key::{Key, KeyType};
 
-/// A struct whose values are versioned items of a DynamoDB table.
+/// A struct whose values are the items of a DynamoDB table, each with a version.
 ///
-/// `#[derive(Versioned)]` implements the trait `Versioned` and describes the struct by data. A
-/// [`Repository`](crate::Repository) makes its requests from the data in a `Versioned`
-/// implementation.
+/// `#[derive(Versioned)]` implements the trait `Versioned` and describes the struct in the constant
+/// `MODEL`. A [`Repository`](crate::Repository) builds its requests from the constant `MODEL` of
+/// the struct.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a versioned item",
     label = "no `Versioned` implementation",
     note = "add `#[derive(Versioned)]` and `#[dynalock(table = \"..\")]` to `{Self}`, and `#[dynalock(partition_key)]` to one of its fields"
 )]
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The generated key type, for example `ProductKey` for a `Product`. The values of the key
-    /// fields convert into the generated key type.
+    /// The key type that `#[derive(Versioned)]` generates, for example `ProductKey` for a struct
+    /// `Product`. The values of the key fields convert into the generated key type.
     type Key: Into<Key> + Send;
 
-    /// The names and settings that the derive has read from the attributes of the struct.
+    /// The names and settings that `#[derive(Versioned)]` has read from the attributes of the
+    /// struct.
     const MODEL: &'static Model;
 
-    /// Returns the key of the value.
+    /// Returns the key that the key fields of the struct contain.
     fn key(&self) -> Key;
 
-    /// Converts a key from an index into the generated key type.
+    /// Converts an untyped key from a query of an index into the generated key type.
     fn typed_key(key: Key) -> Self::Key;
 
-    /// Writes the stored version into the field with `#[dynalock(version)]`. If the type has no
-    /// field with `#[dynalock(version)]`, `mirror_version` does nothing.
+    /// Writes the version of the stored item into the field with `#[dynalock(version)]`. If the
+    /// type has no field with `#[dynalock(version)]`, `mirror_version` does nothing.
     fn mirror_version(&mut self, version: u64);
 
-    /// Writes the stored times into the fields with `#[dynalock(created_at)]` and
+    /// Writes the times that the item stores into the fields with `#[dynalock(created_at)]` and
     /// `#[dynalock(updated_at)]`. `mirror_times` ignores a time for which the type has no field.
     fn mirror_times(&mut self, _times: KeptTimes) {}
 }
@@ -43,9 +45,9 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
 /// A value that names one item of type `T`. Each value that converts into the generated key type
 /// names an item, for example a `ProductKey` names a `Product`.
 ///
-/// If the table has no sort key, the value of a partition key names an item. If the table has a
-/// sort key, a tuple of partition key and sort key names an item. The caller can pass a `&str` for
-/// a key of type `String`. A `&T` names the item with the same key as the value.
+/// If the table has no sort key, the value of a partition key alone names an item. If the table has
+/// a sort key, a tuple of partition key and sort key names an item. The caller can pass a `&str`
+/// for a key of type `String`. A `&T` names the item that has the same key as the `T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{T}`",
     label = "not a key of `{T}`",
@@ -64,7 +66,7 @@ impl<T: Versioned, K: Into<T::Key>> IntoKey<T> for K {
     }
 }
 
-/// The attributes of an item, or the attributes of a key.
+/// The attributes of a whole item, or only the key attributes of an item.
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
 /// The settings of a struct with `#[derive(Versioned)]`, and the names of its attributes.
@@ -72,30 +74,31 @@ pub(crate) type Item = HashMap<String, AttributeValue>;
 pub struct Model {
     /// The default name of the table. A program can set another table name for a repository.
     pub table: &'static str,
-    /// The partition key.
+    /// The partition key of the table.
     pub partition_key: KeyModel,
-    /// The sort key, or `None` if the table has only a partition key.
+    /// The sort key of the table, or `None` if the table has only a partition key.
     pub sort_key: Option<KeyModel>,
-    /// The name of the attribute that contains the version.
+    /// The name of the attribute that contains the version of an item.
     pub version: &'static str,
-    /// `true` if the struct has a field with `#[dynalock(version)]`, which shows the stored
-    /// version.
+    /// `true` if the struct has a field with `#[dynalock(version)]`, into which the library writes
+    /// the version of the stored item.
     pub version_is_field: bool,
-    /// The fields with times that the library writes or reads.
+    /// The fields of the struct that contain times, for example the time of the last write.
     pub times: TimesModel,
-    /// The number of write ids that an item keeps: 4 to 16.
+    /// The number of recent writes whose ids an item stores: 4 to 16.
     pub write_ids: u8,
-    /// All names under which serde reads or writes the fields, sorted. The list does not contain
-    /// names inside flattened fields, because the derive does not know these names.
+    /// All names under which serde reads or writes the fields of the struct, sorted. The list does
+    /// not contain names inside flattened fields, because `#[derive(Versioned)]` does not know
+    /// these names.
     pub attributes: &'static [&'static str],
     /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as user
     /// data, which errors do not show.
     pub show_key: bool,
     /// The aliases of the fields: the additional names under which serde reads a field.
     pub aliases: &'static [Aliases],
-    /// `true` if the struct has a flattened field. The derive does not know the names and aliases
-    /// of the attributes in a flattened field. Before each write of a struct with a flattened
-    /// field, the library verifies that serde can read the resulting item.
+    /// `true` if the struct has a field with `#[serde(flatten)]`. `#[derive(Versioned)]` does not
+    /// know the names and aliases of the attributes in a flattened field. Before each write of a
+    /// struct with a flattened field, the library verifies that serde can read the resulting item.
     pub flattens: bool,
     /// The names of the lease attributes, or `None` if the type has no `#[lockable]`.
     pub lock: Option<LockModel>,
@@ -103,17 +106,18 @@ pub struct Model {
     pub indexes: &'static [IndexModel],
 }
 
-/// The fields with times that the library writes, or compares with the current time.
+/// The fields of a struct that contain times, which the library writes or compares with the current
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimesModel {
-    /// The attribute that contains the time of the create, or `None` if the struct has no field for
-    /// it.
+    /// The attribute that contains the time at which the item was created, or `None` if the struct
+    /// has no such field.
     pub created_at: Option<TimeModel>,
-    /// The attribute that contains the time of the last write, or `None` if the struct has no field
-    /// for it.
+    /// The attribute that contains the time of the last write, or `None` if the struct has no such
+    /// field.
     pub updated_at: Option<TimeModel>,
     /// The attribute that contains the time to live of the item, or `None` if the struct has no
-    /// field for it.
+    /// such field.
     pub expires: Option<TimeModel>,
 }
 
@@ -126,8 +130,8 @@ pub struct TimeModel {
     pub unit: TimeUnit,
 }
 
-/// The time of the create and the time of the last write of one item. Each time has the unit of its
-/// field: seconds or milliseconds. A time that the item does not contain is `None`.
+/// The time at which an item was created, and the time of its last write. Each time has the unit of
+/// its field: seconds or milliseconds. A time that the item does not contain is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptTimes {
     /// The time at which a write created the item.
@@ -140,12 +144,14 @@ impl TimesModel {
     /// The times of a struct that has no fields for times.
     pub const NONE: Self = Self { created_at: None, updated_at: None, expires: None };
 
-    /// Returns `true` if an attribute is a time that the library writes.
+    /// Returns `true` if the library writes the time of the create or of the last write into the
+    /// attribute `name`.
     pub(crate) fn is_kept(&self, name: &str) -> bool {
         self.kept().any(|time| time.name == name)
     }
 
-    /// Returns the attributes with times that the library writes.
+    /// Returns the attributes into which the library writes the time of the create and of the last
+    /// write.
     pub(crate) fn kept(&self) -> impl Iterator<Item = TimeModel> {
         self.created_at.into_iter().chain(self.updated_at)
     }
@@ -158,9 +164,9 @@ pub struct IndexModel {
     pub name: &'static str,
     /// The scope of the index: global, or local to each partition of the table.
     pub scope: IndexScope,
-    /// The partition key.
+    /// The partition key of the index.
     pub partition_key: KeyModel,
-    /// The sort key, or `None` if the index has only a partition key.
+    /// The sort key of the index, or `None` if the index has only a partition key.
     pub sort_key: Option<KeyModel>,
     /// The attributes that the index contains.
     pub projection: Projection,
@@ -171,7 +177,7 @@ pub struct IndexModel {
 pub enum IndexScope {
     /// A global index has its own partitions. Reads of a global index are eventually consistent.
     Global,
-    /// A local index has the same partitions as the table, but another sort key.
+    /// A local index has the same partitions as the table, but another sort key than the table.
     Local,
 }
 
@@ -203,14 +209,15 @@ pub struct LockModel {
     /// The name of the attribute that contains the fence: a number that grows with each grant of
     /// the lock.
     pub fence: &'static str,
-    /// The name of the attribute that contains the number of the last heartbeat.
+    /// The name of the attribute that contains the heartbeat number, which grows with each
+    /// heartbeat.
     pub beat: &'static str,
     /// The name of the attribute that contains the end of the lease, in epoch time by the holder's
     /// clock.
     pub until: &'static str,
     /// The name of the attribute that contains the owner of the last released lease.
     pub released: &'static str,
-    /// The name of an attribute that earlier versions of the library wrote, with the fence of an
+    /// The name of the attribute in which earlier versions of the library stored the fence of an
     /// expired lease. The library no longer writes the attribute `crashed`, and removes it before
     /// serde reads an item.
     pub crashed: &'static str,
@@ -228,7 +235,7 @@ pub struct LockModel {
     pub place: LockPlace,
 }
 
-/// The place of the attributes of a lease.
+/// The place where the library stores a lease: in the leased item, or in a separate row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockPlace {
     /// The lease attributes are in the item itself.
@@ -248,7 +255,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Converts a stored time into epoch milliseconds.
+    /// Converts a stored time in this unit into epoch milliseconds.
     pub(crate) fn to_millis(self, stored: u64) -> u64 {
         match self {
             Self::Milliseconds => stored,
@@ -256,9 +263,8 @@ impl TimeUnit {
         }
     }
 
-    /// Converts the end of a lease from epoch milliseconds into the unit of the attribute, and
-    /// rounds up. The stored end of a lease is never earlier than the exact end, because the
-    /// conversion rounds up.
+    /// Converts the end of a lease from epoch milliseconds into this unit, and rounds up. The
+    /// stored end of a lease is never earlier than the exact end, because the conversion rounds up.
     pub(crate) fn end(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -266,9 +272,9 @@ impl TimeUnit {
         }
     }
 
-    /// Converts a time from epoch milliseconds into the unit of the attribute, and rounds down. The
-    /// result is for a comparison with stored ends of leases, and is never later than the given
-    /// time.
+    /// Converts a time from epoch milliseconds into this unit, and rounds down. The library
+    /// compares the result with the stored ends of leases. Because the conversion rounds down, the
+    /// result is never later than the given time.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -278,8 +284,8 @@ impl TimeUnit {
 }
 
 impl LockModel {
-    /// The lease attributes of named locks. The leases of items have the same attribute names,
-    /// unless `#[lockable]` sets other names.
+    /// The lease attributes of named locks. The leases of items use the same attribute names as
+    /// named locks, unless `#[lockable]` sets other names.
     pub const DEFAULT: Self = Self {
         owner: "_owner",
         fence: "_fence",
@@ -315,21 +321,22 @@ impl LockModel {
 ///
 /// - The lease row is in the same table as the item. The key of a lease row is the key of the item,
 ///   with `#lock` appended to the last key attribute. The last key attribute is the sort key, or
-///   the partition key if the table has no sort key. The last key attribute must be a string or
-///   bytes. If the key of an item ends in `#lock`, calls fail with
+///   the partition key if the table has no sort key. With `#[lockable(separate)]`, the last key
+///   attribute must be a string or bytes. Calls for an item whose key ends in `#lock` fail with
 ///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of dynalock leave the
 ///   lease rows out, but the queries and scans of other programs return them.
 /// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
 ///   release of a separate lease writes only the lease row.
-/// - Each create, update, replace and delete is a transaction of two actions: the write of the
-///   item, and a check or a write of the lease row. With a separate lease row, even the writes of
-///   the lease holder are transactions of two actions. A transaction of an item and its lease row
-///   costs twice the write units of the item, and two write units for the lease row. In a
-///   [`Transaction`](crate::Transaction), each lease row counts as one of at most 100 items.
-///   `delete_unchecked` and writes that ignore leases are single requests.
+/// - Each create, update, replace and delete of an item with a separate lease is a transaction of
+///   two actions. The first action writes the item, and the second action checks or writes the
+///   lease row. With a separate lease row, even the writes of the lease holder are transactions of
+///   two actions. A transaction of an item and its lease row costs twice the write units of a
+///   single write of the item, plus two write units. In a [`Transaction`](crate::Transaction), each
+///   lease row counts as one of at most 100 items. `delete_unchecked` and writes that ignore leases
+///   are single requests, which do not contain the lease row.
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
-///   lease row, the fence therefore continues to grow after a deletion and a new create of the
-///   item. An item that had no lease so far has no lease row.
+///   lease row, the fence continues to grow even if the item is deleted and created again. An item
+///   that was never leased has no lease row.
 /// - A lease request for a missing item holds the lease for a short time, until the read finds no
 ///   item. While a lease request for a missing item holds the lease, a create of the item fails
 ///   with [`Error::Locked`](crate::Error::Locked).
@@ -338,23 +345,24 @@ impl LockModel {
 ///
 /// | the items | choose |
 /// |---|---|
-/// | Other systems compare fences, and an item may be deleted and created again. | `separate`: the row and its fence outlive the item, so the fences of the item always grow. |
-/// | The items are large, and their leases last for several heartbeats. | `separate`: a heartbeat writes only the row. |
-/// | All others. | the item itself: a grant is one request, and a write is not a transaction. |
+/// | Other systems compare fences, and an item may be deleted and created again. | `separate`: the lease row and its fence outlive the item, so the fences of the item always grow. |
+/// | The items are large, and their leases last for several heartbeats. | `separate`: a heartbeat writes only the lease row. |
+/// | All other items. | the item itself: a grant is one request, and a write is not a transaction. |
 ///
 /// If the item contains its lease, the first fence of an item is the current time in milliseconds.
 /// If the item contains its lease, a fence usually grows even after a deletion and a new create of
-/// the item. After a deletion and a new create, the fence may be lower than before in two cases:
-/// the clock of the caller is behind, or a delayed request from before the deletion arrives after
-/// the new create.
+/// the item. If the clock of the caller is behind, the fence after a new create may be lower than
+/// the fences before the deletion. The fence can also be lower than before the deletion if a lease
+/// request from before the deletion arrives after the new create.
 ///
-/// With `#[lockable(separate)]`, the last key value of an item must leave room for `#lock`. Access
-/// policies that restrict leading keys must allow the key of the lease row.
+/// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
+/// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the
+/// partition keys (`dynamodb:LeadingKeys`) must also allow the partition key of the lease row.
 ///
-/// All programs that write the items of a table must store the leases in the same place. A program
-/// that restores a whole item, for example from a backup, must leave out the attributes of the
-/// lease. Restored lease attributes contain an old fence, so the next grant could have the same
-/// fence as an earlier grant.
+/// All programs that write the items of a table must store the leases in the same place: all in the
+/// items, or all in separate rows. A program that restores a whole item, for example from a backup,
+/// must leave out the attributes of the lease. Restored lease attributes contain an old fence, so
+/// the next grant could have the same fence as an earlier grant.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be locked",
     label = "no `#[lockable]`",
@@ -368,7 +376,7 @@ pub(crate) struct ItemRef {
     pub(crate) table: Arc<str>,
     pub(crate) model: &'static Model,
     pub(crate) key: Key,
-    /// The version that the stored item must have, or `None` if the operation requires no version.
+    /// The version that the stored item must have, or `None` if the operation accepts any version.
     pub(crate) expected: Option<u64>,
     /// The rule by which the item counts as expired.
     pub(crate) expiry: ItemExpiry,
@@ -376,14 +384,14 @@ pub(crate) struct ItemRef {
 
 /// The rule by which an item counts as expired.
 ///
-/// DynamoDB deletes an expired item some time after its time to live. Until DynamoDB deletes an
-/// expired item, the library treats the item as absent. An item counts as expired after its time to
-/// live plus the allowed clock skew.
+/// DynamoDB deletes an expired item only some time after the end of its time to live. Until
+/// DynamoDB deletes an expired item, the library treats the item as absent. An item counts as
+/// expired when the end of its time to live plus the allowed clock skew is past.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemExpiry {
     /// The largest allowed difference between the clocks of two machines.
     pub(crate) max_skew: Duration,
-    /// The offset of this machine's clock in milliseconds, for tests.
+    /// A number of milliseconds that tests add to the clock of this machine.
     pub(crate) clock_offset: i64,
 }
 
@@ -418,18 +426,20 @@ impl Model {
         std::iter::once(self.partition_key).chain(self.sort_key)
     }
 
-    /// Returns the text of a key for an error, or `None` if the type does not have
+    /// Returns the text of a key for an error message, or `None` if the type does not have
     /// `#[dynalock(show_key)]`.
     pub(crate) fn shown_key(&self, key: &Key) -> Option<Arc<str>> {
         self.show_key.then(|| key.to_string().into())
     }
 
-    /// Returns the names of the lease attributes if the lease is in the item itself.
+    /// Returns the names of the lease attributes if the items contain their leases, and `None` in
+    /// all other cases.
     pub(crate) fn lock_in_item(&self) -> Option<LockModel> {
         self.lock.filter(LockModel::is_in_item)
     }
 
-    /// Returns the names of the lease attributes if the lease is in a separate row.
+    /// Returns the names of the lease attributes if the leases are in separate rows, and `None` in
+    /// all other cases.
     pub(crate) fn lock_in_row(&self) -> Option<LockModel> {
         self.lock.filter(|lock| !lock.is_in_item())
     }

@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 /// the text is not a number, returns the text unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
-    // Nearly all numbers already have canonical notation, so the function returns them without a
-    // copy.
+    // Nearly all numbers already have canonical notation, and the function returns such a number
+    // without a copy.
     let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit()) && !plain.starts_with('0');
     if is_plain || text == "0" {
         return text;
@@ -41,7 +41,7 @@ pub(crate) fn significant_digits(text: &str) -> usize {
 const LONGEST: usize = 126;
 
 /// Parses a whole number in any notation, for example `12`, `12.0` or `1.2e1`. Returns `None` if
-/// the text is not a whole number of 64 bits.
+/// the text is not a whole number, or if the number does not fit into a `u64`.
 pub(crate) fn whole_number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -60,7 +60,8 @@ pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
-    // `whole_number` has handled the whole numbers, so this number has a fraction.
+    // `whole_number` has handled the whole numbers that fit into a `u64`. Of all other numbers, the
+    // function can round up only a positive number with a fraction.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);
@@ -114,7 +115,8 @@ impl Normal {
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
-            // The number zero has no digits and becomes `None`, which is less than each `Some`.
+            // The number zero has no digits and becomes `None`, which is less than each `Some` in a
+            // comparison.
             (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
         };
         places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))

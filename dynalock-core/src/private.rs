@@ -71,18 +71,18 @@ pub async fn verify_table(client: &Client, table: &str, model: &'static Model) -
     tables::verify(&Arc::new(Connection::over(client)), &table.into(), model, Limits::default()).await
 }
 
-/// Returns the handle of an attribute that has no aliases and no default value.
+/// Returns the [`Attribute`] for a field that has no aliases and no default value.
 pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
     Attribute::new(name, &[], Missing::Refused)
 }
 
-/// Returns whether a condition is true for an item. A test compares the result of the library with
+/// Returns whether a condition is true for an item. A test compares the results of `is_true` with
 /// the results of DynamoDB and of compatible servers.
 pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (String, AttributeValue)>) -> bool {
     condition.is_true(Some(&item.into_iter().collect()))
 }
 
-/// Returns the handle of an attribute that may be missing from an item, or that serde also reads
+/// Returns the [`Attribute`] for a field that may be missing from an item, or that serde also reads
 /// under aliases.
 pub const fn attribute_with<T, V, R>(
     name: &'static str,
@@ -92,14 +92,14 @@ pub const fn attribute_with<T, V, R>(
     Attribute::new(name, aliases, missing)
 }
 
-/// Returns the handle of the index at position `place` in the model.
+/// Returns the [`Index`] for the index at position `place` in the list of indexes of the model.
 pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, K> {
     Index::of(&model.indexes[place])
 }
 
 /// Checks at compile time that the last key attribute of a type with `#[lockable(separate)]` is not
-/// a number. Generated code calls `takes_suffix` in a constant. The key of a separate lease row
-/// needs the suffix `#lock`, which a number cannot have.
+/// a number. Generated code calls `takes_suffix` in a constant expression. The key of a separate
+/// lease row needs the suffix `#lock`, which a number cannot have.
 ///
 /// # Panics
 ///
@@ -113,8 +113,8 @@ pub const fn takes_suffix(last_key: KeyType) {
     );
 }
 
-/// The type of a field with `#[dynalock(version)]`. The library sets the field to the stored
-/// version of the item.
+/// A type that a field with `#[dynalock(version)]` may have. The library sets the field to the
+/// stored version of the item.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {
     /// Sets the field to the stored version of the item.
@@ -127,14 +127,15 @@ impl VersionField for u64 {
     }
 }
 
-/// The type of a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`. The library
-/// sets the field to the stored time.
+/// A type that a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]` may have. The
+/// library sets the field to the time that the item stores.
 #[diagnostic::on_unimplemented(
     message = "a time that the library keeps is a `u64` or an `i64`, or an `Option` of one, not `{Self}`",
     label = "must be `u64` or `i64`, or an `Option` of one"
 )]
 pub trait KeptTimeField {
-    /// Sets the field to the stored time, or to zero or `None` if the item has no stored time.
+    /// Sets the field to the time that the item stores. If the item stores no time, sets the field
+    /// to `None`, or to zero if the field is not an `Option`.
     fn mirror(&mut self, time: Option<i64>);
 }
 
@@ -160,14 +161,14 @@ impl<V: KeptTimeField + Default> KeptTimeField for Option<V> {
     }
 }
 
-/// The type of a field with `#[dynalock(expires)]`. The field contains the time to live of the
-/// item.
+/// A type that a field with `#[dynalock(expires)]` may have. The field contains the time to live of
+/// the item.
 #[diagnostic::on_unimplemented(
     message = "a time to live is a whole number of epoch seconds, or an `Option` of one, not `{Self}`",
     label = "must be `u64`, `i64` or `u32`, or an `Option` of one"
 )]
 pub trait ExpiresField {
-    /// The unit of the time to live. DynamoDB requires seconds.
+    /// The unit of the time to live. DynamoDB requires a time to live in seconds.
     const UNIT: TimeUnit = TimeUnit::Seconds;
 }
 

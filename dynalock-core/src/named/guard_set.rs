@@ -17,13 +17,13 @@ use crate::{
 /// The guard of several named locks, which [`Locks::acquire_all`](crate::Locks::acquire_all)
 /// returns.
 ///
-/// One transaction acquires all locks of the guard or, with `fair`, enters all their queues. Each
-/// lock has its own heartbeats. If one lock is lost, [`lost`](Self::lost) and [`run`](Self::run)
-/// report the loss. After the loss of one lock, the other locks stay held until the guard is
-/// released or dropped.
+/// Without `fair`, one transaction acquires all locks of the guard. With `fair`, one transaction
+/// enters the queues of all locks of the guard. Each lock has its own heartbeats. If one lock is
+/// lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. After the loss of one lock,
+/// the other locks stay held until the guard is released or dropped.
 ///
-/// The locks are held as long as this guard lives. `let _ = locks.acquire_all(["a", "b"]).await?`
-/// drops the guard at once, and `let _guard = ..` keeps the guard. The lint
+/// Keep the guard as long as your program needs the locks. `let _ = locks.acquire_all(["a",
+/// "b"]).await?` drops the guard at once, and `let _guard = ..` keeps the guard. The lint
 /// `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "locks that are dropped are released"]
 pub struct LockSetGuard {
@@ -89,8 +89,8 @@ impl LockSetGuard {
         self.get(name).map(LockGuard::fence)
     }
 
-    /// Returns the time until another caller can acquire one of the locks, unless a heartbeat
-    /// renews the lock. If one of the locks is lost, the remaining time is zero.
+    /// Returns the time after which another caller can acquire one of the locks if no heartbeat
+    /// renews the lease of this lock. If one of the locks is lost, the remaining time is zero.
     ///
     /// # Examples
     ///
@@ -156,8 +156,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future does not keep the locks, and can outlive
-    /// the guard.
+    /// The future can be dropped at any time. The future does not keep the locks held, and can
+    /// outlive the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let mut each: Vec<Pin<Box<dyn Future<Output = Lost> + Send>>> =
             self.locks.iter().map(|held| Box::pin(held.lost()) as _).collect();

@@ -12,28 +12,30 @@ use crate::{
     model::LockModel,
 };
 
-/// The state of a lock in its row, which [`Locks::inspect`](crate::Locks::inspect) returns.
+/// The state of a lock, as stored in the row of the lock, which
+/// [`Locks::inspect`](crate::Locks::inspect) returns.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockInfo {
     /// The name of the lock.
     pub name: String,
-    /// The namespace of the lock: [`Locks::namespace`](crate::Locks::namespace).
+    /// The namespace of the lock, which [`Locks::namespace`](crate::Locks::namespace) selects.
     pub namespace: Option<String>,
     /// The label of the holder, or `None` if the lock is free. If the holder has no label, `owner`
     /// is the nonce of its grant.
     pub owner: Option<String>,
-    /// The nonce of the holder's grant, or `None` if the lock is free. If another program wrote the
-    /// owner attribute, the nonce may be empty.
+    /// The nonce of the holder's grant, or `None` if the lock is free. If a program without
+    /// dynalock wrote the owner attribute, the nonce may be empty.
     pub nonce: Option<String>,
-    /// The number of callers that wait in the fair queue, without the holder.
+    /// The number of callers that wait in the fair queue. The holder does not count as a waiting
+    /// caller.
     pub waiting: usize,
     /// The entries of the fair queue, which [`Locks::queue`](crate::Locks::queue) also returns.
     pub queue: Vec<QueuePlace>,
     /// The fence of the last grant.
     pub fence: u64,
-    /// The time until the lease ends by this machine's clock, unless the holder renews the lease.
-    /// The remaining time of a free lock is zero.
+    /// The time, by this machine's clock, until the lease ends if the holder does not renew the
+    /// lease. The remaining time of a free lock is zero.
     pub remaining: Duration,
     /// The payload in the row of the lock, which
     /// [`Acquire::payload`](crate::lock::Acquire::payload) stores.
@@ -87,15 +89,16 @@ impl fmt::Debug for LockInfo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuePlace {
-    /// The number of entries before this entry. The caller of the entry at position 0 holds the
-    /// lock.
+    /// The number of entries before this entry in the queue. The caller whose entry is at position
+    /// 0 holds the lock.
     pub position: usize,
     /// The label of the caller, or the nonce of the entry if the caller has no label.
     pub owner: String,
-    /// The nonce of the entry. If another program wrote the entry, the nonce may be empty.
+    /// The nonce of the entry. If a program without dynalock wrote the entry, the nonce may be
+    /// empty.
     pub nonce: String,
     /// The time since the caller entered the queue, by this machine's clock. The field is `None` if
-    /// another program wrote the queue entry without a time.
+    /// a program without dynalock wrote the queue entry without a time.
     pub since_entry: Option<Duration>,
 }
 

@@ -24,11 +24,13 @@ use crate::{
     telemetry::observe,
 };
 
-/// Locks by name, in a table that contains only locks. A clone of `Locks` is cheap.
+/// A handle for named locks, which are in a DynamoDB table that contains only locks. A clone of
+/// `Locks` is cheap.
 ///
-/// A lock is a lease. A background task renews the lease while the lock is held. If the holder
-/// crashes, the lease expires. The module [`lock`](crate::lock) specifies the protocol of the
-/// locks, its assumptions and its limits.
+/// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
+/// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
+/// module [`lock`](crate::lock) specifies the protocol of the locks, its assumptions and its
+/// limits.
 ///
 /// # Examples
 ///
@@ -56,13 +58,13 @@ use crate::{
 /// | error | cause |
 /// |---|---|
 /// | [`Error::InvalidKey`] | The name or the namespace is empty, or contains U+001F. |
-/// | [`Error::InvalidSetting`] | A setting allows no request, for example a ttl of zero. |
+/// | [`Error::InvalidSetting`] | A setting has an invalid value, for example a ttl of zero. |
 /// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
 /// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
 /// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
 /// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
-/// | [`Error::BudgetExceeded`] | The next request would pass the [`budget`](Self::budget) of the call. |
+/// | [`Error::BudgetExceeded`] | The next request would exceed the [`budget`](Self::budget) of the call. |
 #[derive(Clone)]
 pub struct Locks {
     pub(crate) settings: Settings,
@@ -135,8 +137,8 @@ impl Locks {
     }
 
     /// Limits the wait for a lock that another caller holds. By default, a call waits for twice the
-    /// ttl plus the allowed clock skew, which is long enough to take over the lock of a crashed
-    /// holder.
+    /// ttl plus the allowed clock skew. The default wait is long enough to take over the lock of a
+    /// crashed holder.
     ///
     /// The call ends at the limit of its wait even if DynamoDB does not answer. With [`Wait::No`]
     /// or a wait of zero, the call tries to acquire the lock once, and the
@@ -158,8 +160,8 @@ impl Locks {
         self
     }
 
-    /// Sets the rule that decides when a lease has expired. All users of a table must set the same
-    /// expiry rule.
+    /// Sets the rule that decides when a lease has expired. All programs that use the same lock
+    /// table must set the same expiry rule.
     ///
     /// # Examples
     ///
@@ -191,9 +193,9 @@ impl Locks {
         self
     }
 
-    /// Limits the total time for which heartbeats renew a lock. With a limit on heartbeats, a
-    /// worker that makes no progress cannot keep the lock for ever. By default, heartbeats renew a
-    /// lock without a limit.
+    /// Limits the total time for which heartbeats renew a lock. With `max_hold`, a worker that
+    /// makes no progress cannot keep the lock for ever. By default, heartbeats renew a lock for an
+    /// unlimited time.
     ///
     /// # Examples
     ///
@@ -226,31 +228,33 @@ impl Locks {
         self
     }
 
-    /// Sets the shortest and the longest interval between two reads of a waiter. The library
-    /// multiplies each interval by a random factor between 0.5 and 1.5, which spreads the reads of
-    /// several waiters.
+    /// Sets the shortest and the longest interval between two reads of a call that waits for a
+    /// lock. The library multiplies each interval by a random factor between 0.5 and 1.5, so that
+    /// several waiters do not read at the same moment.
     ///
-    /// By default, a waiter reads often while locks are held for a short time, and rarely while a
-    /// lock is held for a long time:
+    /// By default, a waiter reads often if holders keep the lock for a short time, and rarely if
+    /// holders keep the lock for a long time:
     ///
     /// | | shortest interval | longest interval |
     /// |---|---|---|
     /// | without [`fair`](crate::lock::Acquire::fair) | one round trip | a twentieth of the ttl, at most a second |
     /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
-    /// | a waiter behind `n` entries of a queue | one round trip | `n` times as long, at most a sixth of the ttl |
+    /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
     /// Between the shortest and the longest interval, the interval depends on the times for which
-    /// the current holder and earlier holders have had the lock. The next waiter of a queue reads
-    /// again after a third of the time for which the current holder has had the lock. A waiter
-    /// without `fair` reads again after twice the time for which the current holder has had the
-    /// lock. The waiters of one process share their reads, and a release in the same process wakes
-    /// the next waiter without a read.
+    /// the current holder and earlier holders have had the lock. After a grant, a waiter first
+    /// pauses for about three quarters of the average time for which earlier holders had the lock.
+    /// Then the next waiter of a queue reads again after a third of the time for which the current
+    /// holder has had the lock. A waiter without `fair` then reads again after twice the time for
+    /// which the current holder has had the lock. The waiters of one process share the rows that
+    /// they read. A release in the same process wakes the next waiter without a read.
     ///
-    /// A read of a row below 4 KB costs half a read unit, or one read unit for the next waiter of a
-    /// queue. With an interval of 250 milliseconds, a waiter costs about 2 read units a second, or
-    /// 4 read units a second as the next waiter of a queue. The shortest and the longest interval
-    /// do not change the time after which the lease of a crashed holder ends. With a long interval,
-    /// waiters notice the release of a lock later.
+    /// If the row of the lock is smaller than 4 KB, a read of a waiter costs half a read unit. A
+    /// read of the next waiter of a queue is strongly consistent and costs one read unit. With an
+    /// interval of 250 milliseconds, the next waiter of a queue costs about 4 read units a second,
+    /// and each other waiter costs about 2. The shortest and the longest interval do not change the
+    /// time after which the lease of a crashed holder ends. The longer the interval, the later a
+    /// waiter notices the release of the lock.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
     ///
@@ -269,10 +273,10 @@ impl Locks {
         self
     }
 
-    /// Limits the time of one request with its retries. The default deadline is 5 seconds, and 10
-    /// seconds for the transaction that acquires several locks. The [wait](Self::wait) for a lock
-    /// that another caller holds may last longer than the deadline. If DynamoDB does not answer,
-    /// the call ends at its deadline.
+    /// Limits the time of one request, including its retries. The default deadline is 5 seconds,
+    /// and 10 seconds for the transaction that acquires several locks. The [wait](Self::wait) for a
+    /// lock that another caller holds may last longer than the deadline. If DynamoDB does not
+    /// answer a request, the call ends at the deadline of the request.
     ///
     /// # Examples
     ///
@@ -314,8 +318,9 @@ impl Locks {
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
     /// consumed capacity of a call with a budget.
     ///
-    /// The budget includes the reads of a call that waits. The budget does not include heartbeats
-    /// and the release, because the holder must always be able to renew and to release a lock.
+    /// The budget includes the reads that a call sends while it waits for a lock. The budget does
+    /// not include heartbeats and the release, because the holder must always be able to renew and
+    /// to release a lock.
     ///
     /// # Examples
     ///
@@ -332,11 +337,11 @@ impl Locks {
 
     /// Makes each request report the capacity that it has consumed. The [`meter`](Self::meter) adds
     /// up the consumed capacity of all calls, heartbeats and releases, for each
-    /// [cause](crate::cost#causes). An error contains the consumed capacity of its call:
-    /// [`Error::cost`].
+    /// [cause](crate::cost#causes). For a failed call, [`Error::cost`] returns the capacity that
+    /// the call has consumed.
     ///
-    /// Call `metered` where the program makes the `Locks`. All clones of a metered `Locks` share
-    /// one meter.
+    /// Call `metered` before the program clones the `Locks`, because earlier clones stay unmetered.
+    /// All clones of a metered `Locks` share one meter.
     ///
     /// # Examples
     ///
@@ -357,8 +362,9 @@ impl Locks {
         self
     }
 
-    /// Returns the meter of all calls, or `None` if the `Locks` is not [`metered`](Self::metered).
-    /// The keys in the report of the meter are the names of the locks.
+    /// Returns the meter that adds up the consumed capacity of all calls, or `None` if the `Locks`
+    /// is not [`metered`](Self::metered). The keys in the report of the meter are the names of the
+    /// locks.
     ///
     /// # Examples
     ///
@@ -373,9 +379,10 @@ impl Locks {
         self.settings.connection.meter.as_ref().map(|by| by.meter.clone())
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
-    /// is 1 second. The timeout of an attempt doubles with each attempt without an answer, up to
-    /// eight times the first timeout. A heartbeat has a shorter timeout, which depends on the ttl.
+    /// Sets the timeout of the first attempt of a request, after which the library retries the
+    /// request. The default timeout is 1 second. The timeout of an attempt doubles with each
+    /// attempt without an answer, up to eight times the first timeout. A heartbeat has a shorter
+    /// timeout, which depends on the ttl.
     ///
     /// # Examples
     ///
@@ -396,7 +403,7 @@ impl Locks {
     /// Creates the table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
     /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
-    /// live stays off, so that DynamoDB does not delete rows with fences.
+    /// live stays off for the new table, so that DynamoDB does not delete rows with fences.
     ///
     /// # Examples
     ///
@@ -465,8 +472,8 @@ impl Locks {
     /// - [`Error::Locked`]: another caller held the lock until the wait was over.
     /// - [`Error::Lost`]: the reply to the acquire request was lost, and DynamoDB answered no
     ///   heartbeat before the lease ended.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started, so the
-    ///   call sent no request.
+    /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
+    ///   started, so the call sent no request.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -481,8 +488,8 @@ impl Locks {
     /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
     /// lock.
     ///
-    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder, because
-    /// a takeover requires that the caller waits and observes the lease for a ttl.
+    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder. A
+    /// takeover requires that the caller waits and observes the lease for a ttl.
     ///
     /// # Examples
     ///
@@ -566,13 +573,14 @@ impl Locks {
     /// - [`Error::Lost`]: another caller has acquired the lock or removed the lease, the lock was
     ///   released, or DynamoDB answered no heartbeat for a whole ttl.
     /// - [`Error::InvalidKey`]: the token belongs to a lease on an item.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
+    /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
+    ///   started.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
     /// The future can be dropped at any time. A dropped call does not release the lock, so a
-    /// program can resume the token again while the lease lasts.
+    /// program can resume the lock from the same token again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token)).await
     }

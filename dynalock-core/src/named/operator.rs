@@ -23,8 +23,9 @@ use crate::{
     telemetry::observe,
 };
 
-/// The minimum age of a fence, in milliseconds, before `retire` deletes its row. The first fence of
-/// a row is the time of the first grant of the lock.
+/// `retire` deletes a row only if the fence of the row is more than this number of milliseconds
+/// below the current time. The first fence of a row is the time of the first grant of the lock, in
+/// epoch milliseconds.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
@@ -62,7 +63,8 @@ impl Locks {
     }
 
     /// Returns a stream of the states of all locks of the table. A Scan reads the states page by
-    /// page. The locks are in no particular order, and their states are from different times.
+    /// page. The locks are in no particular order. The stream reads the locks of different pages at
+    /// different times.
     ///
     /// # Examples
     ///
@@ -88,13 +90,15 @@ impl Locks {
     /// If callers use the name of a retired lock again, the new fences are higher than the old
     /// fences. The first fence of a new row is the current time in milliseconds. `retire` deletes a
     /// row only if the fence of the row is at least a minute below the current time. The new fences
-    /// are higher only under two conditions. The clocks of all machines must differ by less than a
-    /// minute, and the lock must be granted fewer than a thousand times a second on average.
+    /// are higher than the old fences only under two conditions. The clocks of all machines must
+    /// differ by less than a minute. The lock must be granted fewer than a thousand times a second
+    /// on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
-    /// delayed by more than a minute, DynamoDB may create the row again after the delete. In a row
-    /// that a late acquire request creates, the first fence is the time at which the request was
-    /// sent. This first fence may be lower than the fences of the deleted row.
+    /// delayed by more than a minute, DynamoDB may create the row again after `retire` has deleted
+    /// it. In a row that a late acquire request creates, the first fence is the time at which the
+    /// request was sent. A first fence from a late acquire request may be lower than the fences of
+    /// the deleted row.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
     /// DynamoDB could delete the rows of held locks.
@@ -138,20 +142,21 @@ impl Locks {
         match met.await? {
             None => Ok(true),
             Some(Some(_)) => Ok(false),
-            // Either the row is missing, or a DynamoDB-compatible server did not return the row
-            // with its refusal. A consistent read shows whether the row is missing.
+            // DynamoDB refused the delete without a row. Either the row is missing, or a
+            // DynamoDB-compatible server did not return the row with its refusal. A consistent read
+            // shows whether the row is missing.
             Some(None) => Ok(attempts.read(&row.get(true)).await?.is_none()),
         }
     }
 
-    /// Takes a lock away from its holder, if the holder still has the lock with the expected fence.
-    /// The former holder learns of the loss of the lock at its next heartbeat, and may continue its
+    /// Takes a lock away from its holder, if the fence of the holder is the expected fence. The
+    /// former holder learns of the loss of the lock at its next heartbeat, and may continue its
     /// work until its next heartbeat. Before the next heartbeat of the former holder, only systems
-    /// that check the fence refuse its requests.
+    /// that check the fence refuse the requests of the former holder.
     ///
     /// Returns `true` if the call ended the grant with the expected fence. Returns `false` if the
-    /// lock is free, or is held with another fence. If a reply was lost, `true` means that the
-    /// grant has ended, either by this call or by a release of its holder.
+    /// lock is free, or is held with another fence. If DynamoDB's reply was lost, `true` means that
+    /// the grant has ended, either by this call or by a release of its holder.
     ///
     /// # Examples
     ///
@@ -186,8 +191,8 @@ impl Locks {
             Answered::Refused(met) => met,
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
-        // The first request would have ended a grant without a queue, so only the head of a queue
-        // can still have the expected fence.
+        // The refused request can only end the grant of a lock without a queue. After the refusal,
+        // only the head of a queue can still have the expected fence.
         match record.head_observation() {
             Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::on(attempts.call_cost(), connection, *limits);
@@ -195,7 +200,7 @@ impl Locks {
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
                     // Either an earlier attempt whose reply was lost has removed the head, or the
-                    // head has left the queue.
+                    // head itself has left the queue.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })

@@ -16,13 +16,13 @@ use crate::{
     retry::{CallCost, Connection, Limits},
 };
 
-/// The model of the rows of named locks.
+/// The model of a table of named locks: its key and its lease attributes.
 pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
     sort_key: None,
-    // Each model names a version attribute and a number of write ids, but the rows of named locks
-    // store neither a version nor write ids.
+    // A `Model` must name a version attribute and a number of write ids, but the rows of named
+    // locks store neither a version nor write ids.
     version: "_version",
     version_is_field: false,
     times: TimesModel::NONE,

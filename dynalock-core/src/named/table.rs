@@ -30,8 +30,8 @@ impl CreateLockTable {
         Self { locks, table: TableSettings::default(), deadline: Duration::from_mins(1) }
     }
 
-    /// Sets provisioned billing for the new table: DynamoDB bills the given numbers of read units
-    /// and write units per second, even if the program does not use the units. Without
+    /// Sets provisioned billing for the new table. DynamoDB then bills the given numbers of read
+    /// units and write units per second, even if the program does not use the units. Without
     /// `provisioned`, the new table has on-demand billing. An existing table keeps its billing.
     ///
     /// # Examples

@@ -8,12 +8,12 @@ use std::{
 use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 
-/// The body of the first attempt of a request, or `None` before the first attempt.
+/// The HTTP body of the first attempt of a request, or `None` before the first attempt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Body(Arc<Mutex<Option<SdkBody>>>);
 
 tokio::task_local! {
-    /// The place into which the request of the current task stores its body.
+    /// The variable into which the request of the current task stores its HTTP body.
     static KEPT: Body;
 }
 
@@ -30,7 +30,7 @@ impl Body {
 
     /// Replaces the body of a request by the stored body of the first attempt.
     pub(super) fn put_into(&self, request: &mut HttpRequest) {
-        // A panic cannot leave the body half-written, so the code ignores the poison of the lock.
+        // A panic cannot leave the body half-written, so the code also uses a poisoned `Mutex`.
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(SdkBody::try_clone);
         let Some(body) = kept else { return };
         // The stored body may have another length than the replaced body, so the header

@@ -42,18 +42,18 @@ pub(crate) struct InFlight {
     pub(crate) metered: Option<Arc<MeteredRequest>>,
 }
 
-/// A function that returns the text of a key for a cost report. The argument of the function is a
-/// key or a whole item.
+/// A function that returns the text of a key for a cost report. The argument of the function
+/// contains either only the key attributes or the whole item.
 pub(crate) type KeyText = fn(&Item) -> Option<String>;
 
 /// The facts from which the library estimates the capacity of a request.
 pub(crate) struct RequestFacts {
-    /// The units that the call may still consume.
+    /// The capacity units that the call may consume, and has consumed so far.
     pub(crate) allowance: Arc<Allowance>,
     /// The function that makes the text of a key, for each table. A function with `None` as its
     /// table applies to all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
-    /// The most recent item that the call has read or written.
+    /// The most recent item that the call has read or written, with the size of the item.
     pub(crate) seen: Option<SizedItem>,
     /// The capacity of the previous page of a query or a scan.
     pub(crate) page: Capacity,
@@ -70,7 +70,8 @@ pub(crate) struct SizedItem {
     bytes: usize,
 }
 
-/// The units that a call may consume, and the units that its requests have consumed or reserved.
+/// The capacity units that a call may consume, and the units that its requests have consumed or
+/// reserved.
 pub(crate) struct Allowance {
     budget: Option<Units>,
     used: Mutex<Units>,
@@ -108,14 +109,14 @@ enum RequestKind {
     Transaction,
 }
 
-/// The consumed capacity of one key of a request. The capacity is an estimate until the answer of
-/// DynamoDB reports the capacity.
+/// The capacity that a request consumes for one of its keys. The capacity is an estimate until the
+/// answer of DynamoDB reports the capacity.
 #[derive(Clone)]
 pub(crate) struct Share {
     pub(crate) table: String,
     pub(crate) key: Option<String>,
     pub(crate) capacity: Capacity,
-    /// The key, if the request contains only the key of the item and not the whole item.
+    /// The key of the item, or `None` if the request contains no key or a whole item.
     key_item: Option<Item>,
 }
 
@@ -159,7 +160,8 @@ impl MeteredRequest {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks DynamoDB for the consumed capacity, and reserves the estimated units in the budget.
+    /// Sets the parameter by which a request asks for its consumed capacity, and reserves the
+    /// estimated units in the budget.
     pub(crate) fn ask(&self, input: &mut Input) -> Result<(), OverBudget> {
         let shares = self.shares_of(input);
         let mut state = self.state();
@@ -243,8 +245,8 @@ impl MeteredRequest {
         Share { table, key, capacity, key_item: None }
     }
 
-    /// Returns the size of an item if the call has read or written the item before, and 0 for an
-    /// unknown item. The argument `item` is a key or a whole item.
+    /// Returns the size of an item if the call has read or written this item most recently, and 0
+    /// for any other item. The argument `item` is a key or a whole item.
     fn seen(&self, table: &str, item: Option<&Item>) -> usize {
         let is_of = |seen: &&SizedItem| {
             seen.table == table
@@ -274,9 +276,9 @@ impl MeteredRequest {
         self.share(table, None, Capacity::read(least.max(self.facts.page.read)))
     }
 
-    /// Asks DynamoDB for the consumed capacity, and returns the estimated capacity of each key.
-    /// Returns `None` for a transaction of writes, whose estimates `expect` sets, and for requests
-    /// that consume no capacity.
+    /// Sets the parameter by which a request asks for its consumed capacity, and returns the
+    /// estimated capacity of each key. Returns `None` for a transaction of writes, whose estimates
+    /// `expect` sets, and for requests that consume no capacity.
     fn shares_of(&self, input: &mut Input) -> Option<Vec<Share>> {
         macro_rules! asked {
             ($kind:ident) => {
@@ -344,7 +346,7 @@ impl MeteredRequest {
     }
 }
 
-/// The capacity that a request has consumed, and the item in the answer.
+/// The capacity that a request has consumed, and the item in DynamoDB's answer.
 pub(crate) struct Consumed {
     pub(crate) shares: Vec<Share>,
     /// The item that the answer of DynamoDB contained.
@@ -358,14 +360,15 @@ impl RequestState {
         self.shares.iter().all(|share| share.capacity.write.is_zero())
     }
 
-    /// Replaces the estimates for one table by the reported capacity. DynamoDB reports one number
-    /// for all items of a table, so each item gets an equal part of the number.
+    /// Replaces the estimated capacity of the keys of one table by the capacity that DynamoDB has
+    /// reported. DynamoDB reports one number for all items of a table in a request, so each key
+    /// gets an equal part of the number.
     fn settle(&mut self, consumed: &ConsumedCapacity) {
         let capacity = capacity(consumed, self.is_read());
         let is_named = |share: &&mut Share| consumed.table_name.as_ref().is_none_or(|table| share.table == *table);
         let mut shares: Vec<_> = self.shares.iter_mut().filter(is_named).collect();
-        // In an answer, DynamoDB may name a table by its ARN. If no estimate has the name in the
-        // answer, the capacity replaces all estimates of the request.
+        // In an answer, DynamoDB may name a table by its ARN. If the table name in the answer is
+        // not in the request, the reported capacity replaces all estimates of the request.
         if shares.is_empty() {
             shares = self.shares.iter_mut().collect();
         }
@@ -378,7 +381,7 @@ impl RequestState {
 }
 
 impl Share {
-    /// Returns the item with its size, if the request contains the key of the item.
+    /// Returns the key and the size of the item, or `None` if `key_item` is `None`.
     fn item(&self, bytes: usize) -> Option<SizedItem> {
         Some(SizedItem { table: self.table.clone(), key: self.key_item.clone()?, bytes })
     }

@@ -26,15 +26,14 @@ pub(crate) enum Failure {
     /// DynamoDB cancelled a transaction. The field contains a reason for each action of the
     /// transaction.
     Cancelled(ActionReasons),
-    /// An earlier transaction with other content used the same token. After a reused token, the
-    /// retry loop stops.
+    /// DynamoDB knows an earlier transaction with the same token and other content, so the retry
+    /// loop stops.
     TokenReused,
-    /// Another transaction is running on the item. After contention, the retry loop sends the
-    /// request again.
+    /// Another transaction is running on the same item, so the retry loop sends the request again.
     Contention(Refusal),
-    /// DynamoDB throttled the request. The retry loop waits, and sends a throttled request again.
+    /// DynamoDB throttled the request, so the retry loop waits, and then sends the request again.
     Capacity(Refusal),
-    /// The request never reached the server. The retry loop waits, and sends an unsent request
+    /// The request never reached the server, so the retry loop waits, and then sends the request
     /// again.
     Unsent(Unavailable),
     /// An earlier attempt of the same request is still running. If an earlier attempt is still
@@ -44,18 +43,18 @@ pub(crate) enum Failure {
     /// The outcome of the request is unknown: DynamoDB may have applied the write. The retry loop
     /// sends a write with an unknown outcome again, with the same write id.
     Ambiguous(Unavailable),
-    /// The client cannot send any request, because the configuration of the client is wrong. The
+    /// The configuration of the client is wrong, and the client cannot send any request, so the
     /// retry loop stops.
     Misconfigured(Misconfigured),
-    /// A limit of the call, for example the number of attempts, is out of its range. The retry loop
-    /// stops.
+    /// A limit of the call, for example the number of attempts, is out of its range, so the retry
+    /// loop stops.
     InvalidSetting(InvalidSetting),
-    /// The library did not send the request, because the request would exceed the budget of the
-    /// call. The retry loop stops.
+    /// The request would exceed the budget of the call, so the library did not send the request,
+    /// and the retry loop stops.
     OverBudget(OverBudget),
-    /// The table of the request does not exist. The retry loop stops.
+    /// The table of the request does not exist, so the retry loop stops.
     NoTable,
-    /// DynamoDB refused the request, and would also refuse a retry. The retry loop stops.
+    /// DynamoDB refused the request, and would also refuse a retry, so the retry loop stops.
     Permanent(Refusal),
 }
 
@@ -67,7 +66,7 @@ impl Failure {
     }
 
     /// Returns the failure of a request that exceeded its timeout. DynamoDB may have applied a
-    /// request without an answer.
+    /// request that got no answer in time.
     pub(crate) fn timeout() -> Self {
         Self::Ambiguous(Unavailable::Timeout)
     }
@@ -123,8 +122,8 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
             let status = context.raw().status().as_u16();
             service(status, context.into_err())
         }
-        // The SDK may add variants to `SdkError`. DynamoDB may have applied a request with an
-        // unknown failure.
+        // The SDK may add variants to `SdkError`. If the SDK reports an unknown failure, DynamoDB
+        // may have applied the request.
         unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
     }
 }
@@ -146,9 +145,9 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The order of the tests matters. A refused connection proves that DynamoDB did not receive the
-    // request. A timeout proves nothing, so the test for a timeout comes after the tests for exact
-    // causes.
+    // The order of the following checks matters. A refused connection proves that DynamoDB did not
+    // receive the request. A timeout proves nothing, so the check for a timeout comes after the
+    // checks for exact causes.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }
@@ -172,8 +171,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
 ///
 /// The SDK and its HTTP client keep most of their error types private, so `misconfigured` compares
 /// the texts of errors. The test `faults::configuration` checks that the SDK still returns the
-/// expected error texts. If a new version of the SDK changes a text, the library retries the
-/// request until the deadline, and still reports an error.
+/// expected error texts. If a new version of the SDK changes an error text, the library retries the
+/// request until the deadline, and only then reports an error.
 fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     const NO_IDENTITY: &str = "no identity resolver";
     const NO_REGION: [&str; 3] = ["Missing Region", "missing signing region", "invalid value for field: `region`"];
@@ -232,7 +231,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
     let refusal = refusal(&error);
     // The order of the match arms matters. The HTTP status of a response decides before the error
-    // code, because DynamoDB may have applied a write that got an answer with status 2xx or 5xx.
+    // code. If the status is 2xx, 408 or 5xx, DynamoDB may have applied the write, even if the
+    // answer contains an error code.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
@@ -246,7 +246,7 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
 }
 
-/// Returns the refusal for a request that the SDK could not build.
+/// Returns a refusal that says that the SDK could not build the request, and why.
 pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
     Refusal::new("the request could not be made", chain(error), None)
 }

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{codec::Item, error::Refusal, telemetry::request};
 
-/// A BatchGetItem on one table. Each read of a BatchGetItem is strongly consistent, but DynamoDB
-/// may read the items at different moments.
+/// A BatchGetItem on one table. A BatchGetItem of the library reads each item strongly
+/// consistently, but DynamoDB may read the items at different moments.
 pub(crate) struct GetMany {
     pub(crate) table: Arc<str>,
     /// The keys of the request: at most 100 different keys.
@@ -38,8 +38,8 @@ impl GetMany {
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
         let get = client.batch_get_item().request_items(&*self.table, keys);
         let output = request("BatchGetItem", &self.table, pin!(get.send())).await.map_err(classify)?;
-        // DynamoDB may answer with the table's name or its ARN. A BatchGetItem of the library names
-        // only one table, so all items in the answer belong to this table.
+        // In its answer, DynamoDB may name the table by its name or by its ARN. A BatchGetItem of
+        // the library names only one table, so all items in the answer belong to this table.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
         let left = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
         Ok((items, left))
@@ -88,8 +88,8 @@ impl ServiceFailure for BatchGetItemError {
 }
 
 impl ServiceFailure for TransactGetItemsError {
-    /// Returns the most severe reason of a cancellation as the failure. A read has no conditions,
-    /// so no reason contains an item.
+    /// Returns the most severe reason of a cancelled transaction as the failure. A read has no
+    /// conditions, so no reason contains an item.
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };

@@ -90,8 +90,8 @@ macro_rules! page {
         Ok(ItemPage {
             items: output.items.unwrap_or_default(),
             count: usize::try_from(output.count).unwrap_or_default(),
-            // A request with an empty start key would read the first page again, so an empty key
-            // ends the read.
+            // A request with an empty start key would read the first page again, so an empty key in
+            // an answer ends the read.
             next: output.last_evaluated_key.filter(|key| !key.is_empty()),
         })
     }};

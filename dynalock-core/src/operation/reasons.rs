@@ -37,7 +37,8 @@ impl ActionReasons {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
 
-    /// Returns `true` if a condition of the transaction was false, and no reason is permanent.
+    /// Returns `true` if a condition of the transaction was false, and no reason belongs to the
+    /// class `Permanent`.
     pub(crate) fn show_conflicts(&self) -> bool {
         let has = |class| self.reasons.iter().any(|reason| reason.class() == Some(class));
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
@@ -49,8 +50,7 @@ impl ActionReasons {
         CancellationClass::of(classes) == CancellationClass::Contention
     }
 
-    /// Returns `true` if DynamoDB cancelled the transaction for a lack of capacity, among other
-    /// reasons.
+    /// Returns `true` if a lack of capacity is one of the reasons for the cancellation.
     pub(crate) fn lack_capacity(&self) -> bool {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
@@ -69,8 +69,8 @@ impl ActionReasons {
     }
 }
 
-/// Returns the rank of a class of cancellation. The reason with the highest rank decides how the
-/// retry loop reacts.
+/// Returns the rank of a class of cancellation reasons. The reason with the highest rank decides
+/// how the retry loop reacts.
 fn severity(class: CancellationClass) -> u8 {
     match class {
         CancellationClass::Contention => 1,

@@ -17,10 +17,10 @@ const NAME: &str = "TransactWriteItems";
 
 /// A TransactWriteItems request. Each retry of the request has the same bytes as the first attempt.
 /// DynamoDB Local compares the bytes of requests with the same token, and refuses a retry whose map
-/// entries have another order.
+/// entries have another order than in the first attempt.
 pub(crate) struct Transact {
     /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
-    /// the actions into the request, because a copy of the actions would cost as much as a new
+    /// the actions into the request, because a copy of the actions would take as much time as a new
     /// request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     /// The name of the table of each action.

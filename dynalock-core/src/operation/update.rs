@@ -23,7 +23,7 @@ pub(crate) struct UpdateItem {
 }
 
 impl UpdateItem {
-    /// Sends the update. Returns the item before the update, or `None` if the key had no item.
+    /// Sends the update. Returns the item before the update, or `None` if no item had the key.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let update = client
             .update_item()
@@ -39,8 +39,8 @@ impl UpdateItem {
     }
 }
 
-/// Converts the update into a write that can be an action of a transaction. In a transaction,
-/// DynamoDB does not return the item.
+/// Converts the update into a write that can be an action of a transaction. Unlike a single
+/// UpdateItem, a successful transaction does not return the item.
 impl From<UpdateItem> for Write {
     fn from(update: UpdateItem) -> Self {
         let UpdateItem { table, key, text, condition, names, values } = update;

@@ -35,8 +35,8 @@ pub(crate) enum Action {
     Put(Item),
     /// An UpdateItem with an update expression.
     Update(String),
-    /// An UpdateItem with the update expression of a patch. The patch as a single request returns
-    /// the item after the patch.
+    /// An UpdateItem with the update expression of a patch. If the patch is sent as a single
+    /// request, DynamoDB returns the item after the patch.
     Patch(String),
     /// A DeleteItem of the whole item.
     Delete,
@@ -99,8 +99,8 @@ impl Write {
     /// from [`placeholders`](Self::placeholders) of the same write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {
-            // DynamoDB refuses redundant parentheses. A condition with `OR` already has its own
-            // parentheses.
+            // DynamoDB refuses redundant parentheses, so this code adds none. A condition with `OR`
+            // already has its own parentheses.
             Some(own) => format!("{own} AND {condition}"),
             None => condition.to_owned(),
         });

@@ -28,7 +28,7 @@ use crate::{
 ///
 /// | method | result |
 /// |---|---|
-/// | [`stream`](Self::stream) | the items one after the other; the stream requests the next page early |
+/// | [`stream`](Self::stream) | the items one after the other; the stream requests the next page before the caller needs it |
 /// | [`collect`](Self::collect) | all items |
 /// | [`first`](Self::first) | the first item |
 /// | [`count`](Self::count) | the number of items |
@@ -37,7 +37,7 @@ use crate::{
 /// [`Repository::query`] reads one partition, [`Repository::query_index`] reads one partition of an
 /// index, and [`Repository::scan`] reads the whole table. The type parameter `K` of a [`Query`] is
 /// the kind of the read: a query of the table, a query of an index, or a scan. The kind of a read
-/// decides which settings the read has.
+/// decides which settings the caller can choose.
 ///
 /// # What a read of many items promises
 ///
@@ -45,8 +45,8 @@ use crate::{
 ///   [`including_expired`](Self::including_expired) is set. If an index does not hold the field
 ///   with `#[dynalock(expires)]`, the keys that a query of the index returns or counts may belong
 ///   to expired items.
-/// - Each item is a [`Stored`](crate::Stored) value. The library checks the version for the write
-///   of a value from a query, as for the write of a value from [`Repository::get`].
+/// - Each item is a [`Stored`](crate::Stored) value. When the caller writes a value from a query,
+///   the library checks the version of the stored item, as for a value from [`Repository::get`].
 /// - A query does not read all its items at one moment. If two writes happen during a query, the
 ///   query may show the later write and miss the earlier write. A query may show or miss an item
 ///   that is created or deleted during the query. A unit of work ([`transact`](crate::transact))
@@ -64,7 +64,8 @@ pub struct Query<T, K> {
     limits: Limits,
     /// The index that the query reads, or `None` for a read of the table itself.
     index: Option<&'static IndexModel>,
-    /// `true` if the index holds only keys and the query must read the items from the table.
+    /// `true` if the query must read whole items from the table, because the index does not hold
+    /// whole items.
     fetches: bool,
     /// The partition that the query reads, or `None` for a scan.
     partition: Option<KeyValue>,
@@ -80,8 +81,8 @@ pub struct Query<T, K> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Makes a query of the items with one partition key. The query returns the items in the order
-    /// of their sort keys. If the table has no sort key, the partition has at most one item.
+    /// Makes a query of the items with the given partition key. The query returns the items in the
+    /// order of their sort keys. If the table has no sort key, the partition has at most one item.
     ///
     /// # Examples
     ///
@@ -200,8 +201,9 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the query to the items whose sort key begins with a prefix. A sort key with a prefix
-    /// must be a string or bytes. The prefix replaces a range that the caller set earlier.
+    /// Limits the query to the items whose sort key begins with a prefix. A prefix is possible only
+    /// if the sort key is a string or bytes. The prefix replaces a range that the caller set
+    /// earlier.
     ///
     /// # Examples
     ///
@@ -264,9 +266,9 @@ impl<T, K> Query<T, K> {
     }
 
     /// Limits the result to the items that meet a condition. DynamoDB evaluates the condition of a
-    /// filter after DynamoDB has read the items. A filter therefore reduces the transferred bytes,
-    /// but not the read units. If the caller sets several filters, the result contains only items
-    /// that meet all conditions.
+    /// filter after DynamoDB has read the items. A filter therefore reduces the bytes that DynamoDB
+    /// sends, but not the read units of the query. If the caller sets several filters, the result
+    /// contains only items that meet all conditions.
     ///
     /// The filter of a query must not name a key attribute, or DynamoDB refuses the query. To limit
     /// the sort key, use [`sort`](Self::sort).
@@ -354,9 +356,10 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the number of failed requests for each page of DynamoDB. The limit of failed requests
-    /// must be 1 or more. By default, the library retries a failed read request until the deadline.
-    /// With a limit of 0 failed requests, the read fails with [`Error::InvalidSetting`].
+    /// Limits the number of failed requests for each page that the library reads from DynamoDB. The
+    /// limit of failed requests must be 1 or more. By default, the library retries a failed read
+    /// request until the deadline. With a limit of 0 failed requests, the read fails with
+    /// [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -381,11 +384,11 @@ impl<T, K> Query<T, K> {
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
     /// consumed units of a call with a budget.
     ///
-    /// The estimate for a page is the number of read units of the previous page. If the next
-    /// request would exceed the budget, a [`stream`](Self::stream) first returns the items of the
-    /// earlier pages, and then returns the error. If the budget ends after the first request of a
-    /// [`page`](Self::page), `page` returns the items of the earlier requests, and the token of the
-    /// next page continues after these items.
+    /// The estimate for a page is the number of read units that the previous page consumed. If the
+    /// next request would exceed the budget, a [`stream`](Self::stream) first returns the items of
+    /// the earlier pages, and then returns the error. If the budget is exhausted after the first
+    /// request of a [`page`](Self::page), `page` returns the items of the earlier requests. The
+    /// token of the next page then continues after the returned items.
     ///
     /// # Examples
     ///
@@ -431,8 +434,8 @@ impl<T, K> Query<T, K> {
 }
 
 impl<T> Query<T, InTable> {
-    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items, even from an
-    /// index with fewer attributes.
+    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items, even if the
+    /// index holds only some attributes of the items.
     pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
         let fetches = spec.fetches();
         let query = match spec.index {
@@ -596,7 +599,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let mut count: usize = 0;
         while let Some(page) = feed.next(limit.map(|limit| limit - count)).await {
             // A page of DynamoDB can contain more items than the limit of the caller, because each
-            // further request evaluates twice as many items.
+            // further request evaluates twice as many items as the request before.
             count = count.saturating_add(page?.count).min(limit.unwrap_or(usize::MAX));
             if Some(count) == limit {
                 break;
@@ -605,13 +608,14 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(count)
     }
 
-    /// Returns one page of items, and the token of the next page. The page begins at the place that
-    /// `token` names. If `token` is `None`, the page begins at the first item.
+    /// Returns one page of items, and the token of the next page. The page begins where the page
+    /// that contained `token` ended. If `token` is `None`, the page begins at the first item.
     ///
     /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
     /// contains the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves out
-    /// many items, the page ends after ten requests with fewer items than the limit. A page of a
-    /// query with a filter can therefore be empty although a later page contains items.
+    /// many items, the page ends after ten requests, even if the page contains fewer items than the
+    /// limit. A page of a query with a filter can therefore be empty although a later page contains
+    /// items.
     ///
     /// # Examples
     ///
@@ -650,10 +654,10 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(Page { items, next: raw.next })
     }
 
-    /// Returns the request of the first page that [`collect`](Self::collect),
-    /// [`stream`](Self::stream) and [`page`](Self::page) send: one request for each segment. The
-    /// method `explain` sends nothing. If the range or the limit allows no item, the explanation
-    /// contains no request.
+    /// Returns the request for the first page, as [`collect`](Self::collect),
+    /// [`stream`](Self::stream) and [`page`](Self::page) send it. For a scan in segments, returns
+    /// one request for each segment. The method `explain` sends nothing. If the range or the limit
+    /// allows no item, the explanation contains no request.
     ///
     /// # Examples
     ///
@@ -680,8 +684,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         self.explain_pages(Selection::Attributes)
     }
 
-    /// Returns the request of the first page that [`count`](Self::count) sends, and sends nothing,
-    /// like [`explain`](Self::explain).
+    /// Returns the request for the first page, as [`count`](Self::count) sends it. Like
+    /// [`explain`](Self::explain), this method sends nothing.
     ///
     /// # Examples
     ///
@@ -728,9 +732,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             Some(index) => (index.partition_key, index.sort_key),
             None => (model.partition_key, model.sort_key),
         };
-        // DynamoDB refuses an empty key value, and a BETWEEN whose bounds are in the wrong order. A
-        // program that computes the bounds of a range should get an empty result instead of an
-        // error.
+        // DynamoDB refuses an empty key value, and a BETWEEN whose bounds are in the wrong order.
+        // If a program computes an empty range, its query should return an empty result instead of
+        // an error.
         let bounds = self.bounds.clone().without_empty();
         let mut to = Placeholders::default();
         let access = match &self.partition {
@@ -741,15 +745,15 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             }
             None => Access::Scan,
         };
-        // The check of the partition key comes before this return, so that an invalid key is an
-        // error even with an empty range.
+        // The check of the partition key comes before the return for an empty range, so that an
+        // invalid partition key is always an error.
         if bounds == SortBounds::Nothing || self.limit == Some(0) {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
-        // DynamoDB names a place in an index by the keys of the index and of the table, because an
-        // index can hold several items with the same index key. An attribute may be part of both
-        // the index key and the table key.
+        // An index can hold several items with the same index key. DynamoDB therefore identifies a
+        // position in an index by the key attributes of the index and of the table. An attribute
+        // may be part of both the index key and the table key.
         let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));
@@ -757,7 +761,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let expires = model.times.expires.map(|expires| expires.name);
         let expires = expires.filter(|name| self.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
-            // A count by DynamoDB would include the rows of leases and the expired items.
+            // DynamoDB's own count would include lease rows and expired items, so the read requests
+            // the keys of the items and counts the items itself.
             Selection::Count if hides_lease_rows || expires.is_some() => {
                 Selection::Projection(projection(&keys, expires, &mut to))
             }
@@ -765,8 +770,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         };
         let (names, values) = to.finish();
         let (table, index, consistent) = (Arc::clone(table), self.index.map(|index| index.name), self.consistent);
-        // A count of an index with only keys is the number of the keys, so a count does not read
-        // the items.
+        // A count needs only the entries of the index, so a count does not read the items from the
+        // table.
         let fetches = self.fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
         let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
         let connection = Arc::clone(&self.repository.connection);
@@ -822,8 +827,8 @@ fn projection(keys: &[KeyModel], expires: Option<&str>, to: &mut Placeholders) -
 
 /// Returns an error for a partition key value that DynamoDB would refuse.
 fn check(table: &Arc<str>, attribute: KeyModel, value: &KeyValue) -> Result<()> {
-    // If the library sent an invalid key, DynamoDB would refuse the request with an unspecific
-    // `Rejected`.
+    // Without the check of the partition key, DynamoDB would refuse the request, and the call would
+    // fail with the less exact error `Rejected`.
     let reason = if value.is_empty() {
         "it is empty"
     } else if value.key_type() != attribute.key_type {

@@ -63,15 +63,15 @@ pub(super) enum Demand {
 }
 
 impl Feed {
-    /// Returns the pages of a read with the settings in `plan`. The feed reads the table in
-    /// `segments` parallel segments.
+    /// Returns a feed that reads the pages of a read with the settings in `plan`. The feed reads
+    /// the table in `segments` parallel segments.
     pub(super) fn new(plan: Plan, segments: u32) -> Self {
         let plan = Arc::new(plan);
         let segment = |segment| SegmentFeed { plan: Arc::clone(&plan), segment, requests: 0, next: Next::After(None) };
         Self { failed: None, segments: self::segments(segments).map(segment).collect() }
     }
 
-    /// Returns a feed without pages, which ends with the error.
+    /// Returns a feed that returns the given error instead of pages.
     pub(super) fn failed(error: Error) -> Self {
         Self { failed: Some(error), segments: Vec::new() }
     }
@@ -79,7 +79,7 @@ impl Feed {
     /// Returns the next page from the first segment that answers. `wanted` is the number of items
     /// that the caller still needs, or `None` for all items.
     pub(super) async fn next(&mut self, wanted: Option<usize>) -> Option<Result<ItemPage>> {
-        // If each page is ready at once, the loop of the caller never returns to the scheduler.
+        // If each page is ready at once, the loop of the caller never returns to tokio's scheduler.
         // `yield_now` lets other tasks run, and lets a timeout around the call fire.
         tokio::task::yield_now().await;
         poll_fn(|context| self.poll_page(wanted, context)).await
@@ -88,8 +88,7 @@ impl Feed {
     /// Requests the next page of each segment early, while the caller still has items.
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
-            // The segment keeps a failed request as `Next::Failed`, so this loop ignores the
-            // result.
+            // The segment keeps a failed request as `Next::Failed`, so this loop ignores the error.
             let _ = segment.advance(Demand::Ahead, wanted, context);
         }
     }
@@ -115,7 +114,7 @@ impl Feed {
                 return Poll::Ready(Some(Err(error)));
             }
             if let Some(page) = segment.take() {
-                // The segment that answered moves behind the other segments, so that a fast segment
+                // The segment that answered moves to the end of the list, so that a fast segment
                 // does not hold back a slow segment.
                 self.segments[index..].rotate_left(1);
                 return Poll::Ready(Some(Ok(page)));
@@ -137,8 +136,8 @@ pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
 }
 
 impl SegmentFeed {
-    /// Requests the next page, unless a request for the page is in flight, and polls for the
-    /// answer.
+    /// Requests the next page of the segment, unless a request for the page is in flight, and polls
+    /// for the answer.
     fn advance(&mut self, demand: Demand, wanted: Option<usize>, context: &mut Context<'_>) -> Result<()> {
         loop {
             match &mut self.next {
@@ -173,8 +172,8 @@ impl SegmentFeed {
         let wanted = Wanted { items: wanted, requests: self.requests };
         let (operation, table) = (plan.operation(), Arc::clone(plan.table()));
         let page = async move {
-            // If an index returns only keys, the read of the items must also end at the deadline of
-            // the page.
+            // If the query reads whole items from the table after the index, both reads together
+            // must end at the deadline of the page.
             let began = clock::now();
             let mut page = plan.read(start, wanted, plan.limits).await?;
             let limits = plan.limits_after(clock::now().duration_since(began));

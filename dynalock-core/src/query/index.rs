@@ -5,8 +5,8 @@ use crate::model::IndexModel;
 /// One index of the table of the struct `T`, for use in queries. `#[derive(Versioned)]` makes one
 /// `Index` for each index of the struct, for example `Order::INDEX.by_status`. The type parameter
 /// `P` of an [`Index`] is the type of the field that is the partition key of the index. The type
-/// parameter `K` says which type the sort key of the index has, and whether the index holds whole
-/// items.
+/// parameter `K` is the kind of a query of the index. The kind of a query says which type the sort
+/// key of the index has, and whether the index holds whole items.
 pub struct Index<T, P, K> {
     model: &'static IndexModel,
     of: PhantomData<fn(T, P) -> K>,

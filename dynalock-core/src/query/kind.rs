@@ -1,5 +1,5 @@
 //! The kinds of reads, as types: queries of a table, queries of an index, and scans. The kind of a
-//! read decides which settings the read has.
+//! read decides which settings the caller can choose.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -31,26 +31,27 @@ pub trait Partitioned<P> {
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"
 )]
 pub trait Sorted<R, M> {
-    /// Converts a range of sort keys into the form that DynamoDB understands.
+    /// Converts a range of sort keys into the bounds of a DynamoDB key condition.
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kind of a query of the table: [`Repository::query`](crate::Repository::query).
+/// The kind of a query of the table, which [`Repository::query`](crate::Repository::query) makes.
 #[derive(Debug)]
 pub enum InTable {}
 
-/// The kind of a scan: [`Repository::scan`](crate::Repository::scan).
+/// The kind of a scan, which [`Repository::scan`](crate::Repository::scan) makes.
 #[derive(Debug)]
 pub enum WholeTable {}
 
-/// The kind of a scan in several parallel segments: [`Query::segments`](super::Query::segments).
+/// The kind of a scan in several parallel segments, which
+/// [`Query::segments`](super::Query::segments) makes.
 #[derive(Debug)]
 pub enum InSegments {}
 
-/// The kind of a query of a global index:
-/// [`Repository::query_index`](crate::Repository::query_index). The type parameter `S` is the type
-/// of the field that is the sort key of the index. The type parameter `C` says whether the index
-/// holds whole items ([`WholeItems`]) or only some attributes ([`KeysAlone`]).
+/// The kind of a query of a global index, which
+/// [`Repository::query_index`](crate::Repository::query_index) makes. The type parameter `S` is the
+/// type of the field that is the sort key of the index. The type parameter `C` says whether the
+/// index holds whole items ([`WholeItems`]) or only some attributes ([`KeysAlone`]).
 #[derive(Debug)]
 pub struct InGlobalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
@@ -60,16 +61,17 @@ pub struct InGlobalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 #[derive(Debug)]
 pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
-/// The sort key type `S` of an index without a sort key.
+/// The type argument for the sort key type `S` of an index that has no sort key.
 #[derive(Debug)]
 pub enum NoSortKey {}
 
-/// The mark of an index that holds whole items. A query of an index with whole items returns items.
+/// The type argument `C` of an index that holds whole items. A query of an index with whole items
+/// returns items.
 #[derive(Debug)]
 pub enum WholeItems {}
 
-/// The mark of an index that holds only some attributes of each item. A query of an index with only
-/// some attributes returns keys.
+/// The type argument `C` of an index that holds only some attributes of each item. A query of an
+/// index with only some attributes returns keys.
 #[derive(Debug)]
 pub enum KeysAlone {}
 
@@ -127,7 +129,8 @@ pub trait Ranged<T, R, M>: sealed::Sealed {
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kinds of reads that have an order, because they read one partition.
+/// The kinds of reads that return items in the order of a sort key, because they read one
+/// partition.
 #[diagnostic::on_unimplemented(message = "a scan has no order", label = "only a query has an order")]
 pub trait Ordered: sealed::Sealed {}
 

@@ -51,7 +51,7 @@ impl<R> Page<R> {
         Self { items: items.into_iter().map(Ok).collect(), next }
     }
 
-    /// Returns the last page of a read, without items.
+    /// Returns a page without items that is the last page of its read.
     pub(super) fn empty() -> Self {
         Self { items: Vec::new(), next: None }
     }
@@ -81,13 +81,13 @@ pub(super) async fn read(
         let wanted = Wanted { items: most.map(|most| most - items.len()), requests };
         let limits = plan.limits_after(clock::now().duration_since(began));
         let start = PageStart { after: after.take(), ..PageStart::default() };
-        // Only the first request for a page uses the key in the page token. The keys of later
-        // requests come from DynamoDB.
+        // Only the first request for a page uses the key in the page token. The start keys of later
+        // requests come from DynamoDB's answers.
         let is_of_token = requests == 0 && token.is_some();
         let place = start.after.clone();
         let page = match plan.read(start, wanted, limits).await {
             // An earlier request has already read a part of the page, so the exhausted budget ends
-            // the page instead of failing the call. The next page continues after the items of the
+            // the page, and the call does not fail. The next page continues after the items of the
             // earlier request.
             Err(Error::BudgetExceeded { .. }) if requests > 0 => {
                 after = place;
@@ -104,8 +104,8 @@ pub(super) async fn read(
         items.extend(page.items);
         after = page.next;
         // If DynamoDB evaluated more items than the caller wants, the next page must begin after
-        // the last item that the caller gets. The place that DynamoDB returned is behind the items
-        // that `truncate` removes.
+        // the last item that the caller gets. The start key that DynamoDB returned is behind the
+        // items that `truncate` removes.
         if most.is_some_and(|most| items.len() > most) {
             items.truncate(most.unwrap_or_default());
             after = items.last().map(|last| plan.place_of(last));
@@ -114,7 +114,7 @@ pub(super) async fn read(
         if is_full || after.is_none() {
             break;
         }
-        // If DynamoDB answers each request at once, the loop never returns to the scheduler.
+        // If DynamoDB answers each request at once, this loop never returns to tokio's scheduler.
         // `yield_now` lets other tasks run, and lets a timeout around the call fire.
         tokio::task::yield_now().await;
     }

@@ -23,36 +23,38 @@ use crate::{
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
-    /// The counter of the read units, or `None` if the program does not measure the cost of the
-    /// read.
+    /// The counter of the read units that the read consumes, or `None` if the program does not
+    /// measure the cost of the read.
     pub(super) call_cost: Option<Arc<CallCost>>,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
-    /// The key attributes whose values name a place in the order of a query.
+    /// The key attributes whose values identify the position of an item in the order of a query.
     pub(super) keys: Vec<KeyModel>,
     /// `true` if the table holds lease rows. No query or scan returns lease rows.
     pub(super) hides_lease_rows: bool,
     /// The rule by which the read leaves out expired items, or `None` if the read returns expired
     /// items.
     pub(super) hides_expired: Option<ItemExpiry>,
-    /// `true` if the index holds only keys and the query must read the items from the table.
+    /// `true` if the query must read whole items from the table, because the index does not hold
+    /// whole items.
     pub(super) fetches: bool,
 }
 
-/// The number of items that a page still needs, and the number of requests for the page so far.
-/// Both numbers decide the limit of the next request.
+/// The number of items that a read still needs, and the number of its requests so far. Both numbers
+/// decide how many items the next request evaluates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     /// The number of items that the caller still needs, or `None` if the caller needs all items.
     pub(super) items: Option<usize>,
-    /// The number of requests that the library has already sent for the page.
+    /// The number of earlier requests for the same page, or for the same segment of a stream.
     pub(super) requests: u32,
 }
 
 impl Wanted {
-    /// Returns the limit of the next request. DynamoDB applies the limit of a request before the
-    /// filter. If a request finds too few items, the next request evaluates twice as many items. A
-    /// page of a query needs few requests, even if the filter leaves out most items.
+    /// Returns the maximum number of items that the next request evaluates. DynamoDB applies the
+    /// limit of a request before the filter. If a request finds too few items, the next request
+    /// evaluates twice as many items. The read therefore needs few requests, even if the filter
+    /// leaves out most items.
     fn limit(self) -> Option<i32> {
         // A page of DynamoDB has at most 1 MB, and therefore about a million items at most. A limit
         // of more than a million items would have no effect. The maximum of 20 doublings also keeps
@@ -69,7 +71,7 @@ impl Plan {
         &self.request.table
     }
 
-    /// Returns the name of the call that reads one page.
+    /// Returns the name by which telemetry shows the read of a page: `query` or `scan`.
     pub(super) fn operation(&self) -> &'static str {
         match self.request.access {
             Access::Query { .. } => "query",
@@ -108,8 +110,8 @@ impl Plan {
         Ok(page)
     }
 
-    /// Reads whole items for the keys from an index, if the read needs whole items. The result does
-    /// not contain items that no longer exist.
+    /// Reads whole items from the table by the keys from an index, if the read needs whole items.
+    /// The result does not contain items that no longer exist.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);
@@ -147,15 +149,15 @@ impl Plan {
         key_of(self.model, item).is_some_and(|key| key.is_lease_row())
     }
 
-    /// Returns the key attributes of an item. The key attributes name the place of the item in the
-    /// order of the query.
+    /// Returns the key attributes of an item. The key attributes identify the position of the item
+    /// in the order of the query.
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()
     }
 
-    /// Returns a hash of the table, index, partition, range, direction and filter. Two reads with
-    /// the same hash may use the same page tokens.
+    /// Returns a hash of the table, index, partition, range, direction and filter. A read accepts
+    /// the page tokens of another read only if both reads have the same hash.
     pub(super) fn digest(&self) -> u64 {
         let PageRequest { table, index, access, filter, names, values, .. } = &self.request;
         let mut hash = SipHasher13::new();
@@ -175,8 +177,8 @@ impl Plan {
             Access::Scan => text("scan"),
         }
         text(filter.as_deref().unwrap_or_default());
-        // A token must be valid in all processes, so the digest must not depend on the order of a
-        // `HashMap`.
+        // A page token must be valid in all processes, so the hash must not depend on the order of
+        // a `HashMap`.
         let mut names: Vec<_> = names.iter().flatten().collect();
         names.sort_unstable();
         for (placeholder, name) in names {
@@ -187,7 +189,7 @@ impl Plan {
         hash.finish()
     }
 
-    /// Returns the error for a token that this read cannot use.
+    /// Returns the error for a page token that this read cannot use.
     pub(super) fn token_error(&self, reason: &'static str) -> Error {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }
