@@ -55,7 +55,7 @@ impl Operation {
     }
 
     /// Returns the [`Intent`](super::intent::Intent) of a write, or `None` for a check. An intent
-    /// is a change of an item as a value.
+    /// describes a change of one item.
     pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
         match &self.kind {
             OperationKind::Write(intent) => Some(&**intent),
@@ -68,7 +68,7 @@ impl Operation {
         self.intent().map(|intent| intent.target().expected)
     }
 
-    /// Returns the state that the item must have by the condition of the operation. Returns `None`
+    /// Returns the state of the item that the condition of the operation requires. Returns `None`
     /// if the condition requires no particular state.
     pub(crate) fn rests_on(&self) -> Option<&State> {
         match &self.kind {
