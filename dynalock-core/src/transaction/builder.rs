@@ -63,10 +63,11 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transaction costs twice the write units of its items. An item that the transaction only checks
-/// costs as many write units as an item that it writes. The commit notices a change of an item only
-/// if the transaction checks or writes the item. [`transact`](crate::transact) also checks each
-/// item that the program has only read.
+/// A write in a transaction costs twice the write units of the same write outside a transaction. An
+/// item that the transaction only checks costs as many write units as a written item of the same
+/// size. The commit notices a change of an item only if the transaction checks or writes the item.
+/// A unit of work, which [`transact`](crate::transact) runs, also checks each item that the program
+/// has only read.
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -79,16 +80,16 @@ pub struct Transaction {
 /// A committed transaction, with the values that the operations of the transaction have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results of the operations. The entry of an operation is `None` after [`get`](Self::get)
-    /// has returned its result.
+    /// The result of each operation, in the order of the operations. After [`get`](Self::get) has
+    /// returned the result of an operation, the vector contains `None` for the operation.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. The repositories of the
     /// operations determine the tables and types of a transaction. If one of the repositories was
-    /// made from the same client, the transaction shares the internal client of this repository. If
-    /// no repository was made from the same client, the transaction makes an internal client of its
+    /// made from `client`, the transaction shares the internal client of this repository. If none
+    /// of the repositories was made from `client`, the transaction makes an internal client of its
     /// own. To make an internal client takes as long as a few requests.
     ///
     /// # Examples
@@ -112,8 +113,8 @@ impl Transaction {
         }
     }
 
-    /// Makes a read that returns several items as they are at one moment. Add the items to the
-    /// returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
+    /// Makes a read of several items, which returns the states of all items at one moment. Add the
+    /// items to the returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
     ///
@@ -134,9 +135,9 @@ impl Transaction {
     }
 
     /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
-    /// default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the
-    /// outcome of a request whose reply was lost. The deadline and the pace of a repository do not
-    /// apply to a transaction.
+    /// default deadline is 10 seconds. After a lost reply, DynamoDB may need 5 seconds until it can
+    /// report the outcome of the request. The deadline and the pace of a repository do not apply to
+    /// a transaction.
     ///
     /// # Examples
     ///
@@ -155,8 +156,8 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of failed requests. The limit must be at least 1. By default, the call
-    /// sends the request again until the deadline.
+    /// Limits the number of failed requests in one commit. The limit must be at least 1. By
+    /// default, the commit repeats failed requests until its deadline.
     ///
     /// # Examples
     ///
@@ -175,10 +176,10 @@ impl Transaction {
 
     /// Limits the capacity units that the transaction may consume: read units and write units
     /// together. The library estimates the units of a request before it sends the request. The
-    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
-    /// than the rest of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
-    /// library always counts the cost of a call with a budget.
+    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is above
+    /// the units that are left of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. If a
+    /// call has a budget, the library always counts the cost of the call.
     ///
     /// The budgets of the repositories do not apply to a transaction.
     ///
@@ -196,8 +197,9 @@ impl Transaction {
     }
 
     /// Sets the time after which the first request counts as lost. The default timeout is 1 second,
-    /// plus 20 milliseconds for each item of the transaction after its first item. The timeout
-    /// doubles with each attempt without an answer, up to eight times its first value.
+    /// plus 20 milliseconds for each item of the transaction after its first item. After each
+    /// attempt without an answer, the timeout doubles, up to eight times the timeout of the first
+    /// request.
     ///
     /// # Examples
     ///
@@ -243,17 +245,18 @@ impl Transaction {
     /// in each process. If the order has changed, the second commit fails with
     /// [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the write id.
     /// In a value that is committed with a token, use a `BTreeSet`, a `BTreeMap` or a `Vec` instead
-    /// of a `HashSet` or a `HashMap`. Operations that contain the time of day fail in the same way:
-    /// writes of a type with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// of a `HashSet` or a `HashMap`. The second commit also fails if an operation contains the
+    /// time of day. These operations contain the time of day: writes of a type with
+    /// `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
     /// With a token of the caller, the commit cannot send a second request with other content.
-    /// Without a token of the caller, the commit sends a second request if a create or a check
-    /// meets an expired item. The commit also sends a second request if a patch meets a null in
-    /// place of a missing attribute, or an item with `_writes` and without a version. The second
-    /// request has other content. With a token of the caller, the commit fails with
-    /// [`Error::Cancelled`] instead of a second request with other content.
+    /// Without a token of the caller, the commit sends a second request with other content if a
+    /// create or a check meets an expired item. The commit also sends such a second request if a
+    /// patch meets a null in place of a missing attribute, or an item with `_writes` and without a
+    /// version. With a token of the caller, the commit fails with [`Error::Cancelled`] instead of a
+    /// second request with other content.
     ///
     /// The library derives the write ids and incarnations of the transaction from the token. An
     /// incarnation is a random value that distinguishes an item from an earlier item with the same
@@ -419,11 +422,11 @@ impl Transaction {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition))
     }
 
-    /// Adds the condition that a guard still holds its lease, or its named lock in the same account
-    /// and Region. If the guard no longer holds the lease or lock, the commit fails with
-    /// [`Error::Lost`]. A transaction that writes the leased item itself also needs the guard.
-    /// Without the guard, DynamoDB refuses a write of the leased item like a write of any other
-    /// caller.
+    /// Adds the condition that a guard still holds its lease or named lock. The lease or lock must
+    /// be in the account and Region of the transaction. If the guard no longer holds the lease or
+    /// lock, the commit fails with [`Error::Lost`]. A transaction that writes the leased item
+    /// itself also needs the guard. Without the guard, the transaction counts as a write of another
+    /// caller, and DynamoDB refuses the write of the leased item.
     ///
     /// # Examples
     ///
@@ -521,8 +524,8 @@ impl Transaction {
         Ok(Explained::of(vec![ExplainedRequest::transaction(actions?, token)]))
     }
 
-    /// Sends the transaction. If DynamoDB refuses the transaction because of other transactions or
-    /// a lack of capacity, the call sends the same request again with the same token. For each
+    /// Sends the transaction. If DynamoDB refuses the transaction because of another transaction or
+    /// a lack of capacity, the call sends the refused request again with the same token. For each
     /// value from [`Stored::assume`], the commit first reads the item.
     ///
     /// # Examples
@@ -549,10 +552,10 @@ impl Transaction {
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
     /// - [`Error::Lost`]: a guard of the transaction no longer holds its lease or named lock.
     /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
-    ///   [`InvalidTransaction`] lists. The call has sent nothing.
+    ///   [`InvalidTransaction`] lists. The call has not sent the transaction.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. A
-    ///   single write fails with the same error for the same reason.
+    ///   write outside a transaction fails with the same error for the same reason.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the transaction has a value with an etag, and the
     ///   stored item of the value cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
@@ -623,8 +626,8 @@ fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<O
 }
 
 impl Committed {
-    /// Returns the value that an operation has written, with its new version. The caller can call
-    /// `get` once for each operation.
+    /// Returns the value that an operation has written, with its new version. `get` returns the
+    /// value of an operation only once.
     ///
     /// # Examples
     ///
