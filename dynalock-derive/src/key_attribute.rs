@@ -1,8 +1,8 @@
 //! Implements `#[derive(KeyAttribute)]`: finds the key type (string, number or bytes) of a newtype
 //! or of an enum without fields.
 //!
-//! At run time, serde writes the value of a key. The key of an enum is therefore the name that
-//! serde writes for the variant.
+//! At run time, serde writes the value of a key, so the key of an enum is the name that serde
+//! writes for the variant.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -192,7 +192,7 @@ fn implementation(
     }
 }
 
-/// Returns those words in `#[serde(..)]` that are also in `known`.
+/// Returns the words in `#[serde(..)]` that the list `known` also contains.
 fn words(attributes: &[Attribute], known: &[&str]) -> Vec<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.map(|entry| entry.key).filter(|key| known.contains(&&*key.to_string())).collect()

@@ -81,8 +81,8 @@ impl<'a> Handle<'a> {
 
 fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
     match (field.serde.set_type(), default(field, container)) {
-        // A patch treats a missing set as empty, so a field with another default than the empty set
-        // gets no handle of a set.
+        // A patch treats a missing set as empty, so a field whose default value is not the empty
+        // set gets no set handle.
         (Some(set), None | Some(Default::FieldType(_))) => Values::Set(set),
         _ if field.serde.written_by_other_code() => Values::Opaque,
         _ => Values::Typed,
@@ -90,8 +90,8 @@ fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
 }
 
 /// Returns whether patches must not change the attribute. A patch must not change a key, the
-/// version or a time that the library writes. A patch must also not change an attribute for which
-/// the values that serde can read are unknown.
+/// version or a time that the library writes. A patch must also not change a field with only
+/// `deserialize_with`, because the derive does not know which values the function can read.
 fn is_fixed(field: &Field<'_>) -> bool {
     let reads_by_other_code = field.serde.read_by_other_code() && field.serde.set_type().is_none();
     let FieldAttrs { partition_key, sort_key, version, created_at, updated_at, .. } = &field.attrs;
