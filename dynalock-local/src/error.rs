@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
-/// An error of the crate dynalock-local that is not the answer to a request. A failed request
-/// returns an error of the SDK.
+/// An error of a function of the crate dynalock-local. A failed request of a client returns an
+/// error of the SDK instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
