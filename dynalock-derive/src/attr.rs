@@ -137,8 +137,8 @@ fn understood(attributes: &[Attribute], errors: &mut Errors) -> Vec<Entry> {
     understood
 }
 
-/// Stores the value of an attribute key, for example `table`, or reports an error if
-/// `#[dynalock(..)]` contains the key twice.
+/// Stores the value of a key in a Rust attribute like `#[dynalock(..)]`, or reports an error if the
+/// attribute contains the key twice.
 pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key, format_args!("duplicate key `{key}`"));
@@ -200,8 +200,8 @@ fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     );
 }
 
-/// Returns the tokens of an attribute key that takes no value, for example `show_key`, or reports
-/// an error if the key has a value.
+/// Returns the tokens of a key in a Rust attribute that takes no value, for example `show_key`, or
+/// reports an error if the key has a value.
 pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     match value {
         Value::Absent => return Some(key.clone()),
@@ -217,8 +217,8 @@ pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Id
     None
 }
 
-/// Returns the tokens that an error points at: the value of an attribute key, or the attribute key
-/// itself if it has no value.
+/// Returns the tokens that an error points at: the value of a key in a Rust attribute, or the key
+/// itself if the key has no value.
 fn word(key: &Ident, value: &Value) -> TokenStream {
     match value {
         Value::Text(text) => text.to_token_stream(),

@@ -74,7 +74,7 @@
 //! | write | `created_at` | `updated_at` |
 //! |---|---|---|
 //! | `create`, and a create by `upsert_with` | set | set |
-//! | a write of an item that exists: `update`, `touch`, `replace`, `patch`, `update_with`, and the same writes in a transaction, in a unit of work or by the holder of a lease | kept | set |
+//! | a write of an existing item, for example `update`, `touch`, `replace`, `patch` or `update_with`; also in a transaction, in a unit of work and by the holder of a lease | kept | set |
 //! | an update without changes, which sends nothing | kept | kept |
 //! | a lease: its grant, heartbeats and release | kept | kept |
 //! | a write of another program | the value that the program writes | the value that the program writes |
@@ -93,9 +93,9 @@
 //! The clocks of callers differ, so a later write may have an earlier time. Only the versions of an
 //! item show the order of its writes. In a transaction, the time of a write is the time of the
 //! method call that added the write. If a program sends a transaction a second time with its own
-//! token, the second request contains other times than the first request, and therefore has other
-//! content. The documentation of `Transaction::token` describes the effect of a second request with
-//! other content.
+//! token, the second request contains other times, so it has other content than the first request.
+//! The documentation of `Transaction::token` describes the effect of a second request with other
+//! content.
 //!
 //! # Your own key types
 //!

@@ -57,7 +57,7 @@ impl Kind {
                 taken.insert(name.clone(), rest);
             }
         }
-        // A table without keys or writes would make the request invalid, so `take` also removes a
+        // A table without keys or writes would make the request invalid. `take` therefore removes a
         // table if it has removed all keys or writes of the table. A table that was already empty
         // in the request stays, and the local engine refuses the request.
         tables.retain(|name, table| {

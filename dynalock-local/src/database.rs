@@ -186,8 +186,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the local engine cannot copy the database. Queries of the global indexes
-    /// read this copy, which the local engine makes through a temporary file.
+    /// [`Error::Copy`] if the local engine cannot copy the database. Queries and scans of the
+    /// global indexes read this copy, which the local engine makes through a temporary file.
     pub fn index_lag(&self, lag: Duration) -> Result<(), Error> {
         if lag.is_zero() {
             self.service.end_lag();
@@ -237,8 +237,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the local engine cannot copy the database. Queries of the global indexes
-    /// read this copy, which the local engine makes through a temporary file.
+    /// [`Error::Copy`] if the local engine cannot copy the database. Queries and scans of the
+    /// global indexes read this copy, which the local engine makes through a temporary file.
     pub fn freeze_indexes(&self) -> Result<(), Error> {
         self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }

@@ -77,8 +77,8 @@ impl Expression<'_> {
             Err(DynoxideError::ValidationException(why)) if why.contains("The BETWEEN operator requires") => {
                 Err(DynoxideError::ValidationException(why))
             }
-            // All other errors of the request stay for later: the local engine reports them when it
-            // runs the request.
+            // This check ignores all other errors of the request, because the local engine reports
+            // them when it runs the request.
             Ok(_) | Err(_) => Ok(()),
         }
     }

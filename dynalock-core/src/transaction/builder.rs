@@ -253,10 +253,10 @@ impl Transaction {
     ///
     /// With a token of the caller, the commit cannot send a second request with other content.
     /// Without a token of the caller, the commit sends a second request with other content if a
-    /// create or a check meets an expired item. The commit also sends such a second request if a
-    /// patch meets a null in place of a missing attribute, or an item with `_writes` and without a
-    /// version. With a token of the caller, the commit fails with [`Error::Cancelled`] instead of a
-    /// second request with other content.
+    /// create or a check meets an expired item. A patch also needs a second request if it meets a
+    /// null in place of a missing attribute, or an item with `_writes` and without a version. With
+    /// a token of the caller, the commit fails with [`Error::Cancelled`] instead of a second
+    /// request with other content.
     ///
     /// The library derives the write ids and incarnations of the transaction from the token. An
     /// incarnation is a random value that distinguishes an item from an earlier item with the same

@@ -14,7 +14,8 @@ use crate::{
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// The way in which the write uses the separate lease row.
+    /// Says whether the write checks the separate lease row, or removes an expired lease from this
+    /// row.
     pub(crate) companion: CompanionWrite,
 }
 

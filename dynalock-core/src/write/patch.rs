@@ -192,8 +192,8 @@ impl<T: Versioned> PatchIntent<T> {
         let mut remove = texts.remove;
         remove.extend(lease.remove.iter().map(ToString::to_string));
         remove.extend(lease.leave.map(|queue| format!("{queue}[0]")));
-        // An update expression must contain each of the clauses ADD, DELETE and REMOVE at most
-        // once, and never without terms.
+        // DynamoDB refuses an update expression with two ADD, DELETE or REMOVE clauses, or with a
+        // clause without terms.
         let clauses = [("ADD", texts.add), ("DELETE", texts.delete), ("REMOVE", remove)];
         let clauses = clauses.into_iter().filter(|(_, terms)| !terms.is_empty());
         clauses.fold(set.finish(), |text, (clause, terms)| format!("{text} {clause} {}", terms.join(",")))

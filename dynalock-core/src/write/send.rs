@@ -73,7 +73,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// The way in which the attempts of this call use the separate lease row.
+    /// Says whether the next attempt checks the separate lease row, or removes an expired lease
+    /// from this row.
     pub(crate) companion: &'a mut CompanionWrite,
     pub(crate) outcome: AttemptOutcome,
 }

@@ -69,8 +69,8 @@ impl Faults {
     /// Sets the share of requests that meet `fault`. A rate below 0 becomes 0, and a rate above 1
     /// becomes 1.
     ///
-    /// If the sum of the rates of all faults is above 1, the faults that the last calls of `rate`
-    /// added occur less often than their rates say.
+    /// If the sum of all rates is above 1, the faults of the last calls of `rate` occur less often
+    /// than their rates say.
     pub fn rate(self, fault: Fault, rate: f64) -> Self {
         self.plan().rate(fault, rate);
         self

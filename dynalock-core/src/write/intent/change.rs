@@ -40,7 +40,7 @@ pub(crate) struct IntentOf<T> {
     pub(crate) expiry: ItemExpiry,
 }
 
-/// The kind of a write, and the state that the write requires.
+/// The kind of a write, and the state of the item that the write requires.
 pub(crate) enum Change {
     Create,
     /// The write sets the changed attributes. In a transaction, an update without changed
@@ -51,12 +51,13 @@ pub(crate) enum Change {
     Touch(Basis),
     /// The write sets all attributes of the value, and removes all other attributes.
     Replace(Basis),
-    /// The write replaces an item that contains its lease. The second field is the whole item as
-    /// the library has read it, because the [`Basis`] does not contain all attributes of the item.
+    /// The write replaces an item that contains its lease. The [`Item`] in the second field is the
+    /// whole item as the library has read it, because the [`Basis`] does not contain all attributes
+    /// of the item.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
     /// distinguishes the new item from the expired item. The lease attributes of the expired item
-    /// stay. The second field is the expired item as the library has read it.
+    /// stay. The [`Item`] in the second field is the expired item as the library has read it.
     Recreate(Basis, Item),
     Delete(Basis),
 }
@@ -138,7 +139,7 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan (the request and its result) of an update with these changes.
+    /// Returns the plan (the request and its result) of an update with the changes in `changes`.
     pub(crate) fn plan_changes(
         &self,
         mut changes: Changes,
@@ -190,8 +191,9 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the content of the item after an update with these changes. An overwrite removes all
-    /// attributes that the value does not contain, so the content comes only from the value.
+    /// Returns the content of the item after an update with the changes in `changes`. An overwrite
+    /// removes all attributes that the value does not contain, so the content comes only from the
+    /// value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
