@@ -215,7 +215,7 @@ fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenS
     quote!(#krate::private::KeyModel { name: #name, key_type: #key_type })
 }
 
-/// Returns the arguments of `Key::new` that make the key of a value.
+/// Returns the code of the arguments with which `Key::new` makes the key of a value.
 fn key_values(item: &Item<'_>, value: &TokenStream) -> TokenStream {
     let krate = &item.krate;
     let key_value = |Attribute { ident, ty, .. }: &Attribute<'_>| {

@@ -1,5 +1,5 @@
-//! Generates the code after an error of `#[derive(Versioned)]`. The generated code prevents further
-//! errors where the program uses the struct.
+//! If `#[derive(Versioned)]` reports an error, this module generates code in place of the normal
+//! code. The generated code prevents further errors where the program uses the struct.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};

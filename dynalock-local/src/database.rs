@@ -282,8 +282,8 @@ fn client_on(http_client: impl HttpClient + 'static) -> Client {
         .http_client(http_client)
         .sleep_impl(TokioSleep::new())
         .retry_config(RetryConfig::standard().with_initial_backoff(INITIAL_BACKOFF))
-        // By default, all clients of a process share one retry budget. A separate partition
-        // prevents that a test with faults uses up the retry budget of other tests.
+        // By default, all clients of a process share one retry budget. A separate retry partition
+        // for each client prevents that a test with faults uses up the retry budget of other tests.
         .retry_partition(RetryPartition::custom("dynalock-local").build())
         // Stalled-stream protection is off, because it reads the system clock, which continues
         // while a test has paused tokio's clock.

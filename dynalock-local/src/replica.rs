@@ -90,8 +90,8 @@ impl Replica {
     /// Applies a change of a table and its indexes to the copy at once, without a delay.
     fn change_table(&mut self, operation: &str, request: &Value, body: &[u8]) {
         if operation == "DeleteTable" {
-            // If a program later creates a table with the same name, the copy must not put the
-            // items of the deleted table into the new table.
+            // A program may later create a table with the name of the deleted table. The copy must
+            // not put the items of the deleted table into the new table.
             self.waiting.retain(|change| request["TableName"] != *change.table);
         }
         dispatch::answer(&self.engine, &Tokens::default(), operation, body);

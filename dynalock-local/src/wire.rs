@@ -25,8 +25,8 @@ pub(crate) fn reply(status: Code, body: impl Into<SdkBody>) -> HttpResponse {
     response
 }
 
-/// Returns an error answer of the service. The SDK identifies the kind of the error by the
-/// exception name in the answer.
+/// Makes an error answer in the form in which DynamoDB sends errors. The SDK identifies the kind of
+/// the error by the exception name in the answer.
 pub(crate) fn error(status: Code, namespace: &str, code: &str, message: &str) -> HttpResponse {
     let body = json!({ "__type": format!("{namespace}#{code}"), "message": message });
 

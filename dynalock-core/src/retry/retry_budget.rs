@@ -26,7 +26,8 @@ impl RetryBudget {
         Self(AtomicI64::new(Self::CAPACITY * Self::RETRY))
     }
 
-    /// Takes one token for a retry. Returns `false` if the bucket has no token left.
+    /// Takes one token from the bucket for a retry. Returns `false` if the bucket has no token
+    /// left.
     pub(crate) fn withdraw(&self) -> bool {
         let take = |tokens: i64| (tokens >= Self::RETRY).then_some(tokens - Self::RETRY);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()

@@ -131,7 +131,7 @@ pub enum TableDifference {
     IndexKeyType {
         /// The name of the index.
         index: &'static str,
-        /// The name of the key.
+        /// The name of the key attribute of the index.
         attribute: &'static str,
         /// The type that the struct declares for the key.
         expected: KeyType,

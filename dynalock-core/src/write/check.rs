@@ -18,7 +18,7 @@ use crate::{
 
 /// The condition of a check.
 pub(crate) enum Requirement {
-    /// The stored item must be in exactly this state.
+    /// The stored item must be in exactly the state that the field contains.
     Unchanged(State),
     /// The key must have an item, and the time to live of the item must be outside the range of
     /// expired times.

@@ -64,13 +64,13 @@ impl Operation {
         }
     }
 
-    /// Returns the state that the write requires, or `None` for a check.
+    /// Returns the state of the item that the write requires, or `None` for a check.
     pub(crate) fn expected(&self) -> Option<Expected<'_>> {
         self.intent().map(|intent| intent.target().expected)
     }
 
     /// Returns the state of the item that the condition of the operation requires. Returns `None`
-    /// if the condition requires no particular state.
+    /// if the condition requires no particular state of the item.
     pub(crate) fn rests_on(&self) -> Option<&State> {
         match &self.kind {
             OperationKind::Write(intent) => intent.state(),

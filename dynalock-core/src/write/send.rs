@@ -151,8 +151,8 @@ impl Writer<'_> {
     /// Sends attempts until the outcome of the write is known.
     async fn send_until_known(&mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
-        // The `Writer` has not sent a request yet. If the deadline has already passed, the error
-        // proves that DynamoDB has not applied the write.
+        // The `Writer` has not sent a request yet. If the deadline has already passed, the error of
+        // `check_time` therefore proves that DynamoDB has not applied the write.
         self.attempts.check_time()?;
         let mut request = self.request(first)?;
         loop {
@@ -215,8 +215,9 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(last));
         }
-        // Eight later patches push the write id of this patch out of the item, so neither the read
-        // nor its first retry waits for a pause.
+        // Eight later patches would push the write id of this patch out of the item. The library
+        // therefore reads the item without a pause, and also repeats a failed read once without a
+        // pause.
         let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
         let item = match self.attempts.attempt(Box::pin(get.send(&client))).await {
             Ok(item) => item,
@@ -391,8 +392,8 @@ impl Writer<'_> {
     }
 
     /// Returns the item that made the condition false. DynamoDB returns the item with the refusal.
-    /// Some compatible servers do not return the item with a refusal. If a refusal contains no
-    /// item, `seen` reads the item.
+    /// Some servers that are compatible with DynamoDB do not return the item. If a refusal contains
+    /// no item, `seen` reads the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);

@@ -23,12 +23,13 @@ pub(crate) struct Handle<'a> {
 /// The type of the values in an attribute handle.
 #[derive(Clone, Copy)]
 pub(crate) enum Values {
-    /// The values have the type of the field.
+    /// The values of the attribute have the type of the field.
     Typed,
-    /// The values are a set that a module of `serde_dynamo` writes. `Set` contains the name of the
-    /// set type in dynalock-core, for example `StringSet`.
+    /// The value of the attribute is a set that a module of `serde_dynamo` writes. `Set` contains
+    /// the name of the set type in dynalock-core, for example `StringSet`.
     Set(&'static str),
-    /// The stored form of the values is unknown, because the field has `with` or `serialize_with`.
+    /// The derive does not know the stored form of the attribute, because the field has `with` or
+    /// `serialize_with`.
     Opaque,
 }
 

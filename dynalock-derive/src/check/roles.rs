@@ -162,8 +162,9 @@ fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>
     under_one_name(role, field, model, errors);
 }
 
-/// Reports refused serde attributes on a field with a role. With a refused serde attribute, serde
-/// could use two names for the field, or store the field in another form than the form of its type.
+/// Reports refused serde attributes on a field with a role, for example `created_at`. With a
+/// refused serde attribute, serde could use two names for the field, or store the field in another
+/// form than the form of its type.
 fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     let serde = &field.serde;
     if let Some(word) = &serde.flatten {

@@ -184,8 +184,8 @@ impl<T: Versioned> IntentOf<T> {
     fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
-            // A create over an expired item sets both times, because the expired item contains the
-            // time of an earlier create.
+            // The expired item contains the time of an earlier create. A create over an expired
+            // item therefore sets the time of the create and the time of the last write.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }

@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// An update or an overwrite as a PutItem of the whole item. The library sends a `PutOver` if the
-/// update expression would be too long.
+/// An update or an overwrite that the library sends as a PutItem of the whole item. The library
+/// sends a `PutOver` if the update expression would be too long.
 ///
 /// The PutItem contains `content`, with the lease attributes that the item has after the write. The
 /// condition of the PutItem requires that the stored item still has the lease attributes of
