@@ -202,7 +202,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
     /// Reads the item, runs `change` on the value, and writes the changed attributes, like
-    /// [`Repository::update_with`]. After a conflict, `change` runs again on the newer item.
+    /// [`Repository::update_with`]. After a conflict, `change` runs again on the current item.
     ///
     /// # Examples
     ///

@@ -46,8 +46,8 @@ impl IndexAttrs {
         Some(attrs)
     }
 
-    /// Returns the span at which an error about the whole index points: its name, or the word
-    /// `index`.
+    /// Returns the span at which an error about the whole index points: the name of the index, or
+    /// the word `index`.
     pub(crate) fn place(&self) -> Span {
         self.name.as_ref().map_or_else(|| self.word.span(), LitStr::span)
     }

@@ -48,7 +48,7 @@ fn written(input: &DeriveInput, errors: &mut Errors) -> Option<Written> {
         );
     }
     if let Some(into) = text(&input.attrs, "into") {
-        // If the text is not a type, serde itself reports an error.
+        // If the text in `#[serde(into = "..")]` is not a type, serde itself reports an error.
         return into.parse().ok().map(Box::new).map(Written::As);
     }
     match &input.data {

@@ -90,12 +90,12 @@
 //! documentation of `Repository` describes the effect of an expired item on each call. As in
 //! DynamoDB, an item whose time to live is 0, or more than five years in the past, does not expire.
 //!
-//! The clocks of callers differ, so a later write may have an earlier time. Only the versions of an
-//! item show the order of its writes. In a transaction, the time of a write is the time of the
-//! method call that added the write. If a program sends a transaction a second time with its own
-//! token, the second request contains other times, so it has other content than the first request.
-//! The documentation of `Transaction::token` describes the effect of a second request with other
-//! content.
+//! The clocks of callers differ, so a later write may have an earlier time than the write before
+//! it. Only the versions of an item show the order of its writes. In a transaction, the time of a
+//! write is the time of the method call that added the write. If a program sends a transaction a
+//! second time with its own token, the second request contains other times, so it has other content
+//! than the first request. The documentation of `Transaction::token` describes the effect of a
+//! second request with other content.
 //!
 //! # Your own key types
 //!

@@ -16,8 +16,8 @@ use crate::{
     wire,
 };
 
-/// The longest client request token that DynamoDB accepts, in characters. The local engine also
-/// refuses a longer client request token.
+/// The longest client request token that DynamoDB accepts, in characters. Like DynamoDB, the local
+/// engine refuses a client request token above this length.
 const LONGEST_TOKEN: usize = 36;
 
 /// Returns the answer of the local engine to one request.

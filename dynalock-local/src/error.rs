@@ -57,5 +57,5 @@ pub enum Error {
     Serve(#[source] Source),
 }
 
-/// The cause of an [`Error`], as readable text.
+/// The error that caused an [`Error`].
 type Source = Box<dyn std::error::Error + Send + Sync>;

@@ -48,7 +48,7 @@ impl Service {
     }
 
     /// Returns the answer to one request. If a test has set a transaction time, the answer to a
-    /// transaction takes this time. All other answers come at once.
+    /// transaction takes this time. The answers to all other requests come at once.
     pub(crate) async fn call(self: Arc<Self>, operation: &str, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
         if self.running.is_off() {
             return Ok(self.answer(operation, body));

@@ -1,5 +1,5 @@
-//! The tracing events of calls and leases. An unknown outcome and a lost lease are warnings. All
-//! other events have the level DEBUG.
+//! The tracing events of calls and leases. The events for an unknown outcome and for a lost lease
+//! have the level WARN. All other events have the level DEBUG.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ pub(crate) fn conflict(pause: Duration) {
     }
 }
 
-/// Records a retry of a request after a pause. `last` is the error of the last attempt.
+/// Records a retry of a request after a pause. `last` is the error of the attempt before the retry.
 pub(crate) fn retry(last: &Error, pause: Duration) {
     let reason = reason(last);
     let (pause, kind) = (millis(pause), last.kind());

@@ -176,8 +176,8 @@ impl Transaction {
 
     /// Limits the capacity units that the transaction may consume: read units and write units
     /// together. The library estimates the units of a request before it sends the request. The
-    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is above
-    /// the units that are left of the budget, the call fails with
+    /// [module `cost`](crate::cost) describes how the library estimates units. If the estimate of a
+    /// request is above the units that are left of the budget, the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. If a
     /// call has a budget, the library always counts the cost of the call.
     ///
@@ -234,20 +234,20 @@ impl Transaction {
     ///
     /// An item keeps the write id of a transaction during its next 15 writes. If the transaction
     /// only patches the item, the item keeps the write id during its next seven patches, and a
-    /// replace removes the write id. If the items may have lost the write id, compare them with the
-    /// intended result before you commit the transaction again. A patch has no condition on the
-    /// version, so DynamoDB may apply a patch twice. To prevent a second patch, add an operation
-    /// that DynamoDB refuses the second time, for example the create of an item whose key is the
-    /// token.
+    /// replace removes the write id. If the items may have lost the write id, compare the stored
+    /// items with the intended result before you commit the transaction again. A patch has no
+    /// condition on the version, so a second commit may apply the patch a second time. To prevent a
+    /// second patch, add an operation that DynamoDB refuses the second time, for example the create
+    /// of an item whose key is the token.
     ///
     /// If a program commits a transaction again with the same token, the second request must have
-    /// exactly the same bytes as the first request. The order of a `HashSet` or a `HashMap` differs
-    /// in each process. If the order has changed, the second commit fails with
-    /// [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the write id.
-    /// In a value that is committed with a token, use a `BTreeSet`, a `BTreeMap` or a `Vec` instead
-    /// of a `HashSet` or a `HashMap`. The second commit also fails if an operation contains the
-    /// time of day. These operations contain the time of day: writes of a type with
-    /// `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// exactly the same bytes as the first request. The order of the elements of a `HashSet` or a
+    /// `HashMap` differs in each process. If this order has changed since the first commit, the
+    /// second commit fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an
+    /// item shows the write id. In a value that is committed with a token, use a `BTreeSet`, a
+    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. The second commit also fails if
+    /// an operation contains the time of day. These operations contain the time of day: writes of a
+    /// type with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
@@ -382,8 +382,8 @@ impl Transaction {
     }
 
     /// Adds the condition that the key has no item. An [expired](crate::Repository#expired-items)
-    /// item counts as absent: after DynamoDB's refusal has returned the expired item, the commit
-    /// sends a second request, which requires that the item is unchanged.
+    /// item counts as absent. If DynamoDB refuses the transaction because of an expired item, the
+    /// commit sends a second request, which requires that the expired item is unchanged.
     ///
     /// # Examples
     ///
@@ -442,7 +442,7 @@ impl Transaction {
         self.pending.push(PendingOperation::guard(lease));
     }
 
-    /// Returns the number of operations, including guards.
+    /// Returns the number of operations of the transaction, including guards.
     ///
     /// # Examples
     ///
@@ -610,7 +610,7 @@ impl Transaction {
 }
 
 fn check_token(token: Option<&str>) -> Result<()> {
-    // DynamoDB counts the token in characters.
+    // DynamoDB limits the characters of a token, and not its bytes.
     match token.map(|token| token.chars().count()) {
         None | Some(1..=36) => Ok(()),
         Some(characters) => Err(Error::InvalidTransaction(InvalidTransaction::Token { characters })),

@@ -43,11 +43,11 @@ pub(crate) struct Assembly {
     sizes: Vec<WriteSize>,
 }
 
-/// The size of one write of a transaction. The derived order compares the field `bytes` first, so
+/// The size of one write of a transaction. The derived `Ord` compares the field `bytes` first, so
 /// `max` finds the largest write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
-    /// The size of the item in bytes.
+    /// The size in bytes of the item, or of the lease row, that the write concerns.
     bytes: usize,
     /// The index of the operation for which the library made the write.
     operation: usize,
@@ -87,7 +87,7 @@ pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Re
 }
 
 impl Assembly {
-    /// Adds the write that combines the operations on one item.
+    /// Adds to the request the write that combines the operations on one item.
     fn add(&mut self, group: &ItemOperations<'_>, stamps: &mut WriteStamps) -> Result<(), Error> {
         let lead = group.lead()?;
         let mut plan = group.plan(lead, stamps)?;
@@ -148,9 +148,9 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the leading operation on an item. The library adds the conditions of
-    /// the other operations on the item to the leading operation. If one of the operations on an
-    /// item is a write, the write is the leading operation. A guard of the lease row is the leading
+    /// Returns the index of the leading operation on an item: the operation to which the library
+    /// adds the conditions of the other operations on the item. If one of the operations on an item
+    /// is a write, the write is the leading operation. A guard of the lease row is the leading
     /// operation only if all operations on the item are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());

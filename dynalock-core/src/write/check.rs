@@ -48,7 +48,7 @@ pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Wri
     Ok(check)
 }
 
-/// Adds a condition to a write or a check of the same item.
+/// Adds the condition `requirement` on an item to a write or a check of this item.
 pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requirement) -> Result<(), Error> {
     let model = item_ref.model;
     let mut placeholders = write.placeholders();

@@ -153,7 +153,7 @@ impl<T: Versioned> PatchIntent<T> {
         self.with_life(condition, to)
     }
 
-    /// Adds the condition that the item has not expired.
+    /// Adds to the condition of the patch that the item has not expired.
     fn with_life(&self, condition: String, to: &mut Placeholders) -> String {
         let Some(expires) = T::MODEL.times.expires.filter(|_| self.asks_for_life()) else { return condition };
         let ExpiredTimes { first, last } = self.expiry.times();

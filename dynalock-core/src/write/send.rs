@@ -46,8 +46,8 @@ pub(crate) struct Applied {
 pub(crate) enum Proof {
     /// DynamoDB has answered the last attempt with success.
     Reply,
-    /// The item contains the write id. The field is the incarnation of the item: the random id that
-    /// distinguishes the item from earlier items with the same key.
+    /// The item contains the id of the write. The field is the incarnation of the item: the random
+    /// id that distinguishes the item from earlier items with the same key.
     Id(Incarnation),
     /// The item has no write ids, but its lease attributes show that the write has released the
     /// lease.
@@ -59,8 +59,9 @@ pub(crate) enum Proof {
 /// The kind of request by which a single write is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// A PutItem, UpdateItem or DeleteItem with new content for each attempt. If the item has a
-    /// separate lease row, the request is a transaction that writes the item and its lease row.
+    /// A PutItem, UpdateItem or DeleteItem, which the library makes anew for each attempt. If the
+    /// item has a separate lease row, the request is a transaction that writes the item and its
+    /// lease row.
     Plain,
     /// A transaction with a ClientRequestToken. DynamoDB applies a transaction with a token at most
     /// once in ten minutes.

@@ -44,11 +44,12 @@ pub(crate) enum Missing<'a> {
 pub(crate) enum Default<'a> {
     /// The result of `Default::default()` of the field's type.
     FieldType(&'a Type),
-    /// The result of a function, from `#[serde(default = "path")]` on the field.
+    /// The result of the function in `#[serde(default = "path")]` on the field.
     Function(LitStr),
     /// The value of the field in the result of `Default::default()` of the struct.
     Struct,
-    /// The value of the field in the struct that a function returns.
+    /// The value of the field in the result of the function in `#[serde(default = "path")]` on the
+    /// struct.
     StructFunction(LitStr),
 }
 
