@@ -63,11 +63,10 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A write in a transaction costs twice the write units of the same write outside a transaction. An
-/// item that the transaction only checks costs as many write units as a written item of the same
-/// size. The commit notices a change of an item only if the transaction checks or writes the item.
-/// A unit of work, which [`transact`](crate::transact) runs, also checks each item that the program
-/// has only read.
+/// A transaction costs twice the write units of its items. An item that the transaction only checks
+/// costs as many write units as an item that it writes. The commit notices a change of an item only
+/// if the transaction checks or writes the item. [`transact`](crate::transact) also checks each
+/// item that the program has only read.
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -80,16 +79,16 @@ pub struct Transaction {
 /// A committed transaction, with the values that the operations of the transaction have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The result of each operation, in the order of the operations. After [`get`](Self::get) has
-    /// returned the result of an operation, the vector contains `None` for the operation.
+    /// The results of the operations. The entry of an operation is `None` after [`get`](Self::get)
+    /// has returned its result.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. The repositories of the
     /// operations determine the tables and types of a transaction. If one of the repositories was
-    /// made from `client`, the transaction shares the internal client of this repository. If none
-    /// of the repositories was made from `client`, the transaction makes an internal client of its
+    /// made from the same client, the transaction shares the internal client of this repository. If
+    /// no repository was made from the same client, the transaction makes an internal client of its
     /// own. To make an internal client takes as long as a few requests.
     ///
     /// # Examples
@@ -113,8 +112,8 @@ impl Transaction {
         }
     }
 
-    /// Makes a read of several items, which returns the states of all items at one moment. Add the
-    /// items to the returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
+    /// Makes a read that returns several items as they are at one moment. Add the items to the
+    /// returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
     ///
@@ -135,9 +134,9 @@ impl Transaction {
     }
 
     /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
-    /// default deadline is 10 seconds. After a lost reply, DynamoDB may need 5 seconds until it can
-    /// report the outcome of the request. The deadline and the pace of a repository do not apply to
-    /// a transaction.
+    /// default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the
+    /// outcome of a request whose reply was lost. The deadline and the pace of a repository do not
+    /// apply to a transaction.
     ///
     /// # Examples
     ///
@@ -156,8 +155,8 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of failed requests in one commit. The limit must be at least 1. By
-    /// default, the commit repeats failed requests until its deadline.
+    /// Limits the number of failed requests. The limit must be at least 1. By default, the call
+    /// sends the request again until the deadline.
     ///
     /// # Examples
     ///
@@ -176,10 +175,10 @@ impl Transaction {
 
     /// Limits the capacity units that the transaction may consume: read units and write units
     /// together. The library estimates the units of a request before it sends the request. The
-    /// [module `cost`](crate::cost) describes how the library estimates units. If the estimate of a
-    /// request is above the units that are left of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. If a
-    /// call has a budget, the library always counts the cost of the call.
+    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
+    /// than the rest of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
+    /// library always counts the cost of a call with a budget.
     ///
     /// The budgets of the repositories do not apply to a transaction.
     ///
@@ -197,9 +196,8 @@ impl Transaction {
     }
 
     /// Sets the time after which the first request counts as lost. The default timeout is 1 second,
-    /// plus 20 milliseconds for each item of the transaction after its first item. After each
-    /// attempt without an answer, the timeout doubles, up to eight times the timeout of the first
-    /// request.
+    /// plus 20 milliseconds for each item of the transaction after its first item. The timeout
+    /// doubles with each attempt without an answer, up to eight times its first value.
     ///
     /// # Examples
     ///
@@ -234,29 +232,28 @@ impl Transaction {
     ///
     /// An item keeps the write id of a transaction during its next 15 writes. If the transaction
     /// only patches the item, the item keeps the write id during its next seven patches, and a
-    /// replace removes the write id. If the items may have lost the write id, compare the stored
-    /// items with the intended result before you commit the transaction again. A patch has no
-    /// condition on the version, so a second commit may apply the patch a second time. To prevent a
-    /// second patch, add an operation that DynamoDB refuses the second time, for example the create
-    /// of an item whose key is the token.
+    /// replace removes the write id. If the items may have lost the write id, compare them with the
+    /// intended result before you commit the transaction again. A patch has no condition on the
+    /// version, so DynamoDB may apply a patch twice. To prevent a second patch, add an operation
+    /// that DynamoDB refuses the second time, for example the create of an item whose key is the
+    /// token.
     ///
     /// If a program commits a transaction again with the same token, the second request must have
-    /// exactly the same bytes as the first request. The order of the elements of a `HashSet` or a
-    /// `HashMap` differs in each process. If this order has changed since the first commit, the
-    /// second commit fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an
-    /// item shows the write id. In a value that is committed with a token, use a `BTreeSet`, a
-    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. The second commit also fails if
-    /// an operation contains the time of day. These operations contain the time of day: writes of a
-    /// type with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// exactly the same bytes as the first request. The order of a `HashSet` or a `HashMap` differs
+    /// in each process. If the order has changed, the second commit fails with
+    /// [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the write id.
+    /// In a value that is committed with a token, use a `BTreeSet`, a `BTreeMap` or a `Vec` instead
+    /// of a `HashSet` or a `HashMap`. Operations that contain the time of day fail in the same way:
+    /// writes of a type with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
     /// With a token of the caller, the commit cannot send a second request with other content.
-    /// Without a token of the caller, the commit sends a second request with other content if a
-    /// create or a check meets an expired item. A patch also needs a second request if it meets a
-    /// null in place of a missing attribute, or an item with `_writes` and without a version. With
-    /// a token of the caller, the commit fails with [`Error::Cancelled`] instead of a second
-    /// request with other content.
+    /// Without a token of the caller, the commit sends a second request if a create or a check
+    /// meets an expired item. The commit also sends a second request if a patch meets a null in
+    /// place of a missing attribute, or an item with `_writes` and without a version. The second
+    /// request has other content. With a token of the caller, the commit fails with
+    /// [`Error::Cancelled`] instead of a second request with other content.
     ///
     /// The library derives the write ids and incarnations of the transaction from the token. An
     /// incarnation is a random value that distinguishes an item from an earlier item with the same
@@ -382,8 +379,8 @@ impl Transaction {
     }
 
     /// Adds the condition that the key has no item. An [expired](crate::Repository#expired-items)
-    /// item counts as absent. If DynamoDB refuses the transaction because of an expired item, the
-    /// commit sends a second request, which requires that the expired item is unchanged.
+    /// item counts as absent: after DynamoDB's refusal has returned the expired item, the commit
+    /// sends a second request, which requires that the item is unchanged.
     ///
     /// # Examples
     ///
@@ -422,11 +419,11 @@ impl Transaction {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition))
     }
 
-    /// Adds the condition that a guard still holds its lease or named lock. The lease or lock must
-    /// be in the account and Region of the transaction. If the guard no longer holds the lease or
-    /// lock, the commit fails with [`Error::Lost`]. A transaction that writes the leased item
-    /// itself also needs the guard. Without the guard, the transaction counts as a write of another
-    /// caller, and DynamoDB refuses the write of the leased item.
+    /// Adds the condition that a guard still holds its lease, or its named lock in the same account
+    /// and Region. If the guard no longer holds the lease or lock, the commit fails with
+    /// [`Error::Lost`]. A transaction that writes the leased item itself also needs the guard.
+    /// Without the guard, DynamoDB refuses a write of the leased item like a write of any other
+    /// caller.
     ///
     /// # Examples
     ///
@@ -442,7 +439,7 @@ impl Transaction {
         self.pending.push(PendingOperation::guard(lease));
     }
 
-    /// Returns the number of operations of the transaction, including guards.
+    /// Returns the number of operations, including guards.
     ///
     /// # Examples
     ///
@@ -524,8 +521,8 @@ impl Transaction {
         Ok(Explained::of(vec![ExplainedRequest::transaction(actions?, token)]))
     }
 
-    /// Sends the transaction. If DynamoDB refuses the transaction because of another transaction or
-    /// a lack of capacity, the call sends the refused request again with the same token. For each
+    /// Sends the transaction. If DynamoDB refuses the transaction because of other transactions or
+    /// a lack of capacity, the call sends the same request again with the same token. For each
     /// value from [`Stored::assume`], the commit first reads the item.
     ///
     /// # Examples
@@ -552,10 +549,10 @@ impl Transaction {
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
     /// - [`Error::Lost`]: a guard of the transaction no longer holds its lease or named lock.
     /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
-    ///   [`InvalidTransaction`] lists. The call has not sent the transaction.
+    ///   [`InvalidTransaction`] lists. The call has sent nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. A
-    ///   write outside a transaction fails with the same error for the same reason.
+    ///   single write fails with the same error for the same reason.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the transaction has a value with an etag, and the
     ///   stored item of the value cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
@@ -610,7 +607,7 @@ impl Transaction {
 }
 
 fn check_token(token: Option<&str>) -> Result<()> {
-    // DynamoDB limits the characters of a token, and not its bytes.
+    // DynamoDB counts the token in characters.
     match token.map(|token| token.chars().count()) {
         None | Some(1..=36) => Ok(()),
         Some(characters) => Err(Error::InvalidTransaction(InvalidTransaction::Token { characters })),
@@ -626,8 +623,8 @@ fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<O
 }
 
 impl Committed {
-    /// Returns the value that an operation has written, with its new version. `get` returns the
-    /// value of an operation only once.
+    /// Returns the value that an operation has written, with its new version. The caller can call
+    /// `get` once for each operation.
     ///
     /// # Examples
     ///
