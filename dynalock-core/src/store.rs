@@ -3,7 +3,7 @@
 //!
 //! # Replacements
 //!
-//! A replacement of the repository, for example a map in memory for a test, makes its values and
+//! A replacement of the repository, for example a map in memory for a test, must return values and
 //! errors without DynamoDB. The table lists the functions that make the values and errors of a
 //! replacement:
 //!
@@ -27,8 +27,8 @@ use crate::{
     repository::{Deleted, Repository},
 };
 
-/// The closure of [`Store::update_with`]. The closure type is an alias, because `async_trait` would
-/// give a `&mut T` in the signature of the method a wrong lifetime.
+/// The closure of [`Store::update_with`]. The method uses this alias, because `async_trait` would
+/// change the lifetime of a `&mut T` in the signature of the method.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
 /// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement of
@@ -36,12 +36,12 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 ///
 /// A service that takes an `Arc<dyn Store<Order>>` also works with a decorated repository (a cache,
 /// an audit, metrics) and with a replacement in tests. Each method of `Store` has the same result
-/// and errors as the repository's method of the same name. The calls of a `Store` use the settings
-/// of the repository, for example the deadline.
+/// and errors as the method of [`Repository`] with the same name. The calls of a `Store` use the
+/// settings of the repository, for example the deadline.
 ///
 /// # Examples
 ///
-/// In the example, a service runs on a decorator, which counts the created orders:
+/// In the example, a service uses a decorator of a repository, which counts the created orders:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -119,7 +119,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::get`].
+    /// This method returns the same errors as [`Repository::get`].
     ///
     /// # Cancel safety
     ///
@@ -142,7 +142,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::create`].
+    /// This method returns the same errors as [`Repository::create`].
     ///
     /// # Cancel safety
     ///
@@ -168,7 +168,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::update`].
+    /// This method returns the same errors as [`Repository::update`].
     ///
     /// # Cancel safety
     ///
@@ -193,7 +193,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::replace`].
+    /// This method returns the same errors as [`Repository::replace`].
     ///
     /// # Cancel safety
     ///
@@ -202,7 +202,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
     /// Reads the item, runs `change` on the value, and writes the changed attributes, like
-    /// [`Repository::update_with`]. After a conflict, `change` runs again on the newer item.
+    /// [`Repository::update_with`]. After a conflict, `change` runs again on the current item.
     ///
     /// # Examples
     ///
@@ -218,7 +218,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::update_with`].
+    /// This method returns the same errors as [`Repository::update_with`].
     ///
     /// # Cancel safety
     ///
@@ -242,7 +242,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::delete`].
+    /// This method returns the same errors as [`Repository::delete`].
     ///
     /// # Cancel safety
     ///
@@ -268,15 +268,16 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::get_many`].
+    /// This method returns the same errors as [`Repository::get_many`].
     ///
     /// # Cancel safety
     ///
     /// The future can be dropped at any time: a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query, like [`Query::page`]. The page begins at the place that the
-    /// token names. If `token` is `None`, the page begins at the first item.
+    /// Returns one page of a query, like [`Query::page`]. The page begins at the place in the
+    /// query's result that the token names. If `token` is `None`, the page begins at the first item
+    /// of the result.
     ///
     /// # Examples
     ///
@@ -296,7 +297,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Query::page`].
+    /// This method returns the same errors as [`Query::page`].
     ///
     /// # Cancel safety
     ///
@@ -339,8 +340,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
     }
 }
 
-/// Makes the error of an update, a replace or a delete that found no item, or another version of
-/// the item.
+/// Makes the conflict error of an update, a replace or a delete, for a key that has no item or an
+/// item with another version.
 ///
 /// # Examples
 ///
@@ -364,7 +365,7 @@ pub fn conflict<T: Versioned>(written: &Stored<T>, current: Option<&Stored<T>>) 
     }
 }
 
-/// Makes the error of a create that found an item under the same key.
+/// Makes the error of a create whose key already has an item.
 ///
 /// # Examples
 ///
@@ -384,7 +385,7 @@ pub fn already_exists<T: Versioned>(current: &Stored<T>) -> Error {
     }
 }
 
-/// Makes the error of an `update_with` that found no item.
+/// Makes the error of an `update_with` whose key has no item.
 ///
 /// # Examples
 ///
@@ -401,7 +402,7 @@ pub fn not_found<T: Versioned>(key: T::Key) -> Error {
     Error::NotFound { table: Arc::from(T::MODEL.table), key, spent: Spent::default() }
 }
 
-/// Returns the item that a repository would have stored for a value.
+/// Returns the item that a repository would store for a value.
 fn item<T: Versioned>(stored: &Stored<T>) -> Result<Item> {
     let mut item = encode(&Arc::from(T::MODEL.table), &**stored)?;
     if let Ok(basis) = stored.origin() {

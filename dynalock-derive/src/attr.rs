@@ -21,14 +21,14 @@ pub(crate) struct StructAttrs {
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
     pub(crate) key_type: Option<Ident>,
-    /// The tokens of the word `show_key`, for the position of error messages.
+    /// The tokens of the word `show_key`, so that an error message can point at the word.
     pub(crate) show_key: Option<Ident>,
     pub(crate) indexes: Vec<IndexAttrs>,
     pub(crate) krate: Option<Path>,
 }
 
-/// The content of `#[dynalock(..)]` on a field, with the tokens of its words for the position of
-/// error messages.
+/// The content of `#[dynalock(..)]` on a field. The tokens of the words in the attribute are kept,
+/// so that an error message can point at a word.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) partition_key: Option<Ident>,
@@ -41,7 +41,8 @@ pub(crate) struct FieldAttrs {
 
 /// The attribute `created_at` or `updated_at` of a field whose time the library writes.
 pub(crate) struct KeptTime {
-    /// The tokens of the word `created_at` or `updated_at`, for the position of error messages.
+    /// The tokens of the word `created_at` or `updated_at`, so that an error message can point at
+    /// the word.
     pub(crate) word: Ident,
     pub(crate) unit: TimeUnit,
 }
@@ -62,8 +63,8 @@ impl StructAttrs {
         attrs
     }
 
-    /// Returns the path of the crate dynalock from `#[dynalock(crate = "..")]`, for a derive that
-    /// reads no other setting.
+    /// Returns the path of the crate dynalock from `#[dynalock(crate = "..")]`, for a derive macro
+    /// that uses no other key of `#[dynalock(..)]`.
     pub(crate) fn read_crate(attributes: &[Attribute], errors: &mut Errors) -> Path {
         let mut attrs = Self::default();
         for entry in understood(attributes, errors) {
@@ -136,8 +137,8 @@ fn understood(attributes: &[Attribute], errors: &mut Errors) -> Vec<Entry> {
     understood
 }
 
-/// Stores the value of an attribute key, for example `table`, or reports a duplicate key if the key
-/// already has a value.
+/// Stores the value of a key in a Rust attribute like `#[dynalock(..)]`, or reports an error if the
+/// attribute contains the key twice.
 pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key, format_args!("duplicate key `{key}`"));
@@ -199,8 +200,8 @@ fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     );
 }
 
-/// Returns the tokens of an attribute key that takes no value, for example `show_key`, or reports
-/// an error if the key has a value.
+/// Returns the tokens of a key in a Rust attribute that takes no value, for example `show_key`, or
+/// reports an error if the key has a value.
 pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     match value {
         Value::Absent => return Some(key.clone()),
@@ -216,8 +217,8 @@ pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Id
     None
 }
 
-/// Returns the tokens that an error points at: the value of an attribute key, or the attribute key
-/// itself if it has no value.
+/// Returns the tokens that an error points at: the value of a key in a Rust attribute, or the key
+/// itself if the key has no value.
 fn word(key: &Ident, value: &Value) -> TokenStream {
     match value {
         Value::Text(text) => text.to_token_stream(),

@@ -16,8 +16,8 @@ impl RenameRule {
     /// returns [`RenameRule::None`], because serde itself reports an unknown rule.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
-            // Serde expects field names in snake case, so for serde, `SCREAMING_SNAKE_CASE` is the
-            // same rule as `UPPERCASE`.
+            // Serde assumes that field names are in snake case. `SCREAMING_SNAKE_CASE` and
+            // `UPPERCASE` are therefore the same rule for fields.
             "UPPERCASE" | "SCREAMING_SNAKE_CASE" => Self::Upper,
             "PascalCase" => Self::Pascal,
             "camelCase" => Self::Camel,

@@ -52,7 +52,7 @@ pub(crate) fn type_ident(input: &DeriveInput) -> Ident {
     generated_ident(&input.ident)
 }
 
-/// Returns a word from the user's code as an identifier for generated code.
+/// Converts a word from the user's code into an identifier for generated code.
 pub(crate) fn generated_ident(word: &Ident) -> Ident {
     let mut ident = word.clone();
     ident.set_span(generated(ident.span()));
@@ -180,8 +180,8 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
     }
 }
 
-/// Returns `impl Lockable` for a struct with `#[lockable]`. The generated code also checks that the
-/// last key attribute can have the suffix `#lock` of a separate lease row.
+/// Returns `impl Lockable` for a struct with `#[lockable]`. For a separate lease row, the generated
+/// code also checks that the type of the last key attribute can take the suffix `#lock`.
 fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let lock = item.lock.as_ref()?;
     let krate = &item.krate;
@@ -215,7 +215,7 @@ fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenS
     quote!(#krate::private::KeyModel { name: #name, key_type: #key_type })
 }
 
-/// Returns the arguments of `Key::new` that make the key of a value.
+/// Returns the code of the arguments with which `Key::new` makes the key of a value.
 fn key_values(item: &Item<'_>, value: &TokenStream) -> TokenStream {
     let krate = &item.krate;
     let key_value = |Attribute { ident, ty, .. }: &Attribute<'_>| {
@@ -247,8 +247,8 @@ fn mirror(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the method that sets the fields with `created_at` and `updated_at` to the stored times.
-/// Returns `None` if the struct has neither `created_at` nor `updated_at`.
+/// Returns the code of a method that sets the fields marked with `created_at` and `updated_at` to
+/// the stored times. Returns `None` if the struct has neither `created_at` nor `updated_at`.
 fn mirror_times(item: &Item<'_>) -> Option<TokenStream> {
     let krate = &item.krate;
     let Times { created_at, updated_at, .. } = &item.times;
@@ -430,7 +430,7 @@ pub(crate) fn supertraits(krate: &Path) -> TokenStream {
 }
 
 /// Returns the where clause of the user's struct. If the struct has type parameters, the returned
-/// where clause also contains `Self: bounds`.
+/// where clause also requires that the struct implements the traits in `bounds`.
 pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
     let mut generics = input.generics.clone();
     let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

@@ -1,5 +1,5 @@
-//! Generates the code after an error of `#[derive(Versioned)]`. The generated code prevents further
-//! errors where the program uses the struct.
+//! If `#[derive(Versioned)]` reports an error, this module generates code in place of the normal
+//! code. The generated code prevents further errors where the program uses the struct.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -59,9 +59,9 @@ fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     !union && !borrows && !serde::StructAttrs::read(&input.attrs).refused.iter().any(without_impl)
 }
 
-/// Returns a key type with conversions from nearly every type. The code has several `From`
-/// implementations, because a single implementation for all types would overlap with `From<T> for
-/// T`.
+/// Returns the code of a key type that accepts a value of nearly every type. The code has several
+/// `From` implementations, because a single implementation for all types would overlap with
+/// `From<T> for T`.
 fn key(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     let vis = &input.vis;
     let plain = PLAIN.map(|name| format_ident!("{name}"));

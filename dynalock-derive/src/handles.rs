@@ -50,8 +50,9 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
         }
     });
 
-    // The handles repeat the field types of the user's struct, where lints have already checked the
-    // types. An unused handle is not an error.
+    // The generated struct repeats the field types of the user's struct, in which lints have
+    // already checked these types. A program need not use all generated handles, so an unused
+    // handle is no mistake.
     quote! {
         #[doc = #doc]
         #[allow(
@@ -70,7 +71,7 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
 }
 
 /// Returns implementations of `Clone`, `Copy` and `Debug` for the struct of handles. Derived
-/// implementations would require the same traits of the type parameters.
+/// implementations would require that the type parameters also implement these traits.
 fn copy(input: &DeriveInput) -> TokenStream {
     let attributes = attributes_ident(input);
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
@@ -169,8 +170,8 @@ fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveIn
     }
 }
 
-/// Returns the path of a function. If the text is not a path, returns no tokens, because serde
-/// itself reports an error.
+/// Returns the tokens of the function path in `#[serde(default = "path")]`. If the text is not a
+/// path, returns no tokens, because serde itself reports an error.
 fn function(path: &LitStr) -> TokenStream {
     path.parse::<ExprPath>().map(|path| path.to_token_stream()).unwrap_or_default()
 }
@@ -188,8 +189,8 @@ fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream
     }
 }
 
-/// Returns the type of a field for code outside of the struct. In the returned type, the name of
-/// the struct replaces `Self`.
+/// Returns the type of a field, for generated code outside of the struct. In the returned type, the
+/// name of the struct replaces `Self`.
 pub(crate) fn outside(ty: &Type, input: &DeriveInput) -> TokenStream {
     let ident = type_ident(input);
     let (_, ty_generics, _) = input.generics.split_for_impl();

@@ -11,9 +11,10 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// The content of one `index(..)`, with the tokens of its words for the position of error messages.
+/// The content of one `index(..)`. The tokens of the words are kept, so that an error message can
+/// point at a word.
 pub(crate) struct IndexAttrs {
-    /// The tokens of the word `index`, for the position of error messages.
+    /// The tokens of the word `index`, so that an error message can point at the word.
     pub(crate) word: Ident,
     pub(crate) name: Option<LitStr>,
     pub(crate) partition_key: Option<LitStr>,
@@ -45,8 +46,8 @@ impl IndexAttrs {
         Some(attrs)
     }
 
-    /// Returns the span at which an error about the whole index points: its name, or the word
-    /// `index`.
+    /// Returns the span at which an error about the whole index points: the name of the index, or
+    /// the word `index`.
     pub(crate) fn place(&self) -> Span {
         self.name.as_ref().map_or_else(|| self.word.span(), LitStr::span)
     }

@@ -1,8 +1,8 @@
 //! Implements `#[derive(KeyAttribute)]`: finds the key type (string, number or bytes) of a newtype
 //! or of an enum without fields.
 //!
-//! At run time, serde writes the value of a key. The key of an enum is therefore the name that
-//! serde writes for the variant.
+//! At run time, serde writes the value of a key, so the key of an enum is the name that serde
+//! writes for the variant.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -48,7 +48,7 @@ fn written(input: &DeriveInput, errors: &mut Errors) -> Option<Written> {
         );
     }
     if let Some(into) = text(&input.attrs, "into") {
-        // If the text is not a type, serde itself reports an error.
+        // If the text in `#[serde(into = "..")]` is not a type, serde itself reports an error.
         return into.parse().ok().map(Box::new).map(Written::As);
     }
     match &input.data {
@@ -192,7 +192,7 @@ fn implementation(
     }
 }
 
-/// Returns those words in `#[serde(..)]` that are also in `known`.
+/// Returns the words in `#[serde(..)]` that the list `known` also contains.
 fn words(attributes: &[Attribute], known: &[&str]) -> Vec<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.map(|entry| entry.key).filter(|key| known.contains(&&*key.to_string())).collect()

@@ -4,8 +4,8 @@
 //! Programs use the derive macros through the crate `dynalock`, for example as
 //! `dynalock::Versioned`. `#[derive(Versioned)]` describes a serde struct with named fields as one
 //! item of a DynamoDB table. The derive reads the attributes of the struct, and generates
-//! constants, a key type and a constructor. The crate dynalock-core contains the code that reads
-//! and writes the items.
+//! constants, a key type and a method that makes a repository. The crate dynalock-core contains the
+//! code that reads and writes the items.
 //!
 //! # On the struct
 //!
@@ -13,30 +13,30 @@
 //! |---|---|
 //! | `table = "orders"` | required: the name or the ARN of the table. A program can set another table at run time, by `Repository::table` |
 //! | `version = "rev"` | the attribute that holds the version. The default is `_version` |
-//! | `write_ids = 8` | the number of write ids that an item keeps: 4 to 16. The default is 16. After 15 minutes without a write, the next write keeps fewer write ids |
-//! | `key_type = "OrderId"` | the name of the generated key type, if `OrderKey` is taken |
-//! | `show_key` | errors show the key of the item. Without `show_key`, a key counts as content, and errors do not show it |
+//! | `write_ids = 8` | the number of write ids that an item keeps: 4 to 16. The default is 16. The first write after 15 minutes without a write keeps only the newest two write ids, unless the item contains a write id from a token |
+//! | `key_type = "OrderId"` | the name of the generated key type. The default for a struct `Order` is `OrderKey` |
+//! | `show_key` | errors show the key of the item. Without `show_key`, errors do not show the key, because the key may contain private data |
 //! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table. For several indexes, repeat `index(..)` |
 //! | `crate = "path"` | the path of the crate dynalock. The default is `::dynalock` |
 //!
-//! This table lists the parts of `index(..)`. In `index(..)`, the keys and the included attributes
-//! have the names of fields of the struct:
+//! This table lists the parts of `index(..)`. In `index(..)`, the names of the keys and of the
+//! included attributes are the names of fields of the struct:
 //!
 //! | `index(..)` | meaning |
 //! |---|---|
 //! | `name = "by_status"` | required: the name of the index. The handle of this index is `Order::INDEX.by_status`. In the name of a handle, `-` and `.` become `_` |
 //! | `partition_key = "status"` | the partition key of the index, required unless the index is `local` |
 //! | `sort_key = "placed_at"` | the sort key of the index, if it has one |
-//! | `local` | the index has the partition key of the table, and another sort key. A local index needs a `sort_key` |
+//! | `local` | the index has the partition key of the table, but another sort key than the table. A local index needs a `sort_key` |
 //! | `all` | the index holds all attributes. `all` is the default |
-//! | `keys_only`, `include(lines, total)` | the index holds only the keys, or the keys and the named fields. A query of an index without `all` returns keys |
+//! | `keys_only`, `include(lines, total)` | the index holds only the keys, or the keys and the named fields. A query of an index without `all` returns the keys of the items, and not their values |
 //!
 //! The type of an index key is a `KeyAttribute`, or an `Option` of a `KeyAttribute`. An `Option` in
 //! an index key needs `#[serde(skip_serializing_if = "Option::is_none")]`, because DynamoDB refuses
 //! a null in an index key. If an item lacks a key attribute of an index, the index does not contain
-//! the item. If two indexes have an equal part, for example `keys_only`, clippy reports a duplicate
-//! attribute. The attribute `#[expect(clippy::duplicated_attributes)]` on the struct silences the
-//! clippy lint about duplicate attributes.
+//! the item. If two `index(..)` of a struct contain an equal part, for example `keys_only`, clippy
+//! reports a duplicate attribute. The attribute `#[expect(clippy::duplicated_attributes)]` on the
+//! struct silences the clippy lint about duplicate attributes.
 //!
 //! With `#[lockable]` on a struct, callers can acquire leases on its items by `Repository::lock`.
 //!
@@ -45,7 +45,7 @@
 //! | `ttl = "30s"` | the time that a lease lasts without a heartbeat, in `ms`, `s` or `m`: from a second to a year. The default is 20 seconds |
 //! | `owner`, `fence`, `beat`, `until`, `released`, `crashed`, `queue`, `turn` `= ".."` | the names of the lease attributes. The defaults are `_owner`, `_fence` and so on. `crashed` is reserved: no request writes this attribute, and serde never reads it |
 //! | `unit = "seconds"` | the unit of the epoch time in `until`. The default is milliseconds |
-//! | `separate` | stores the lease in a separate row. `separate` is useful for large items. The fence in a separate row always grows, even if an item is deleted and created again: see the trait `Lockable` |
+//! | `separate` | stores the lease in a separate row. A heartbeat of a separate row costs fewer write units than a heartbeat in a large item. The fence in a separate row always grows, even if an item is deleted and created again: see the trait `Lockable` |
 //!
 //! # On a field
 //!
@@ -55,7 +55,7 @@
 //! | `sort_key` | on one field: the sort key of the table, if the table has one |
 //! | `version` | a `u64`, which the library sets to the stored version. The version attribute has the name of the field |
 //! | `created_at`, `updated_at` | the time of the create; the time of the last write. The library sets these fields. The type is `u64` or `i64`, in epoch seconds, or an `Option` of one of these types |
-//! | `created_at = "millis"`, `updated_at = "millis"` | the same times in epoch milliseconds |
+//! | `created_at = "millis"`, `updated_at = "millis"` | the time of the create and the time of the last write, in epoch milliseconds |
 //! | `expires` | the time to live of the item. The type is `u64`, `i64` or `u32`, in epoch seconds, or an `Option` of one of these types |
 //!
 //! The type of a key is a `KeyAttribute`: a string, a whole number or bytes. The type of a key must
@@ -74,7 +74,7 @@
 //! | write | `created_at` | `updated_at` |
 //! |---|---|---|
 //! | `create`, and a create by `upsert_with` | set | set |
-//! | `update`, `touch`, `replace`, `update_with` and the related calls; the writes of transactions, units of work and holders of leases | kept | set |
+//! | a write of an existing item, for example `update`, `touch`, `replace`, `patch` or `update_with`; also in a transaction, in a unit of work and by the holder of a lease | kept | set |
 //! | an update without changes, which sends nothing | kept | kept |
 //! | a lease: its grant, heartbeats and release | kept | kept |
 //! | a write of another program | the value that the program writes | the value that the program writes |
@@ -90,11 +90,12 @@
 //! documentation of `Repository` describes the effect of an expired item on each call. As in
 //! DynamoDB, an item whose time to live is 0, or more than five years in the past, does not expire.
 //!
-//! The clocks of callers differ, so a later write may have an earlier time. Only the versions of an
-//! item show the order of its writes. In a transaction, the time of a write is the time of the
-//! method call that added the write. If a program repeats a transaction under its own token, the
-//! second request contains other times, and therefore has another content. The documentation of
-//! `Transaction::token` describes the effect of a second request with another content.
+//! The clocks of callers differ, so a later write may have an earlier time than the write before
+//! it. Only the versions of an item show the order of its writes. In a transaction, the time of a
+//! write is the time of the method call that added the write. If a program sends a transaction a
+//! second time with its own token, the second request contains other times, so it has other content
+//! than the first request. The documentation of `Transaction::token` describes the effect of a
+//! second request with other content.
 //!
 //! # Your own key types
 //!
@@ -113,14 +114,14 @@
 //! struct Digest(#[serde(with = "serde_bytes")] Vec<u8>);
 //! ```
 //!
-//! | type | its key |
+//! | type | key of the type |
 //! |---|---|
 //! | a tuple struct of one field, or a struct with `#[serde(transparent)]` | the key of the field |
 //! | any type with `#[serde(into = "..")]` | the key of the type in `into` |
 //! | a newtype with `#[serde(with = "serde_bytes")]`, or a newtype of a `ByteBuf` or a `ByteArray` | bytes |
 //! | an enum without fields | the name that serde writes |
 //!
-//! `#[derive(KeyAttribute)]` refuses three things: a field with another `with` than `serde_bytes`,
+//! `#[derive(KeyAttribute)]` refuses three things: a field with a `with` that is not `serde_bytes`,
 //! a skipped variant, and a variant with a second spelling (`alias`, `other`, or a rename that
 //! differs for reading and writing). If a variant had two spellings, a read with one spelling of
 //! the key would not find an item that is stored under the other spelling.
@@ -136,20 +137,20 @@
 //! | `#[serde(..)]` | refused on |
 //! |---|---|
 //! | `from`, `try_from`, `into`, `transparent`, `tag`, `untagged`, `remote` | the struct, because its fields would not be the attributes of the item |
-//! | `skip`, `skip_serializing`, `skip_deserializing`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias` | a field with a time, because such a field must be an attribute under one name |
+//! | `skip`, `skip_serializing`, `skip_deserializing`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias` | a field with `created_at`, `updated_at` or `expires`, because the time must be one attribute under one name |
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key or the version, because the attribute must always be present, under one name |
 //! | a rename that differs for reading and writing | any field, unless the field has an `alias` for the written name |
-//! | an alias, or the name of a second field, that is the name of another field | any field, because a write of one field would destroy the other field |
-//! | `skip_deserializing` without `skip_serializing` | any field, because the value would not contain the stored attribute, and a write would overwrite the attribute |
+//! | an alias or a rename, if the alias or the new name is the name of another field | any field, because a write of one of the two fields would destroy the other field |
+//! | `skip_deserializing` without `skip_serializing` | any field, because a value from a read would not contain the stored attribute, and a write of the value would overwrite the attribute |
 //! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field without `#[dynalock(version)]`, because the library itself uses these attributes |
 //!
 //! The serde attribute `default` is allowed on each field and on the struct.
 //!
-//! The derive knows neither the attributes of a flattened field nor their aliases. Before a write
-//! of a struct with a flattened field, the library therefore verifies that serde can read the
-//! resulting item. If a changed attribute is stored under an alias, the write removes the attribute
-//! with the alias. If serde could not read the resulting item, the write fails with
-//! `Error::Encode`.
+//! The derive knows neither the attributes inside a flattened field nor the aliases of these
+//! attributes. Before a write of a struct with a flattened field, the library therefore verifies
+//! that serde can read the resulting item. If a changed attribute is stored under an alias, the
+//! write removes the attribute with the alias. If serde could not read the resulting item, the
+//! write fails with `Error::Encode`.
 //!
 //! # What is generated
 //!
@@ -164,8 +165,8 @@
 //! - `OrderAttributes`, and `Order::ATTR`, which contains an `Attribute` handle for each field,
 //!   under the name of the field. A field has no handle if serde flattens the field, does not write
 //!   it, or does not read it. If a module of `serde_dynamo` writes a field as a set, the field has
-//!   the handle of a set. Any other field with `with` or `serialize_with` has an `Opaque` handle,
-//!   because its stored form is unknown.
+//!   a set handle. Any other field with `with` or `serialize_with` has an `Opaque` handle, because
+//!   its stored form is unknown.
 //!
 //! `#[derive(Attributes)]` is for a struct inside an item, for example an `Address`.
 //! `#[derive(Attributes)]` generates only `AddressAttributes` and `Address::ATTR`, for paths like
@@ -184,12 +185,12 @@
 //! |---|---|
 //! | `entry` | the syntax of attributes |
 //! | `attr`, `index`, `lockable`, `serde` | the contents of `#[dynalock]`, `index(..)`, `#[lockable]` and `#[serde]` |
-//! | `suggest`, `case` | find the known word that is nearest to a misspelled word; the rules of `rename_all` |
+//! | `suggest`, `case` | `suggest` finds the known word that is nearest to a misspelled word. `case` contains the rules of `rename_all` |
 //! | `model` | the struct with its attributes, before any check |
 //! | `check` | reports all errors, and returns the item from which code can be generated |
-//! | `expand`, `handles`, `indexes` | generate the code; the attribute handles; the index handles. The generation cannot fail |
-//! | `fallback` | generates the code after an error, which avoids follow-up errors |
-//! | `errors` | collects the errors |
+//! | `expand`, `handles`, `indexes` | `expand` generates the code, `handles` the attribute handles, and `indexes` the index handles. The generation cannot fail |
+//! | `fallback` | after an error, generates code that avoids further errors where the program uses the struct |
+//! | `errors` | collects all errors of a derive macro |
 
 mod entry;
 

@@ -12,10 +12,10 @@ use crate::{
 const KEYS: &[&str] =
     &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
 
-/// The content of `#[lockable(..)]` on a struct, with the tokens of its words for the position of
-/// error messages.
+/// The content of `#[lockable(..)]` on a struct. The tokens of the words are kept, so that an error
+/// message can point at a word.
 pub(crate) struct Lockable {
-    /// The tokens of the word `lockable`, for the position of error messages.
+    /// The tokens of the word `lockable`, so that an error message can point at the word.
     pub(crate) word: Path,
     pub(crate) ttl: Option<LitStr>,
     /// The names of the lease attributes, in the order of [`Lockable::NAMES`].

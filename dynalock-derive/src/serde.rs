@@ -18,16 +18,16 @@ pub(crate) struct StructAttrs {
     pub(crate) written: RenameRule,
     /// The rule of `rename_all` for the names that serde reads.
     pub(crate) read: RenameRule,
-    /// The tokens of the word `rename_all`, for the position of error messages.
+    /// The tokens of the word `rename_all`, so that an error message can point at the word.
     pub(crate) rename_all: Option<Ident>,
     /// The tokens of refused serde words, for example `untagged`. With a refused serde word, the
     /// fields of the struct would not become the attributes of the item.
     pub(crate) refused: Vec<Ident>,
-    /// The attribute `default`, which sets the values of missing fields.
+    /// The serde attribute `default` of the struct, which sets the values of missing fields.
     pub(crate) default: Option<DefaultAttr>,
 }
 
-/// The attribute `default` of a struct or of a field.
+/// The serde attribute `default` of a struct or of a field.
 pub(crate) enum DefaultAttr {
     /// A `default` without a path, for which serde calls `Default::default()`.
     OfType,
@@ -40,10 +40,10 @@ pub(crate) enum DefaultAttr {
 pub(crate) struct FieldAttrs {
     /// The attribute name that `rename` sets for writing.
     pub(crate) written: Option<LitStr>,
-    /// The attribute names that `rename` sets for reading. The first name is the usual name, and
-    /// the other names are aliases.
+    /// The attribute names that `rename` sets for reading. The names after the first name are
+    /// aliases.
     pub(crate) read: Vec<LitStr>,
-    /// The tokens of the word `rename`, for the position of error messages.
+    /// The tokens of the word `rename`, so that an error message can point at the word.
     pub(crate) rename: Option<Ident>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) flatten: Option<Ident>,
@@ -57,7 +57,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) with: Vec<Ident>,
     /// The path of the module in `#[serde(with = "..")]`.
     pub(crate) module: Option<LitStr>,
-    /// The attribute `default`, which sets the value of a missing field.
+    /// The serde attribute `default` of the field, which sets the value of a missing field.
     pub(crate) default: Option<DefaultAttr>,
 }
 
@@ -120,7 +120,8 @@ impl FieldAttrs {
     pub(crate) fn skips(&self) -> Vec<&Ident> {
         let mut skips: Vec<&Ident> =
             [&self.not_written, &self.not_read, &self.sometimes_written].into_iter().flatten().collect();
-        // The word `skip` prevents both writing and reading, so the list may contain `skip` twice.
+        // The word `skip` prevents both writing and reading, so `skips` may contain the word twice
+        // before `dedup`.
         skips.dedup();
         skips
     }

@@ -12,7 +12,7 @@ const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("separate", &["tombstone"]),
 ];
 
-/// Returns the known word that the author most likely meant by `word`.
+/// Returns the known word that the author of the struct most likely meant by `word`.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     other_word(word, known).or_else(|| misspelled(word, known))
 }

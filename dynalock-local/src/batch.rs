@@ -1,4 +1,5 @@
-//! Removes keys or writes from a batch request, and adds them to the unprocessed part of the reply.
+//! Removes keys or writes from a batch request, and adds the removed keys or writes to the
+//! unprocessed part of the reply.
 
 use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::ConnectorError};
 use aws_smithy_types::byte_stream::ByteStream;
@@ -40,8 +41,8 @@ impl Kind {
         }
     }
 
-    /// Removes the keys or writes for which `is_left` returns `true` from a batch. `take` calls
-    /// `is_left` for the last key or write first.
+    /// Removes from a batch each key or write for which `is_left` returns `true`, and returns the
+    /// removed keys or writes. `take` calls `is_left` in the reverse order of the batch.
     pub(crate) fn take(&self, tables: &mut Tables, mut is_left: impl FnMut(&str, &Value) -> bool) -> Tables {
         let mut taken = Tables::new();
         for (name, table) in tables.iter_mut().rev() {
@@ -56,9 +57,9 @@ impl Kind {
                 taken.insert(name.clone(), rest);
             }
         }
-        // A table without keys or writes would make the request invalid, so `take` removes a table
-        // whose last key or write it has removed. A table that was empty in the request stays, and
-        // the local engine refuses the request.
+        // A table without keys or writes would make the request invalid. `take` therefore removes a
+        // table if it has removed all keys or writes of the table. A table that was already empty
+        // in the request stays, and the local engine refuses the request.
         tables.retain(|name, table| {
             !taken.contains_key(name) || self.entries(table).is_some_and(|kept| !kept.is_empty())
         });

@@ -13,8 +13,8 @@ use crate::{service::Service, wire};
 ///
 /// The connector has no socket and no thread: the local engine answers on the task that sends the
 /// request. Before the local engine applies a request, the task of the request yields to the
-/// scheduler once, so that the tasks of one thread can interleave. The timeouts of the SDK work as
-/// usual, because the SDK itself measures the time.
+/// scheduler once, so that the requests of several tasks on one thread can interleave. The timeouts
+/// of the SDK work as usual, because the SDK itself measures the time.
 #[derive(Clone)]
 pub struct Connector {
     service: Arc<Service>,

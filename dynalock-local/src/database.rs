@@ -16,15 +16,15 @@ use aws_smithy_async::rt::sleep::TokioSleep;
 
 use crate::{Connector, Error, Faults, replica::Lag, service::Service};
 
-/// The initial backoff of the SDK's retries. With the SDK's default backoff of one second, each
-/// lost reply would delay a test by half a second on average.
+/// The initial backoff of the SDK's retries. The SDK's default backoff of one second would delay a
+/// test by half a second on average after each lost reply.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
 
 /// A local DynamoDB inside the process. All clones of a `Database`, and all clients of the clones,
 /// share the same tables.
 ///
 /// The local engine applies one request at a time, on the task that sends the request. The local
-/// engine lives as long as one `Database`, one client or one server uses the local engine.
+/// engine ends when no `Database`, client or server uses the local engine any longer.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) service: Arc<Service>,
@@ -48,8 +48,8 @@ impl Database {
     /// The file contains each write that got an answer, even if the process is killed afterwards.
     /// Several processes may open the same file. If another process has locked the file, a request
     /// waits for up to five seconds. If the file is still locked after five seconds, the request
-    /// fails with `InternalServerError` and changes nothing. The two files `-wal` and `-shm` next
-    /// to the database file belong to the database.
+    /// fails with `InternalServerError` and changes nothing. SQLite keeps parts of the database in
+    /// two further files next to the database file. Their names end in `-wal` and `-shm`.
     ///
     /// The file does not contain the [client request tokens](crate#client-request-tokens), so the
     /// database forgets the tokens when the process ends.
@@ -60,8 +60,8 @@ impl Database {
     /// opened as a database.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        // SQLite gives the names `:memory:` and `file:..` a special meaning. An absolute path has
-        // no special meaning.
+        // For SQLite, the names `:memory:` and `file:..` have a special meaning. The code makes the
+        // path absolute, because an absolute path has no special meaning.
         let file = absolute(path).map_err(|_| Error::Path(path.to_owned()))?;
         let name = file.to_str().ok_or_else(|| Error::Path(path.to_owned()))?;
 
@@ -85,27 +85,27 @@ impl Database {
         client_on(faults.wrap(self.connector()))
     }
 
-    /// Sets the time that each later `TransactWriteItems` takes, on tokio's clock. Transactions
-    /// that take time can conflict with each other, as on DynamoDB. A time of zero, the default,
-    /// lets no transaction conflict with another request.
+    /// Sets the time on tokio's clock that each `TransactWriteItems` takes from now on.
+    /// Transactions that take time can conflict with each other, as on DynamoDB. With a time of
+    /// zero, which is the default, no transaction conflicts with another request.
     ///
-    /// By default, the local engine applies a transaction at once, so two transactions never
-    /// conflict. If transactions take time, the items of a transaction are busy from the arrival of
-    /// the transaction. After `time`, the local engine applies and answers the transaction, and the
-    /// items are free again. The table shows the answers to other requests for the items of a
-    /// running transaction:
+    /// With a time of zero, the local engine applies a transaction at once. If transactions take
+    /// time, the items of a transaction are busy from the arrival of the transaction. After `time`
+    /// has passed, the local engine applies and answers the transaction, and the items are no
+    /// longer busy. The table shows the answers to other requests for the items of a running
+    /// transaction:
     ///
     /// | request | answer |
     /// |---|---|
     /// | a put, update or delete of a busy item | `TransactionConflictException` |
     /// | a transaction, of writes or reads, with a busy item | `TransactionCanceledException`, reason `TransactionConflict` for each busy item |
-    /// | a transaction with the same client request token | `TransactionInProgressException` |
+    /// | a transaction with the client request token of the running transaction | `TransactionInProgressException` |
     /// | a batch of writes | the writes of busy items are in `UnprocessedItems` |
-    /// | any other read | the items as they were before the transaction |
+    /// | a read outside a transaction | the items as they were before the running transaction |
     ///
-    /// If a caller stops waiting, the transaction of the caller continues. A change of the
-    /// transaction time has no effect on running transactions. The transaction time has no effect
-    /// on `PartiQL` statements, and on clients of a server of the database.
+    /// If a caller drops the future of a running transaction, the transaction continues. A change
+    /// of the transaction time has no effect on running transactions. The transaction time has no
+    /// effect on `PartiQL` statements, and on clients of a server of the database.
     ///
     /// ```
     /// use std::time::Duration;
@@ -146,8 +146,8 @@ impl Database {
     /// writes at once. A call of `index_lag` also ends a freeze of the indexes.
     ///
     /// Tables and local indexes always show each write at once. The creation or deletion of an
-    /// index is also visible at once. The delay does not apply to writes from before the call of
-    /// `index_lag`. The delay applies to the clients of the [`Database`] and its clones. Delayed
+    /// index is visible without the delay. The delay does not apply to writes from before the call
+    /// of `index_lag`. The delay applies to the clients of the [`Database`] and its clones. Delayed
     /// indexes show neither `PartiQL` writes nor the writes of other processes, until the delay is
     /// set to zero.
     ///
@@ -186,8 +186,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the local engine cannot copy the database. The copy of the database uses
-    /// a temporary file.
+    /// [`Error::Copy`] if the local engine cannot copy the database. Queries and scans of the
+    /// global indexes read this copy, which the local engine makes through a temporary file.
     pub fn index_lag(&self, lag: Duration) -> Result<(), Error> {
         if lag.is_zero() {
             self.service.end_lag();
@@ -199,7 +199,8 @@ impl Database {
     /// Freezes the global secondary indexes, for tests that do not control the clock. Frozen
     /// indexes show no further write until a test calls [`index_lag`](Self::index_lag).
     ///
-    /// In all other respects, a freeze works like [`index_lag`](Self::index_lag).
+    /// In all other respects, frozen indexes behave like the delayed indexes of
+    /// [`index_lag`](Self::index_lag).
     ///
     /// ```
     /// use std::time::Duration;
@@ -236,8 +237,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the local engine cannot copy the database. The copy of the database uses
-    /// a temporary file.
+    /// [`Error::Copy`] if the local engine cannot copy the database. Queries and scans of the
+    /// global indexes read this copy, which the local engine makes through a temporary file.
     pub fn freeze_indexes(&self) -> Result<(), Error> {
         self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }
@@ -281,8 +282,8 @@ fn client_on(http_client: impl HttpClient + 'static) -> Client {
         .http_client(http_client)
         .sleep_impl(TokioSleep::new())
         .retry_config(RetryConfig::standard().with_initial_backoff(INITIAL_BACKOFF))
-        // By default, all clients of a process share one retry budget. A separate partition
-        // prevents that a test with faults uses up the retry budget of other tests.
+        // By default, all clients of a process share one retry budget. A separate retry partition
+        // for each client prevents that a test with faults uses up the retry budget of other tests.
         .retry_partition(RetryPartition::custom("dynalock-local").build())
         // Stalled-stream protection is off, because it reads the system clock, which continues
         // while a test has paused tokio's clock.

@@ -16,8 +16,8 @@ use crate::{
     wire,
 };
 
-/// The longest client request token that DynamoDB accepts, in characters. The local engine also
-/// refuses a longer client request token.
+/// The longest client request token that DynamoDB accepts, in characters. Like DynamoDB, the local
+/// engine refuses a client request token above this length.
 const LONGEST_TOKEN: usize = 36;
 
 /// Returns the answer of the local engine to one request.
@@ -107,7 +107,8 @@ fn run<Q: DeserializeOwned, A: Serialize>(
     write(call(read(body)?))
 }
 
-/// Parses a request. The error for an invalid request has the same class as the error of DynamoDB.
+/// Parses a request. For an invalid request, returns the same kind of exception as DynamoDB: a
+/// `SerializationException` or a `ValidationException`.
 fn read<Q: DeserializeOwned>(body: &[u8]) -> dynoxide::Result<Q> {
     serde_json::from_slice(body).map_err(|error| {
         let text = error.to_string();
@@ -132,8 +133,8 @@ enum Class {
 }
 
 impl Class {
-    /// Returns the class of an error of the JSON parser. The text of an error from the local engine
-    /// starts with the class of the error.
+    /// Returns the class, malformed or invalid, of an error of the JSON parser. Only an error of
+    /// the local engine names the class at the start of its text.
     fn of(error: &str) -> Self {
         const INVALID: [&str; 5] =
             ["missing field", "unknown variant", "invalid type: null", "AttributeValue", "recursion limit"];

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
-/// An error of the crate dynalock-local that is not the answer to a request. A failed request
-/// returns an error of the SDK.
+/// An error of a function of the crate dynalock-local. A failed request of a client returns an
+/// error of the SDK instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -57,5 +57,5 @@ pub enum Error {
     Serve(#[source] Source),
 }
 
-/// The cause of an [`Error`], as readable text.
+/// The error that caused an [`Error`].
 type Source = Box<dyn std::error::Error + Send + Sync>;

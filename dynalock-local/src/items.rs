@@ -20,8 +20,8 @@ pub(crate) struct Named {
     pub(crate) key: HashMap<String, AttributeValue>,
 }
 
-/// Returns one entry for each action of a request. The entry is `None` if the local engine will
-/// refuse the action.
+/// Returns the item of each action in a request, or `None` for an action that the local engine will
+/// refuse.
 pub(crate) fn named_by(engine: &Database, operation: &str, request: &Value) -> Vec<Option<Named>> {
     match operation {
         "PutItem" => vec![named(engine, &request["TableName"], &request["Item"])],

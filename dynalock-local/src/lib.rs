@@ -1,9 +1,9 @@
 //! A local DynamoDB inside the process, and faults for the requests to any DynamoDB.
 //!
-//! The crate dynalock-local is for tests of code that uses the AWS SDK for Rust. The crate needs no
-//! port, no JVM and no container, and makes a client in a millisecond. The crate replaces only the
-//! HTTP client of the SDK, so a test also runs the serialization, the retries and the errors of the
-//! SDK.
+//! The crate dynalock-local is for tests of code that uses the AWS SDK for Rust. A test with the
+//! crate needs no port, no JVM and no container, and makes a client in a millisecond. The crate
+//! replaces only the HTTP client of the SDK, so a test also runs the serialization, the retries and
+//! the errors of the SDK.
 //!
 //! ```
 //! use aws_sdk_dynamodb::types::AttributeValue;
@@ -67,10 +67,11 @@
 //! # Time
 //!
 //! All delays use tokio's clock. With `#[tokio::test(start_paused = true)]`, delays and the SDK's
-//! retries and timeouts take no real time. On a paused clock, a request with [`Fault::NeverAnswer`]
-//! ends at once by the timeout of the caller. The caller must set a timeout, because the SDK has no
-//! default timeout for an answer. Before the local engine applies a request, the task of the
-//! request yields to the scheduler once, so that tasks can interleave even on one thread.
+//! retries and timeouts take no real time. If a request meets [`Fault::NeverAnswer`] while the
+//! clock is paused, the request ends at once by the timeout of the caller. The caller must set a
+//! timeout, because the SDK has no default timeout for an answer. Before the local engine applies a
+//! request, the task of the request yields to the scheduler once, so that tasks can interleave even
+//! on one thread.
 //!
 //! # The clients
 //!
@@ -83,24 +84,25 @@
 //! # Client request tokens
 //!
 //! All clients of one [`Database`] and its clones share the tokens of successful transactions. The
-//! database remembers each client request token for ten minutes of tokio's clock. If a duplicate
-//! request arrives, the database returns the first answer and does not apply the request again. If
-//! a different request has the same token, the database refuses the request with
-//! `IdempotentParameterMismatchException`. The client request tokens are always in memory, even for
-//! a database in a file.
+//! database remembers each client request token for ten minutes of tokio's clock. If a second
+//! request with the same token and content arrives, the database returns the first answer and does
+//! not apply the request again. If a request has a known token and other content, the database
+//! refuses the request with `IdempotentParameterMismatchException`. The client request tokens are
+//! always in memory, even for a database in a file.
 //!
 //! # What it needs, and what it does not do
 //!
 //! - The crate needs a C compiler, because the local engine uses SQLite. The crate links `sqlite3`,
 //!   which a program can link only once. If another crate of the program uses SQLite, both crates
 //!   must use the same version of `libsqlite3-sys`.
-//! - The crate needs a tokio runtime. The task that sends a request also applies the request, and
-//!   blocks meanwhile. The local engine is for tests and tools, not for production.
+//! - The crate needs a tokio runtime. The task that sends a request also applies the request. Until
+//!   the answer, the request blocks the thread of the task. The local engine is for tests and
+//!   tools, not for production.
 //! - The local engine never throttles a request. A test can inject throttling as a fault.
 //! - The local engine applies one request at a time. Transactions conflict only if a test sets a
 //!   transaction time ([`Database::transaction_time`]).
-//! - Reads are never stale, except reads of global indexes after a test has asked for stale indexes
-//!   ([`Database::index_lag`], [`Database::freeze_indexes`]).
+//! - Each read sees all earlier writes, except reads of global indexes after a test has asked for
+//!   stale indexes ([`Database::index_lag`], [`Database::freeze_indexes`]).
 //! - The local engine has no access control, no backups and no global tables. The documentation of
 //!   the module [`engine`] compares the local engine with DynamoDB in a table.
 

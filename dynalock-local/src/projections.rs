@@ -1,9 +1,9 @@
 //! Finds queries and scans of an index that name an attribute which the index does not contain.
 //!
 //! DynamoDB refuses a query whose filter names an attribute that the index does not contain. For a
-//! global index, DynamoDB also refuses a projection that names an attribute outside the index. The
-//! local engine would treat an attribute outside the index as absent, so a filter would silently
-//! match no item or each item.
+//! global index, DynamoDB also refuses a projection expression that names an attribute which the
+//! index does not contain. The local engine would treat such an attribute as absent, so a filter
+//! could silently match no item or each item.
 
 use std::collections::{HashMap, HashSet};
 
@@ -39,14 +39,14 @@ struct Index<'r> {
 #[derive(PartialEq)]
 enum Scope {
     Global,
-    /// A local index. If a projection names an attribute that a local index does not contain,
-    /// DynamoDB reads the attribute from the table.
+    /// A local index. If a projection expression names an attribute that a local index does not
+    /// contain, DynamoDB reads the attribute from the table.
     Local,
 }
 
 impl<'r> Index<'r> {
-    /// Returns the index that a request names. Returns `None` if the index contains all attributes,
-    /// or does not exist. The local engine refuses a request for a missing index.
+    /// Returns the index that a request reads. Returns `None` if the index contains all attributes
+    /// of the items, or does not exist. The local engine refuses a request for a missing index.
     fn of(engine: &Database, table: &str, name: Option<&'r str>) -> Option<Self> {
         let name = name?;
         let table = engine.describe_table(DescribeTableRequest { table_name: table.to_owned() }).ok()?.table;

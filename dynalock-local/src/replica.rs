@@ -1,4 +1,5 @@
-//! The global indexes of a database whose indexes show writes later than the tables.
+//! Reads of global indexes, for a database whose global indexes show each write later than the
+//! tables.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -27,7 +28,7 @@ use crate::{
 type Failure = Box<dyn StdError + Send + Sync>;
 
 /// A copy of the database, which answers the reads of global indexes. Each write reaches the copy
-/// later than the database.
+/// some time after the database.
 pub(crate) struct Replica {
     engine: Database,
     lag: Lag,
@@ -42,7 +43,8 @@ pub(crate) enum Lag {
     Frozen,
 }
 
-/// The state of an item after a write: the new content, or `None` after a delete.
+/// A write of an item that has not reached the copy. `item` is the new content of the item, or
+/// `None` after a delete.
 struct Change {
     since: Instant,
     table: String,
@@ -88,8 +90,8 @@ impl Replica {
     /// Applies a change of a table and its indexes to the copy at once, without a delay.
     fn change_table(&mut self, operation: &str, request: &Value, body: &[u8]) {
         if operation == "DeleteTable" {
-            // If a program later creates a table with the same name, the copy must not put the
-            // items of the deleted table into the new table.
+            // A program may later create a table with the name of the deleted table. The copy must
+            // not put the items of the deleted table into the new table.
             self.waiting.retain(|change| request["TableName"] != *change.table);
         }
         dispatch::answer(&self.engine, &Tokens::default(), operation, body);

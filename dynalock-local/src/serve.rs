@@ -69,16 +69,17 @@ impl Database {
     }
 }
 
-/// A server of a database on a loopback port. A drop of the `Server` stops the server.
+/// A server of a database on a loopback port.
 ///
-/// After a drop of the `Server`, the running requests finish in the background.
-/// [`shutdown`](Self::shutdown) waits for the running requests.
+/// When the `Server` is dropped, the server stops, and the running requests finish in the
+/// background. [`shutdown`](Self::shutdown) also stops the server, and waits for the running
+/// requests.
 #[derive(Debug)]
 #[must_use = "the server stops when it is dropped"]
 pub struct Server {
     addr: SocketAddr,
     task: JoinHandle<Result<(), String>>,
-    /// A channel whose sender stops the server at a drop.
+    /// The sender of a channel to the server. The drop of the sender stops the server.
     stop: oneshot::Sender<()>,
 }
 

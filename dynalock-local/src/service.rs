@@ -22,8 +22,8 @@ pub(crate) struct Service {
     pub(crate) engine: Database,
     tokens: Tokens,
     pub(crate) running: Arc<Running>,
-    /// The copy of the database that answers the reads of global indexes, or `None` if indexes show
-    /// writes at once.
+    /// The copy of the database that answers the reads of global indexes, or `None` if global
+    /// indexes show each write at once.
     replica: Mutex<Option<Replica>>,
 }
 
@@ -32,7 +32,7 @@ impl Service {
         Self { engine, tokens: Tokens::default(), running: Arc::default(), replica: Mutex::default() }
     }
 
-    /// Delays all later writes in global indexes.
+    /// Sets a delay with which global indexes show all later writes.
     pub(crate) fn lag(&self, lag: Lag) -> Result<(), Box<dyn StdError + Send + Sync>> {
         let mut replica = self.replica();
         match replica.as_mut() {
@@ -48,7 +48,7 @@ impl Service {
     }
 
     /// Returns the answer to one request. If a test has set a transaction time, the answer to a
-    /// transaction takes this time. All other answers come at once.
+    /// transaction takes this time. The answers to all other requests come at once.
     pub(crate) async fn call(self: Arc<Self>, operation: &str, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
         if self.running.is_off() {
             return Ok(self.answer(operation, body));
@@ -66,8 +66,8 @@ impl Service {
     }
 
     async fn transact(self: Arc<Self>, request: &Value, body: &[u8]) -> HttpResponse {
-        // For a duplicate request of a successful transaction, DynamoDB returns the first answer
-        // again, even if another transaction is running on the same items.
+        // If a request repeats a successful transaction with its token, DynamoDB returns the first
+        // answer, even if another transaction is running on the items of the request.
         if request["ClientRequestToken"].as_str().is_some_and(|token| self.tokens.knows(token)) {
             return self.answer("TransactWriteItems", body);
         }

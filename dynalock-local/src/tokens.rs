@@ -15,8 +15,8 @@ const WINDOW: Duration = Duration::from_mins(10);
 /// The client request tokens of successful transactions. Tokio's clock measures the age of the
 /// tokens.
 ///
-/// The crate does not use the token support of the local engine. With its own tokens, the local
-/// engine would scan a table of tokens and read the system clock in each transaction.
+/// The crate does not use the token support of the local engine, which scans a table of tokens and
+/// reads the system clock in each transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(Mutex<Table>);
 
@@ -35,8 +35,8 @@ struct Known {
 
 /// The result of a transaction with a token.
 pub(crate) enum Outcome<E> {
-    /// The local engine has applied the transaction, for the current request or for an earlier
-    /// request with the same content. The field contains the answer to the transaction.
+    /// The local engine has applied the transaction, for this request or for an earlier request
+    /// with the same token and content. The field contains the answer to the transaction.
     Applied(String),
     /// The local engine refused the transaction.
     Refused(E),
@@ -55,8 +55,9 @@ impl Tokens {
 
     /// Runs `apply`, unless a transaction with the same token has already succeeded.
     ///
-    /// While `apply` runs, other requests with a token wait. If two equal requests with a token
-    /// arrive at the same time, the local engine applies only one of them.
+    /// While `apply` runs, all other requests with a token wait. If two requests with the same
+    /// token and content arrive at the same time, the local engine therefore applies only one of
+    /// them.
     pub(crate) fn once<E>(
         &self,
         token: String,
@@ -93,8 +94,8 @@ impl Table {
     }
 }
 
-/// Returns the fingerprint of a request. Two requests with the same JSON members in another order
-/// have the same fingerprint.
+/// Returns the fingerprint of a request. The fingerprint does not depend on the order of the JSON
+/// members in the request.
 fn fingerprint(request: &serde_json::Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     request.hash(&mut hasher);

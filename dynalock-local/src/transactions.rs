@@ -24,13 +24,13 @@ pub(crate) struct Running(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The time that a test has set for each transaction.
+    /// The time that each transaction takes, as a test has set it.
     time: Duration,
     items: HashSet<ItemKey>,
     tokens: HashSet<String>,
 }
 
-/// A running transaction. A drop of the `Run` ends the transaction.
+/// A running transaction. The transaction ends when its `Run` is dropped.
 #[derive(Debug)]
 pub(crate) struct Run {
     running: Arc<Running>,
@@ -52,7 +52,7 @@ impl Running {
         table.time.is_zero() && table.items.is_empty()
     }
 
-    /// Returns the refusal of a single write or of a transactional read, if another transaction is
+    /// Returns the error answer for a single write or a transactional read, if a transaction is
     /// running on an item of the request.
     pub(crate) fn refusal(&self, engine: &Database, operation: &str, request: &Value) -> Option<HttpResponse> {
         let named = named_by(engine, operation, request);
@@ -64,8 +64,8 @@ impl Running {
         })
     }
 
-    /// Starts a transaction. Returns a refusal if another transaction is running on an item of the
-    /// new transaction.
+    /// Starts a transaction. If another transaction is running on an item of the new transaction,
+    /// returns an error answer instead.
     pub(crate) fn start(self: &Arc<Self>, engine: &Database, request: &Value) -> Result<Run, Box<HttpResponse>> {
         let named = named_by(engine, "TransactWriteItems", request);
         let token = request["ClientRequestToken"].as_str().map(str::to_owned);
@@ -98,8 +98,8 @@ impl Running {
 }
 
 impl Table {
-    /// Returns one value for each action: `true` if a transaction is running on the item of the
-    /// action.
+    /// Returns one value for each action of a request: `true` if a transaction is already running
+    /// on the item of the action.
     fn conflicts(&self, named: &[Option<Named>]) -> Vec<bool> {
         named.iter().map(|named| named.as_ref().is_some_and(|named| self.items.contains(&named.item))).collect()
     }

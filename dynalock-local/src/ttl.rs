@@ -16,8 +16,8 @@ type Failure = Box<dyn StdError + Send + Sync>;
 
 type Key = HashMap<String, AttributeValue>;
 
-/// The condition that an item has expired. DynamoDB does not delete an item whose time to live is
-/// more than five years ago.
+/// The condition that an item has expired. The condition leaves out a time to live more than five
+/// years ago, because DynamoDB does not delete such an item.
 const DUE: &str = "#ttl BETWEEN :oldest AND :last";
 
 const FIVE_YEARS: Duration = Duration::from_hours(5 * 365 * 24);
@@ -27,13 +27,13 @@ impl Database {
     /// enabled. Returns the number of deleted items.
     ///
     /// The local engine deletes expired items only in a call of `sweep_ttl`. As in DynamoDB, an
-    /// expired item can stay in the table for a long time. If a program writes an item with a later
-    /// time to live during the call, the item stays.
+    /// expired item can stay in the table for a long time. If a program sets a later time to live
+    /// in an expired item while `sweep_ttl` runs, the item stays.
     ///
     /// # Errors
     ///
-    /// [`Error::Sweep`] if a request of the sweep fails. The items that the failed sweep has
-    /// already deleted stay deleted.
+    /// [`Error::Sweep`] if a request of the sweep fails. The items that the call has deleted before
+    /// the error stay deleted.
     pub async fn sweep_ttl(&self, now: SystemTime) -> Result<usize, Error> {
         let client = self.client();
 

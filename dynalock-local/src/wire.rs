@@ -12,7 +12,7 @@ use serde_json::json;
 pub(crate) const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
 
 /// Returns the name of the operation from the header of a request, for example `PutItem`. Returns
-/// an empty text if the request does not have the header.
+/// an empty text for a request without this header.
 pub(crate) fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();
 
@@ -25,7 +25,8 @@ pub(crate) fn reply(status: Code, body: impl Into<SdkBody>) -> HttpResponse {
     response
 }
 
-/// Returns an error answer of the service. The SDK identifies the error by the name in the answer.
+/// Makes an error answer in the form in which DynamoDB sends errors. The SDK identifies the kind of
+/// the error by the exception name in the answer.
 pub(crate) fn error(status: Code, namespace: &str, code: &str, message: &str) -> HttpResponse {
     let body = json!({ "__type": format!("{namespace}#{code}"), "message": message });
 

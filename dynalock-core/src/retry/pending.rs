@@ -1,11 +1,12 @@
 use tokio::sync::watch;
 
-/// The running background tasks, each with a key. A call with the same key can wait until the tasks
-/// with this key have ended.
+/// The running background tasks. Each task has a key, for example the id of a lock's row. With
+/// [`done`](Self::done), a call can wait until all tasks with the same key have ended.
 #[derive(Debug)]
 pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 
-/// The mark of one running background task. The task counts as ended when its guard is dropped.
+/// A running background task owns its `PendingGuard`. When the `PendingGuard` is dropped, the task
+/// counts as ended.
 #[derive(Debug)]
 pub(crate) struct PendingGuard<K: PartialEq> {
     all: watch::Sender<Vec<K>>,
@@ -20,7 +21,7 @@ impl<K: Clone + PartialEq> PendingWork<K> {
 
     /// Waits until no background task with this key is running.
     pub(crate) async fn done(&self, key: &K) {
-        // The wait cannot fail, because the sender lives as long as `self`.
+        // The wait cannot fail, because `self` owns the sender of the channel.
         let _ = self.0.subscribe().wait_for(|keys| !keys.contains(key)).await;
     }
 }
@@ -34,7 +35,8 @@ impl<K> Default for PendingWork<K> {
 impl<K: PartialEq> Drop for PendingGuard<K> {
     fn drop(&mut self) {
         self.all.send_modify(|keys| {
-            // Two tasks may have the same key, so each guard removes only one copy of its key.
+            // Two tasks may have the same key, so each guard removes only one copy of the key from
+            // the list.
             if let Some(place) = keys.iter().position(|key| *key == self.key) {
                 keys.swap_remove(place);
             }

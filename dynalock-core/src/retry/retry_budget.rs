@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// A token bucket. A retry after a throttled request or a lost reply takes one token from the
 /// bucket. An answered request returns half a token to the bucket.
 ///
-/// The bucket starts full. Two answered requests pay for one retry, so the budget is sufficient
-/// while at most a third of all requests is lost. In an outage, the client sends
-/// [`RetryBudget::CAPACITY`] retries. After the last token of the bucket, the client sends only
-/// first attempts. A retry after a conflict takes no token, because a conflict shows that DynamoDB
-/// works.
+/// The bucket starts full. Two answered requests pay for one retry, so the bucket does not become
+/// empty if at most a third of all requests is lost. In an outage, the client sends at most
+/// [`RetryBudget::CAPACITY`] retries. When the bucket is empty, the client sends only the first
+/// attempt of each request. A retry after a conflict takes no token, because a conflict shows that
+/// DynamoDB works.
 #[derive(Debug)]
 pub(crate) struct RetryBudget(AtomicI64);
 
@@ -26,7 +26,8 @@ impl RetryBudget {
         Self(AtomicI64::new(Self::CAPACITY * Self::RETRY))
     }
 
-    /// Takes one token for a retry. Returns `false` if the bucket has no token left.
+    /// Takes one token from the bucket for a retry. Returns `false` if the bucket has no token
+    /// left.
     pub(crate) fn withdraw(&self) -> bool {
         let take = |tokens: i64| (tokens >= Self::RETRY).then_some(tokens - Self::RETRY);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
@@ -36,8 +37,8 @@ impl RetryBudget {
     pub(crate) fn deposit(&self) {
         let full = Self::CAPACITY * Self::RETRY;
         let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);
-        // The update fails only if the bucket is full. A full bucket takes no more tokens, so a
-        // failed update is no error.
+        // `fetch_update` fails only if the bucket is full. A full bucket takes no more tokens, so
+        // this failure is no error.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }

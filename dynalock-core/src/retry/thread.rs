@@ -29,14 +29,15 @@ impl Thread {
     pub(super) fn start(connection: Connection) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
-        // The thread starts before the runtime is built, and then waits for the runtime. If the
-        // runtime were built first and the thread could not start, `start` would drop the runtime.
-        // The drop of a runtime inside a task of another runtime panics.
+        // The code starts the thread before it builds the runtime, and the thread waits for the
+        // runtime. In the reverse order, `start` would drop the runtime if the thread could not
+        // start. The drop of a runtime inside a task of another runtime panics.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };
-            // The sender never sends a value. `ended` completes when the sender is dropped.
+            // The sender `alive` never sends a value. `ended` completes when `alive` is dropped.
             let _ = runtime.block_on(ended);
-            // `shutdown_background` does not wait for a lookup of a host name that blocks.
+            // `shutdown_background` does not wait for blocking work of the runtime, for example the
+            // lookup of a host name.
             runtime.shutdown_background();
         })?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -81,8 +82,8 @@ mod tests {
         drop(first);
         assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty));
         drop(second);
-        // The end of the thread drops the runtime, and the runtime drops the task that owns
-        // `lives`.
+        // When the thread ends, it drops the runtime, and the runtime drops the spawned task that
+        // owns `lives`.
         assert_eq!(ended.recv(), Err(mpsc::RecvError));
         let next = connection.thread().unwrap();
         assert_eq!(next.runtime.block_on(async { 5 }), 5);

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Returns all differences between a table and its struct. `time_to_live` is the attribute for
-/// which time to live is on.
+/// which the table has time to live on.
 pub(super) fn differences(model: &Model, table: &TableDescription, time_to_live: Option<&str>) -> Vec<TableDifference> {
     let status = table.table_status.as_ref();
     let is_usable = matches!(status, None | Some(TableStatus::Active | TableStatus::Updating));
@@ -168,8 +168,8 @@ fn live_projection(projection: &Projection) -> String {
     }
 }
 
-/// Returns the names of the attributes that an index includes, as one text. DynamoDB returns the
-/// names in any order, so `included` sorts them.
+/// Returns the names of the attributes that an index includes, as one text. DynamoDB does not
+/// return the names in a fixed order, so `included` sorts the names.
 fn included(mut names: Vec<&str>) -> String {
     names.sort_unstable();
     format!("{} {}", ProjectionType::Include.as_str(), names.join(", "))

@@ -21,8 +21,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) settings: TableSettings,
     /// The limits of the whole call, including the wait for the new table.
     pub(crate) limits: Limits,
-    /// The deadline of the first request. The first request has a shorter deadline than the whole
-    /// call, so that the call soon reports a server that does not answer.
+    /// The deadline of the CreateTable, including its retries. The CreateTable has a shorter
+    /// deadline than the whole call, so that the call soon reports a server that does not answer.
     pub(crate) patience: Duration,
 }
 
@@ -74,9 +74,9 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
 }
 
 /// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
-/// DynamoDB refuses a second request to switch time to live on, even if another caller sent the
-/// first request. If DynamoDB refuses the request, the call still succeeds if a later
-/// DescribeTimeToLive shows that time to live is on.
+/// If another caller has already switched time to live on, DynamoDB refuses the request of this
+/// call. If DynamoDB refuses the request, the call still succeeds if a later DescribeTimeToLive
+/// shows that time to live is on.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,
@@ -93,7 +93,7 @@ async fn until_time_to_live_is_on(
         switched = match switched {
             None => Some(attempts.repeat(table, || operation::switch_time_to_live_on(client, table, attribute)).await),
             Some(Err(refused)) => return Err(refused),
-            // After a change, DescribeTimeToLive may show the old state for some time.
+            // For some time after the change, DescribeTimeToLive may show that time to live is off.
             Some(Ok(())) => {
                 attempts.wait(&mut backoff, not_active()).await?;
                 Some(Ok(()))

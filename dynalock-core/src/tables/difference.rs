@@ -131,7 +131,7 @@ pub enum TableDifference {
     IndexKeyType {
         /// The name of the index.
         index: &'static str,
-        /// The name of the key.
+        /// The name of the key attribute of the index.
         attribute: &'static str,
         /// The type that the struct declares for the key.
         expected: KeyType,
@@ -172,8 +172,8 @@ pub enum TableDifference {
         /// The attribute for which time to live is on.
         found: String,
     },
-    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes items by a
-    /// time to live that the library ignores.
+    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes items by the
+    /// time to live in this field, but the library does not treat such items as expired.
     #[non_exhaustive]
     TimeToLiveUndeclared {
         /// The attribute for which time to live is on.
@@ -193,7 +193,7 @@ impl TableReport {
         Self { table, differences }
     }
 
-    /// Returns the name of the table that differs from its struct.
+    /// Returns the name of the table that the report describes.
     ///
     /// # Examples
     ///
@@ -342,7 +342,7 @@ impl TableDifference {
             Self::IndexNotActive { index, status } => {
                 write!(f, "the index `{index}` has the status {status}: wait until it is ACTIVE")
             }
-            // The method writes nothing for a difference that does not concern an index.
+            // If the difference does not concern an index, the method writes nothing.
             _ => Ok(()),
         }
     }

@@ -28,14 +28,15 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The call for which the current task works.
+    /// The call of the library for which the current task works.
     static CURRENT: Arc<Call>;
 }
 
-/// A call of the public API, or a background task.
+/// The telemetry of a call of the public API, or of a background task.
 pub(super) struct Call {
     pub(super) operation: &'static str,
-    /// The name of the table. The tables of a unit of work are known only at its commit.
+    /// The name of the table that the call uses. The tables of a unit of work are known only at the
+    /// commit.
     table: OnceLock<Arc<str>>,
     span: Span,
     started: Instant,
@@ -63,7 +64,7 @@ impl fmt::Display for SpanName<'_> {
     }
 }
 
-/// The failure of a call with a closure of the caller.
+/// The failure of a call to which the caller has passed a closure.
 pub(crate) enum CallFailure<E> {
     /// The library has returned the error.
     Library(Error),
@@ -137,7 +138,8 @@ pub(crate) fn observe<'f, O>(
     observe_as(operation, table, call, failure)
 }
 
-/// Runs a call like [`observe`], if the closure of the caller can also fail.
+/// Runs a call like [`observe`], for a call with a closure of the caller that can also return an
+/// error.
 pub(crate) fn observe_closure<'f, O, E: From<Error>>(
     operation: &'static str,
     table: Arc<str>,
@@ -148,15 +150,15 @@ pub(crate) fn observe_closure<'f, O, E: From<Error>>(
 }
 
 /// Runs a call like [`observe`]. The function `error_type` returns the short name of the error in
-/// the output of the call.
+/// the call's output, or `None` for a success.
 pub(crate) fn observe_as<'f, F: Future + Send + 'f>(
     operation: &'static str,
     table: Arc<str>,
     call: F,
     error_type: fn(&F::Output) -> Option<&'static str>,
 ) -> BoxedCall<'f, F::Output> {
-    // The future of a call has many kilobytes. The box is made before the layers around the future,
-    // because each layer would copy the future.
+    // The future of a call has many kilobytes. The code boxes the future before it wraps the future
+    // in a span, because each wrapper would copy an unboxed future.
     let call = Box::pin(call);
     match is_observed() {
         true => Box::pin(in_span(operation, table, call, error_type)),
@@ -178,14 +180,14 @@ fn in_span<F: Future>(
     Either::Right(run(Call::new(operation, table, span), call, error_type))
 }
 
-/// Returns `true` if a subscriber of `tracing` is set, or if the library counts metrics. Without
-/// both, the library makes no span and counts nothing.
+/// Returns `true` if a subscriber of `tracing` is set, or if the library counts metrics. If no
+/// subscriber is set and the library counts no metrics, the library makes no span.
 pub(super) fn is_observed() -> bool {
     cfg!(feature = "metrics") || LevelFilter::current() != LevelFilter::OFF
 }
 
 /// Runs a background task of the current call. The background task may end after the call. The span
-/// of the background task follows from the span of the call.
+/// of the background task has the relation "follows from" to the span of the call.
 pub(crate) fn detached<F: Future>(
     operation: &'static str,
     table: Arc<str>,
@@ -221,8 +223,8 @@ where
     Either::Right(run(Call::new(operation, table, span), work, failure))
 }
 
-/// Returns a future that runs `work` as a part of the current call. The future may end after the
-/// call.
+/// Returns a future that runs `work` as a part of the current call. The returned future may end
+/// after the current call.
 pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
     match current() {
         None => Either::Left(work),
@@ -238,7 +240,8 @@ pub(crate) fn current_span() -> Span {
     current().map_or_else(Span::none, |call| call.span.clone())
 }
 
-/// Records that the current call works for another call, whose span is `to`.
+/// Records in the span of the current call that the current call also works for another call, whose
+/// span is `to`.
 pub(crate) fn follow(to: &Span) {
     current_span().follows_from(to);
 }
@@ -248,13 +251,14 @@ pub(crate) fn set_table(table: Arc<str>) {
     if let Some(call) = current() {
         call.span.record("db.collection.name", &*table);
         call.span.record("otel.name", display(SpanName { operation: call.operation, table: &table }));
-        // The closure of a unit of work may run several times. The metrics name the tables of the
-        // first commit of a unit of work.
+        // A unit of work may commit several times, because its closure can run again. The metrics
+        // name the tables of the first commit.
         let _ = call.table.set(table);
     }
 }
 
-/// Records the number of items of the current call. A single item is not a batch.
+/// Records the number of items of the current call in its span. For a single item, `set_batch`
+/// records nothing.
 pub(crate) fn set_batch(items: usize) {
     if items > 1 {
         current_span().record("db.operation.batch.size", items);
@@ -328,8 +332,8 @@ impl Call {
         if self.has_ended.swap(true, Ordering::Relaxed) {
             return;
         }
-        // A call that makes only one attempt reports a conflict only as its error, so `end` counts
-        // this conflict.
+        // A call without retries after a conflict returns the conflict as its error, so `end`
+        // counts this conflict.
         if error_type == Some("conflict") {
             self.count_conflict();
         }

@@ -1,14 +1,14 @@
 //! Traces and metrics of calls, requests and leases.
 //!
-//! Each call of the public API runs in [`observe`], which boxes the call, makes its span and counts
-//! the call. Each request runs in [`request`], and each event has a function in the module `event`. A
-//! future that works for a call runs in [`continued`]. Background tasks run in [`detached`] or
-//! [`in_lease`]. Without a subscriber and without the feature `metrics`, these functions only run the
-//! future.
+//! Each call of the public API runs in [`observe`], which boxes the future of the call, makes a
+//! span and counts the call. Each request runs in [`request`], and each event has a function in the
+//! module `event`. A future that works for a call in another task runs in [`continued`]. Background
+//! tasks run in [`detached`] or [`in_lease`]. Without a `tracing` subscriber and without the
+//! feature `metrics`, the functions of this module only run the future.
 //!
-//! Spans and events contain no item. The text of an error in an event of the level DEBUG may
-//! contain the name of a lock. The text of an error may also contain the key of an item whose type
-//! has `#[dynalock(show_key)]`.
+//! Spans and events never contain the attributes of an item. The text of an error in an event of
+//! the level DEBUG may contain the name of a lock. The text of an error may also contain the key of
+//! an item whose type has `#[dynalock(show_key)]`.
 
 mod call;
 mod event;

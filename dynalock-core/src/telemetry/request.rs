@@ -14,18 +14,20 @@ use super::{
     metric::{REQUESTS, count},
 };
 
-/// The telemetry of a sent request. The drop of a `SentRequest` records the outcome of the request.
+/// The telemetry of a sent request. When a `SentRequest` is dropped, it records the outcome of the
+/// request.
 struct SentRequest {
     name: &'static str,
     table: Arc<str>,
     span: Span,
-    /// The short name of the error, `ok` after a success, or `dropped` without an answer. The
-    /// library drops a request that exceeds its timeout.
+    /// `ok` after a success, the short name of the error after a failure, or `dropped` if the
+    /// future of the request was dropped before an answer. The library drops the future of a
+    /// request that exceeds its timeout.
     outcome: Cow<'static, str>,
 }
 
-/// Sends a request in a new span. The future of the SDK has many kilobytes, so the caller pins the
-/// future, and this function does not move it.
+/// Sends a request in a new span. The future of an SDK request has many kilobytes, so the caller of
+/// `request` pins the future, and `request` does not move it.
 pub(crate) async fn request<O, E>(
     name: &'static str,
     table: &Arc<str>,
@@ -79,8 +81,8 @@ impl Drop for SentRequest {
     }
 }
 
-/// Returns the error code of DynamoDB's answer. If DynamoDB has sent no readable error code,
-/// returns a short name of the problem.
+/// Returns the error code of DynamoDB's answer. If the answer contains no readable error code,
+/// returns a short name of the problem, for example `timeout`.
 fn error_type<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Cow<'static, str> {
     match error {
         SdkError::ConstructionFailure(_) => "not_sent".into(),

@@ -32,28 +32,29 @@ const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 /// The request of a transaction, with the data that the library needs to interpret the answer.
 pub(crate) struct Assembly {
     /// The writes of the request: one for each item, and one for each separate lease row. The
-    /// writes have the order of the operations. An assembly contains at least one write.
+    /// writes are in the order of the transaction's operations. An `Assembly` contains at least one
+    /// write.
     pub(crate) writes: Vec<Write>,
-    /// For each operation, the indexes of its writes.
+    /// For each operation of the transaction, the indexes of its writes in `writes`.
     pub(crate) positions: Vec<WritePosition>,
-    /// For each operation, the state of its item after the transaction.
+    /// For each operation of the transaction, the state of the written item after the transaction.
     pub(crate) next: Vec<Option<Basis>>,
-    /// The size of each write.
+    /// The size of each write of the transaction.
     sizes: Vec<WriteSize>,
 }
 
-/// The size of one write of a transaction. The derived order compares the field `bytes` first, so
+/// The size of one write of a transaction. The derived `Ord` compares the field `bytes` first, so
 /// `max` finds the largest write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
-    /// The size of the item in bytes.
+    /// The size in bytes of the item, or of the lease row, that the write concerns.
     bytes: usize,
-    /// The index of the operation from which the write was made.
+    /// The index of the operation for which the library made the write.
     operation: usize,
 }
 
-/// The operations on one item, which become one write. If the item has a separate lease row, the
-/// operations also become a second write, of the lease row.
+/// The operations of a transaction on one item, which become one write. If the lease of the item is
+/// in a separate row, the operations may also become a write of this row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
     /// The indexes of the operations on the item, at least one.
@@ -69,8 +70,8 @@ pub(crate) struct OnlyWrite<'o> {
 }
 
 /// Makes one write for each item, because DynamoDB refuses a transaction with two actions on one
-/// item. The checks of an item become conditions of its write. The guards of a separate lease row
-/// become conditions of the write of the lease row.
+/// item. The checks of an item become conditions of the write of the item. If a lease is in a
+/// separate row, its guards become conditions of the write of this row.
 ///
 /// Returns an error if the transaction would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
@@ -86,13 +87,13 @@ pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Re
 }
 
 impl Assembly {
-    /// Adds the write that combines the operations on one item.
+    /// Adds to the request the write that combines the operations on one item.
     fn add(&mut self, group: &ItemOperations<'_>, stamps: &mut WriteStamps) -> Result<(), Error> {
         let lead = group.lead()?;
         let mut plan = group.plan(lead, stamps)?;
         let bytes = plan.bytes();
-        // The library refuses a large item before the request, because DynamoDB's error would not
-        // name the operation.
+        // The library itself refuses an item above DynamoDB's size limit, because DynamoDB's error
+        // would not name the operation of the item.
         if bytes > LARGEST_ITEM {
             let table = Arc::clone(&plan.write.table);
             let why = InvalidTransaction::ItemTooLarge { operation: lead, table, bytes };
@@ -105,8 +106,9 @@ impl Assembly {
         let asks = group.asks_for_lease(lead, &plan.write);
         let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
-            // After a cancellation, a guard of the lease row has the reason of the write of the
-            // lease row. An operation that is not a guard has the reason of the write of the item.
+            // If DynamoDB cancels the transaction, a guard of a separate lease row gets the
+            // cancellation reason of the write of this row. An operation that is not a guard gets
+            // the cancellation reason of the write of its item.
             let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }
@@ -137,7 +139,7 @@ impl Assembly {
         self.writes.iter().any(|write| !matches!(write.action, Action::Check))
     }
 
-    /// Converts a transaction with only one write into the plan of a single write.
+    /// Converts a transaction with only one write into the plan of a write outside a transaction.
     pub(crate) fn into_plan(mut self) -> Plan {
         let judged_at = self.positions.iter().find_map(|position| position.judged_at);
         let next = self.next.into_iter().flatten().next();
@@ -146,9 +148,9 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the leading operation on an item. The library adds the conditions of
-    /// the other operations on the item to the leading operation. If one of the operations on an
-    /// item is a write, the write is the leading operation. A guard of the lease row is the leading
+    /// Returns the index of the leading operation on an item: the operation to which the library
+    /// adds the conditions of the other operations on the item. If one of the operations on an item
+    /// is a write, the write is the leading operation. A guard of the lease row is the leading
     /// operation only if all operations on the item are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
@@ -159,8 +161,8 @@ impl<'o> ItemOperations<'o> {
             }
             (Some(write), None) => Ok(write),
             (None, _) => {
-                // The checks of an item cannot be added to a guard of its lease row, because the
-                // guard has the key of the lease row.
+                // A guard of a separate lease row tests the row and not the item, so the checks of
+                // the item cannot become conditions of the guard.
                 let of_item = self.indexes.iter().copied().find(|&index| !self.operations[index].is_of_lease_row());
                 Ok(of_item.unwrap_or(self.indexes[0]))
             }
@@ -173,9 +175,9 @@ impl<'o> ItemOperations<'o> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// Returns the condition and the effect of the write on the lease of the item. If the
-    /// transaction has a guard of the item's lease, the write counts as a write of the lease
-    /// holder.
+    /// Returns the condition of the write on the item's lease, and the effect of the write on this
+    /// lease. If the transaction has a guard of the item's lease, the library treats the write as a
+    /// write of the lease holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),
@@ -215,8 +217,8 @@ impl<'o> ItemOperations<'o> {
             if operation.is_of_lease_row() && is_of_item {
                 match &mut plan.companion {
                     Some(row) => require(row, &operation.item_ref, requirement)?,
-                    // If no other operation writes the lease row, the check of the guard becomes
-                    // the write of the lease row.
+                    // If the write of the item does not also write the lease row, the transaction
+                    // only checks the lease row.
                     None => plan.companion = Some(Box::new(check(&operation.item_ref, requirement)?)),
                 }
             } else {
@@ -229,8 +231,8 @@ impl<'o> ItemOperations<'o> {
 
 /// Groups the operations by item, in the order of the caller's calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // The groups have the order of the caller's calls. Each commit of a transaction with the same
-    // token therefore sends the same text.
+    // DynamoDB refuses a request with a known token and other content, so the order of the groups
+    // must be the same in each commit of a transaction.
     let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
     let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
@@ -244,8 +246,8 @@ fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
 }
 
 impl<'o> OnlyWrite<'o> {
-    /// Returns the single write of the operations. Returns `None` if the operations need more than
-    /// one write, or only checks.
+    /// Returns the only write of the operations. Returns `None` if the operations need more than
+    /// one write, or if all operations are checks.
     pub(crate) fn of(operations: &'o [Operation], assembly: &Assembly) -> Option<Self> {
         if assembly.writes.len() != 1 || !assembly.writes_anything() {
             return None;
@@ -254,7 +256,8 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// Returns each operation with the reason why DynamoDB refused the single write.
+    /// Returns the item of each operation, with the reason why DynamoDB refused the only write of
+    /// the transaction.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }
@@ -287,8 +290,8 @@ impl Intent for OnlyWrite<'_> {
 
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
-            // A write in a transaction with a guard is a write of the lease holder, so the guard
-            // decides which error the call returns.
+            // If the transaction has a guard of the item's lease, the guard decides whether the
+            // call returns the error for a lost lease.
             Some(guard) => guard.refusal(met, judged_at, spent),
             None => self.intent.refusal(met, judged_at, spent),
         }

@@ -18,25 +18,25 @@ use crate::{
 
 /// The condition of a check.
 pub(crate) enum Requirement {
-    /// The item must be in exactly the given state.
+    /// The stored item must be in exactly the state that the field contains.
     Unchanged(State),
     /// The key must have an item, and the time to live of the item must be outside the range of
     /// expired times.
     Exists(ExpiredTimes),
-    /// The key must have no item, or an expired item in exactly the given state.
+    /// The key must have no item, or must have an expired item in exactly the state `expired`.
     Absent { expired: Option<State> },
     /// The stored lease of the item must have the given owner and the given fence.
     Guard(HolderProof),
-    /// The condition of the caller in the field must be true.
+    /// The caller's condition, which the field contains, must be true.
     Condition(UserCondition),
 }
 
-/// A function that returns the text of the caller's condition. The function hides the type of the
-/// item. The errors of the function contain the name of the table.
+/// A function that returns the text of the caller's condition. The type `UserCondition` does not
+/// depend on the type of the item. The function needs the table name for its errors.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
-/// Returns the ConditionCheck of an item. The ConditionCheck of a guard tests the row that contains
-/// the lease.
+/// Returns a ConditionCheck action, which tests an item. If the lease of the item is in a separate
+/// row, the ConditionCheck of a guard tests this row.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {
@@ -48,15 +48,15 @@ pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Wri
     Ok(check)
 }
 
-/// Adds a condition to a write or a check of the same item.
+/// Adds the condition `requirement` on an item to a write or a check of this item.
 pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requirement) -> Result<(), Error> {
     let model = item_ref.model;
     let mut placeholders = write.placeholders();
     let condition = match requirement {
         Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
         Requirement::Exists(over) => {
-            // The library has not read the item, so the condition must compare the stored time to
-            // live.
+            // The library has not read the item, so a condition of the request must test whether
+            // the item has expired.
             let exists = exists(model, &mut placeholders);
             match model.times.expires {
                 Some(time) => format!("{exists} AND {}", lives(time.name, [over.first, over.last], &mut placeholders)),
@@ -66,7 +66,7 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
         Requirement::Absent { expired: None } => absent(model, &mut placeholders),
         Requirement::Absent { expired: Some(state) } => {
             // DynamoDB deletes expired items, so the expired item may be absent when the request
-            // arrives.
+            // reaches DynamoDB.
             let absent = absent(model, &mut placeholders);
             format!("({absent} OR {})", unchanged(model, state, None, &mut placeholders))
         }
@@ -74,8 +74,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
             let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
-            // Only a type with leases has guards, so the lease condition always exists, and the
-            // code never uses the fallback.
+            // Only a type with leases has guards, so `held` is never `None`, and the code never
+            // uses the fallback `exists`.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Condition(render) => render(&write.table, &mut placeholders)?,

@@ -39,7 +39,8 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
 /// Returns the attributes of a key. Returns an error if DynamoDB would refuse the key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
-        // DynamoDB also refuses an empty key value, but the check in the library saves the request.
+        // DynamoDB would refuse an empty key value itself, but the check in the library saves the
+        // request.
         if value.is_empty() {
             return Err(invalid(table, attribute, "it is empty"));
         }

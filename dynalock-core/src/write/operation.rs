@@ -14,7 +14,8 @@ use crate::{
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// The way in which the write uses the separate lease row.
+    /// Says whether the write checks the separate lease row, or removes an expired lease from this
+    /// row.
     pub(crate) companion: CompanionWrite,
 }
 
@@ -55,7 +56,7 @@ impl Operation {
     }
 
     /// Returns the [`Intent`](super::intent::Intent) of a write, or `None` for a check. An intent
-    /// is a change of an item as a value.
+    /// describes a change of one item.
     pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
         match &self.kind {
             OperationKind::Write(intent) => Some(&**intent),
@@ -63,13 +64,13 @@ impl Operation {
         }
     }
 
-    /// Returns the state that the write requires, or `None` for a check.
+    /// Returns the state of the item that the write requires, or `None` for a check.
     pub(crate) fn expected(&self) -> Option<Expected<'_>> {
         self.intent().map(|intent| intent.target().expected)
     }
 
-    /// Returns the state that the item must have by the condition of the operation. Returns `None`
-    /// if the condition requires no particular state.
+    /// Returns the state of the item that the condition of the operation requires. Returns `None`
+    /// if the condition requires no particular state of the item.
     pub(crate) fn rests_on(&self) -> Option<&State> {
         match &self.kind {
             OperationKind::Write(intent) => intent.state(),

@@ -8,10 +8,10 @@ use crate::{error::Error, operation::Failure, retry::Attempts};
 /// Says whether the outcome of all earlier attempts of a write is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
-    /// DynamoDB has answered each attempt, or the attempt was never sent.
+    /// DynamoDB has answered each attempt that the library has sent.
     Known,
-    /// The reply to an attempt was lost. DynamoDB may have applied the attempt, or may still apply
-    /// it.
+    /// The reply to an attempt was lost. DynamoDB may have applied this attempt, or may still apply
+    /// it later.
     Unknown,
 }
 
@@ -21,8 +21,8 @@ impl AttemptOutcome {
         if failure.leaves_doubt() { Self::Unknown } else { self }
     }
 
-    /// Returns the error that ends the call. If the outcome of an attempt is unknown, `end` returns
-    /// [`Error::Indeterminate`].
+    /// Returns the error with which the call ends: `stop`, if all outcomes are known. If the
+    /// outcome of an attempt is unknown, `end` returns [`Error::Indeterminate`].
     pub(crate) fn end(self, attempts: &Attempts, table: &Arc<str>, expected: Option<u64>, stop: Error) -> Error {
         match self {
             Self::Known => stop,

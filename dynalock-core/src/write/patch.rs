@@ -2,7 +2,8 @@
 //!
 //! A patch increments the stored version and requires no particular version, so a patch does not
 //! conflict with other writers. A patch stores its write id in the attributes [`PATCHES`]. The
-//! attribute `_writes` also contains write ids, but a patch cannot update them without a read.
+//! attribute `_writes` also contains write ids, but a patch cannot add an id to `_writes` without a
+//! read of the item.
 
 use std::{
     fmt,
@@ -31,8 +32,8 @@ use crate::{
     version::{Expected, PATCHES, Revision, WRITES, version_in},
 };
 
-/// The content of a patch. The builder in the caller's hands and the recorded operation share one
-/// `SharedPatch`.
+/// The content of a patch. The caller's patch builder and the operation of the transaction share
+/// one `SharedPatch`.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
 /// A patch of the item with this key.
@@ -47,11 +48,11 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) seen: SeenItem,
 }
 
-/// The facts about an item that an earlier refusal of the patch has shown. After some refusals, the
-/// next attempt needs another update expression than the first attempt.
+/// The facts about the stored item that an earlier refusal of the patch has shown. If a fact
+/// requires it, the next attempt uses another update expression than the first attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
-    /// The indexes of the changes to attributes that the item stores as a null.
+    /// The indexes of the patch's changes to attributes that the item stores as a null.
     nulls: Vec<usize>,
     /// `true` if the item has write ids but no version. Another program may have removed the
     /// version, so the patch writes a new incarnation (the random id that distinguishes an item
@@ -152,7 +153,7 @@ impl<T: Versioned> PatchIntent<T> {
         self.with_life(condition, to)
     }
 
-    /// Adds the condition that the item has not expired.
+    /// Adds to the condition of the patch that the item has not expired.
     fn with_life(&self, condition: String, to: &mut Placeholders) -> String {
         let Some(expires) = T::MODEL.times.expires.filter(|_| self.asks_for_life()) else { return condition };
         let ExpiredTimes { first, last } = self.expiry.times();
@@ -169,8 +170,8 @@ impl<T: Versioned> PatchIntent<T> {
             true => set.assign(writes, incarnation),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
-        // DynamoDB evaluates the right side of each assignment with the item before the update, so
-        // the assignments below move each write id to the next attribute.
+        // DynamoDB evaluates the right side of each assignment with the item before the update. The
+        // assignments below can therefore move each write id from one attribute to the next.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
         set.assign(before, id);
@@ -191,8 +192,8 @@ impl<T: Versioned> PatchIntent<T> {
         let mut remove = texts.remove;
         remove.extend(lease.remove.iter().map(ToString::to_string));
         remove.extend(lease.leave.map(|queue| format!("{queue}[0]")));
-        // An update expression must contain each of the clauses ADD, DELETE and REMOVE at most
-        // once, and never without terms.
+        // DynamoDB refuses an update expression with two ADD, DELETE or REMOVE clauses, or with a
+        // clause without terms.
         let clauses = [("ADD", texts.add), ("DELETE", texts.delete), ("REMOVE", remove)];
         let clauses = clauses.into_iter().filter(|(_, terms)| !terms.is_empty());
         clauses.fold(set.finish(), |text, (clause, terms)| format!("{text} {clause} {}", terms.join(",")))

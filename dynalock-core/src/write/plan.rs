@@ -24,11 +24,11 @@ pub(crate) struct Plan {
     /// The state of the item after the write, which the next write of the item will require. After
     /// a delete or a check, the field is `None`.
     pub(crate) next: Option<Basis>,
-    /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. The
-    /// library interprets a refusal with the same time. The field is `None` if the write does not
-    /// compare the end of a lease.
+    /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
+    /// DynamoDB refuses the write, the library also compares the end of the stored lease with this
+    /// time. The field is `None` if the write does not compare the end of a lease.
     pub(crate) judged_at: Option<u64>,
-    /// The size of the changed attributes in bytes, if the write is an update in a transaction.
+    /// The size of the changed attributes in bytes, for an update in a transaction.
     pub(crate) changed_bytes: usize,
 }
 
@@ -94,14 +94,15 @@ impl Plan {
 }
 
 impl WritePosition {
-    /// Returns the reason of the write with the lease condition, if the lease condition was false.
+    /// Returns the cancellation reason of the write that contains the lease condition, if the lease
+    /// condition was false.
     pub(crate) fn refused_lease<'r>(&self, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         reasons.get(self.lease?).filter(|reason| reason.class() == Some(CancellationClass::Conflict))
     }
 }
 
-/// Returns the write of the separate lease row, which contains the lease condition and renews,
-/// releases or removes the lease. Returns `None` if the lease is in the item, or if the write
+/// Returns the write of the separate lease row. The write contains the lease condition, and can
+/// renew, release or remove the lease. Returns `None` if the lease is in the item, or if the write
 /// ignores leases.
 fn companion(
     model: &'static Model,

@@ -20,7 +20,7 @@ use crate::{
     version::{Doubt, Expected, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
 };
 
-/// The outcome of a write whose outcome is known.
+/// The known outcome of a write: applied, or refused.
 pub(crate) enum WriteResult<A, C = Option<Item>> {
     /// DynamoDB has applied the write.
     Applied(A),
@@ -46,8 +46,8 @@ pub(crate) struct Applied {
 pub(crate) enum Proof {
     /// DynamoDB has answered the last attempt with success.
     Reply,
-    /// The item contains the write id. The field is the incarnation of the item: the random id that
-    /// distinguishes the item from earlier items with the same key.
+    /// The item contains the id of the write. The field is the incarnation of the item: the random
+    /// id that distinguishes the item from earlier items with the same key.
     Id(Incarnation),
     /// The item has no write ids, but its lease attributes show that the write has released the
     /// lease.
@@ -59,8 +59,9 @@ pub(crate) enum Proof {
 /// The kind of request by which a single write is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// A PutItem, UpdateItem or DeleteItem with new content for each attempt. If the item has a
-    /// separate lease row, the request is a transaction that writes the item and its lease row.
+    /// A PutItem, UpdateItem or DeleteItem, which the library makes anew for each attempt. If the
+    /// item has a separate lease row, the request is a transaction that writes the item and its
+    /// lease row.
     Plain,
     /// A transaction with a ClientRequestToken. DynamoDB applies a transaction with a token at most
     /// once in ten minutes.
@@ -73,7 +74,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// The way in which the attempts of this call use the separate lease row.
+    /// Says whether the next attempt checks the separate lease row, or removes an expired lease
+    /// from this row.
     pub(crate) companion: &'a mut CompanionWrite,
     pub(crate) outcome: AttemptOutcome,
 }
@@ -84,8 +86,9 @@ struct PlannedRequest {
     facts: PlanFacts,
 }
 
-/// The content of a request. The send of a write consumes the write. A retry is rare, so the code
-/// makes the write of a retry anew. A copy of the write for each first attempt would cost more.
+/// The content of a request. To send a write consumes its value, so a retry needs a new value.
+/// Retries are rare, so the code computes the write anew for a retry and does not copy each write
+/// before the first attempt.
 enum WireForm {
     Write(Write),
     Transact(Transact),
@@ -115,7 +118,7 @@ impl Writer<'_> {
     }
 
     /// Sends the first attempt. If the outcome of the first attempt is unknown, or if another
-    /// request may succeed, `send` sends further attempts of the same write until the outcome is
+    /// attempt may succeed, `send` sends further attempts of the same write until the outcome is
     /// known.
     pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let result = self.send_until_known(first).await;
@@ -125,8 +128,8 @@ impl Writer<'_> {
         result
     }
 
-    /// Returns the outcome of the attempts whose replies were lost, as far as the result of the
-    /// write shows the outcome.
+    /// Returns the outcome of the attempts whose replies were lost, or [`LostReply::Unknown`] if
+    /// the result of the write does not show this outcome.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
         // Two attempts of a delete without a condition have the same effect as one attempt, so
         // DynamoDB may have applied both attempts.
@@ -149,8 +152,8 @@ impl Writer<'_> {
     /// Sends attempts until the outcome of the write is known.
     async fn send_until_known(&mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
-        // The `Writer` has not sent a request yet. If the deadline has already passed, the error
-        // proves that DynamoDB has not applied the write.
+        // The `Writer` has not sent a request yet. If the deadline has already passed, the error of
+        // `check_time` therefore proves that DynamoDB has not applied the write.
         self.attempts.check_time()?;
         let mut request = self.request(first)?;
         loop {
@@ -168,9 +171,9 @@ impl Writer<'_> {
                 Err(failure) => failure,
             };
             let judged = match failure {
-                // DynamoDB accepts most writes, so the boxes in the arms of the `match` keep the
-                // rare code paths out of the future. In the arm `Cancelled`, the condition on a
-                // separate lease row was always false.
+                // DynamoDB accepts most writes, so the code boxes the futures of the rare refusals,
+                // which keeps the future of the write small. The `match` reaches the arm
+                // `Cancelled` only if the condition on a separate lease row was false.
                 Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
                 Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
                 // Without a token, another attempt of a patch could apply the changes of the patch
@@ -213,8 +216,9 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(last));
         }
-        // Eight later patches push the write id of this patch out of the item, so both the read and
-        // its first repetition start without a pause.
+        // Eight later patches would push the write id of this patch out of the item. The library
+        // therefore reads the item without a pause, and also repeats a failed read once without a
+        // pause.
         let get = item_ref.read()?;
         let item = match self.attempts.read_once(&get).await {
             Ok(item) => item,
@@ -236,9 +240,9 @@ impl Writer<'_> {
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
-            // Each attempt has other content, for example its own time, so the SDK generates
-            // another token for each attempt. After a lost reply, the write id in the item shows
-            // the outcome.
+            // Two attempts have different content, for example another time, so the SDK generates a
+            // new token for each attempt. After a lost reply, the write id in the item shows the
+            // outcome.
             Delivery::Plain => None,
             // A request with new content gets a new token, because DynamoDB refuses new content
             // with a token that it remembers.
@@ -254,7 +258,8 @@ impl Writer<'_> {
         Ok(PlannedRequest { content, facts })
     }
 
-    /// Sleeps before the next attempt. Returns an error if the failure ends the call.
+    /// Sleeps before the next attempt after a failed attempt. Returns an error if the failure ends
+    /// the call.
     async fn pause(&mut self, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
@@ -292,8 +297,9 @@ impl Writer<'_> {
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item = self.seen(returned).await?;
         match self.judge(facts, item)? {
-            // The lease decides before the version. The holder of the lease may have written the
-            // item, and an error that names the lease helps the caller more than a conflict.
+            // If a lease has caused the refusal, the call returns the lease error, even if the
+            // version has also changed. The holder may have written the item, and an error that
+            // names the lease helps the caller more than a conflict.
             WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
                 match self.intent.refusal(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
                     Some(refusal) => self.evict(met, refusal).await.map(|()| None),
@@ -304,9 +310,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Interprets a refusal because the condition on the separate lease row was false. The write id
-    /// decides first, the lease second, and the version third. Returns `None` if the call should
-    /// send another attempt.
+    /// Interprets a refusal because the condition on the separate lease row was false. If the item
+    /// shows the write id, the write counts as applied. Otherwise a lease error comes before a
+    /// conflict of the version. Returns `None` if the call should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
@@ -340,9 +346,9 @@ impl Writer<'_> {
             (None, false)
         };
         // Without a token, the library can send the next attempt while the outcome of an earlier
-        // attempt is unknown, because the write id shows the outcome later. With a token, the
-        // outcome must be known before the next attempt, because the next attempt has other
-        // content.
+        // attempt is unknown, because the write id shows the outcome later. With a token, the next
+        // attempt has another token and other content, so the outcome of earlier attempts must be
+        // known first.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -353,8 +359,8 @@ impl Writer<'_> {
             }
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
-                // If no lease has caused the refusal, only the deadline or the limit of attempts
-                // can have made `may_pass` false.
+                // If no lease has caused the refusal, `may_pass` is false only because the call has
+                // reached its deadline or its limit of attempts.
                 let refusal = self.intent.refusal(row.as_ref(), facts.position.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(row, refusal).await.map(|()| None)
@@ -387,8 +393,8 @@ impl Writer<'_> {
     }
 
     /// Returns the item that made the condition false. DynamoDB returns the item with the refusal.
-    /// Some compatible servers do not return the item with a refusal. If a refusal contains no
-    /// item, `seen` reads the item.
+    /// Some servers that are compatible with DynamoDB do not return the item. If a refusal contains
+    /// no item, `seen` reads the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -397,7 +403,8 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(error))
     }
 
-    /// Decides after a false condition whether an earlier attempt was applied.
+    /// Decides after a false condition whether DynamoDB has applied an earlier attempt of the
+    /// write.
     fn judge(&self, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if self.outcome == AttemptOutcome::Known => Doubt::None,

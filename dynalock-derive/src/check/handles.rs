@@ -23,12 +23,13 @@ pub(crate) struct Handle<'a> {
 /// The type of the values in an attribute handle.
 #[derive(Clone, Copy)]
 pub(crate) enum Values {
-    /// The values have the type of the field.
+    /// The values of the attribute have the type of the field.
     Typed,
-    /// The values are a set that a module of `serde_dynamo` writes. `Set` contains the name of the
-    /// set type in dynalock-core, for example `StringSet`.
+    /// The value of the attribute is a set that a module of `serde_dynamo` writes. `Set` contains
+    /// the name of the set type in dynalock-core, for example `StringSet`.
     Set(&'static str),
-    /// The stored form of the values is unknown, because the field has `with` or `serialize_with`.
+    /// The derive does not know the stored form of the attribute, because the field has `with` or
+    /// `serialize_with`.
     Opaque,
 }
 
@@ -43,11 +44,12 @@ pub(crate) enum Missing<'a> {
 pub(crate) enum Default<'a> {
     /// The result of `Default::default()` of the field's type.
     FieldType(&'a Type),
-    /// The result of a function, from `#[serde(default = "path")]` on the field.
+    /// The result of the function in `#[serde(default = "path")]` on the field.
     Function(LitStr),
     /// The value of the field in the result of `Default::default()` of the struct.
     Struct,
-    /// The value of the field in the struct that a function returns.
+    /// The value of the field in the result of the function in `#[serde(default = "path")]` on the
+    /// struct.
     StructFunction(LitStr),
 }
 
@@ -81,8 +83,8 @@ impl<'a> Handle<'a> {
 
 fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
     match (field.serde.set_type(), default(field, container)) {
-        // A patch treats a missing set as empty, so a field with another default than the empty set
-        // gets no handle of a set.
+        // A patch treats a missing set as empty, so a field whose default value is not the empty
+        // set gets no set handle.
         (Some(set), None | Some(Default::FieldType(_))) => Values::Set(set),
         _ if field.serde.written_by_other_code() => Values::Opaque,
         _ => Values::Typed,
@@ -90,8 +92,8 @@ fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
 }
 
 /// Returns whether patches must not change the attribute. A patch must not change a key, the
-/// version or a time that the library writes. A patch must also not change an attribute for which
-/// the values that serde can read are unknown.
+/// version or a time that the library writes. A patch must also not change a field with only
+/// `deserialize_with`, because the derive does not know which values the function can read.
 fn is_fixed(field: &Field<'_>) -> bool {
     let reads_by_other_code = field.serde.read_by_other_code() && field.serde.set_type().is_none();
     let FieldAttrs { partition_key, sort_key, version, created_at, updated_at, .. } = &field.attrs;

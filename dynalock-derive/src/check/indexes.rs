@@ -15,7 +15,7 @@ use crate::{
 
 /// An index of the table that has passed the checks.
 pub(crate) struct Index<'a> {
-    /// The name of the index handle in `Order::INDEX`.
+    /// The name of the index handle, for example `by_status` in `Order::INDEX.by_status`.
     pub(crate) handle: Ident,
     pub(crate) name: String,
     pub(crate) is_local: bool,
@@ -34,7 +34,7 @@ pub(crate) enum Holds {
 const MOST_LOCAL: usize = 5;
 const MOST_GLOBAL: usize = 20;
 
-/// The fields for the partition key and the sort key of the table.
+/// The fields that are the partition key and the sort key of the table.
 pub(super) struct TableKey<'m, 'a> {
     pub(super) partition_key: Option<&'m Field<'a>>,
     pub(super) sort_key: Option<&'m Field<'a>>,

@@ -17,8 +17,8 @@ pub(crate) struct Lock {
     pub(crate) place: Place,
 }
 
-/// The place of the lease: in the item, or in a separate row. `Separate` contains the tokens of the
-/// word `separate`, because errors point at the tokens.
+/// The place where the lease is stored: in the item, or in a separate row. `Separate` contains the
+/// tokens of the word `separate`, so that an error message can point at the word.
 pub(crate) enum Place {
     Item,
     Separate(Ident),
@@ -83,8 +83,8 @@ fn seconds(lockable: &Lockable, errors: &mut Errors) -> bool {
     }
 }
 
-/// Reports two lease attributes with the same name, and a lease attribute with the name of another
-/// attribute of the library.
+/// Reports two lease attributes with the same name. Also reports a lease attribute with the name
+/// `_writes` or the name of the version attribute.
 fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors) {
     for (index, name) in lock.names.iter().enumerate() {
         let place: &dyn ToTokens = match &lockable.names[index] {

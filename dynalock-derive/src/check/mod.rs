@@ -43,30 +43,30 @@ pub(crate) struct Item<'a> {
     pub(crate) times: Times<'a>,
     pub(crate) write_ids: u8,
     /// All attribute names under which serde reads or writes the fields. The derive does not know
-    /// the names inside flattened fields, so the list does not contain these names.
+    /// the names inside flattened fields, so the list leaves out these names.
     pub(crate) attributes: Vec<String>,
     /// `true` if errors may show the key of an item.
     pub(crate) show_key: bool,
-    /// The aliases of the attributes. Each entry has the name under which serde writes a field, and
-    /// the other names under which serde reads the field.
+    /// The aliases of the attributes. Each pair contains the name under which serde writes a field,
+    /// and the other names under which serde reads the field.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
     /// `true` if the struct has a flattened field.
     pub(crate) flattens: bool,
     /// The settings of `#[lockable]`, or `None` if the struct has no `#[lockable]`.
     pub(crate) lock: Option<Lock>,
     pub(crate) indexes: Vec<Index<'a>>,
-    /// The attribute handles, for conditions and patches.
+    /// The attribute handles that the derive generates for conditions and patches.
     pub(crate) handles: Vec<Handle<'a>>,
 }
 
-/// A field, and the attribute that serde writes for it.
+/// A field, and the name of the attribute that serde writes for the field.
 pub(crate) struct Attribute<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
     pub(crate) name: String,
 }
 
-/// The fields with `created_at`, `updated_at` and `expires`.
+/// The fields that are marked with `created_at`, `updated_at` and `expires`.
 pub(crate) struct Times<'a> {
     pub(crate) created_at: Option<Time<'a>>,
     pub(crate) updated_at: Option<Time<'a>>,
@@ -80,9 +80,9 @@ pub(crate) struct Time<'a> {
     pub(crate) unit: TimeUnit,
 }
 
-/// The version attribute.
+/// The attribute that contains the version of an item.
 pub(crate) enum Version<'a> {
-    /// The name of the version attribute, if no field of the struct shows the version.
+    /// The name of the version attribute, for a struct without a field for the version.
     Attribute(String),
     /// The field with `#[dynalock(version)]`, which shows the stored version.
     Field(Attribute<'a>),

@@ -35,8 +35,8 @@ pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     names
 }
 
-/// Returns the aliases of the attributes. Each entry has the name under which serde writes a field,
-/// and the other names under which serde reads the field.
+/// Returns the aliases of the attributes. Each pair contains the name under which serde writes a
+/// field, and the other names under which serde reads the field.
 pub(super) fn aliases(model: &Struct<'_>) -> Vec<(String, Vec<String>)> {
     model
         .fields
@@ -95,8 +95,8 @@ fn not_bookkeeping(field: &Field<'_>, model: &Struct<'_>, version: &str, errors:
 }
 
 fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
-    // If a field has a role, for example `partition_key`, the module `roles` has checked the field
-    // by stricter rules.
+    // If a field has a role, for example `partition_key`, the module `roles` checks the field, by
+    // stricter rules than `read_back`.
     if field.serde.not_written.is_some() || field.attrs.roles().next().is_some() {
         return;
     }
@@ -123,7 +123,8 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
 }
 
 /// Reports a field if serde can also read the field from the attribute of another field. A write of
-/// the reported field would treat the attribute of the other field as an alias, and remove it.
+/// the reported field would treat the attribute of the other field as an alias, and would remove
+/// this attribute.
 fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &mut Errors) {
     for (name, place) in other_names(field) {
         if let Some(other) = written.get(name.as_str()) {

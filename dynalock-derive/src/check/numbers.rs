@@ -25,8 +25,9 @@ pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns whether the serde implementations of the field's type write or read the value, and not
-/// functions that `with` names.
+/// Returns whether serde writes or reads the field by the implementation of the field's type.
+/// Returns `false` if functions in `with`, `serialize_with` or `deserialize_with` both write and
+/// read the field.
 fn is_converted_by_its_type(field: &Field<'_>) -> bool {
     let serde = &field.serde;
     let written = serde.not_written.is_none() && !serde.written_by_other_code();

@@ -1,5 +1,5 @@
-//! Checks the fields with a role: the keys, the version and the times. The library itself reads or
-//! writes the fields with a role.
+//! Checks the fields with a role: the keys, the version and the times. The library reads or writes
+//! these fields for its own purposes.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -53,7 +53,7 @@ impl<'m, 'a> Roles<'m, 'a> {
     }
 }
 
-/// Returns the fields with `created_at`, `updated_at` and `expires`.
+/// Returns the fields that are marked with `created_at`, `updated_at` and `expires`.
 pub(super) fn times<'a>(model: &Struct<'a>, errors: &mut Errors) -> Times<'a> {
     let created_at = kept_time(model, |attrs| attrs.created_at.as_ref(), errors);
     let updated_at = kept_time(model, |attrs| attrs.updated_at.as_ref(), errors);
@@ -152,9 +152,9 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     name
 }
 
-/// Reports refused serde attributes on a key field or on the version field. A refused attribute
-/// could omit the stored attribute, give the field two names, or change the stored form of the
-/// field.
+/// Reports refused serde attributes on a key field or on the version field. With a refused serde
+/// attribute, serde could leave out the field, use two names for the field, or change the stored
+/// form of the field.
 fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     for word in field.serde.skips() {
         errors.at(word, format_args!("{role} cannot be skipped"));
@@ -162,8 +162,9 @@ fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>
     under_one_name(role, field, model, errors);
 }
 
-/// Reports refused serde attributes on a field with a role. A refused attribute could give the
-/// field two names, or a stored form that differs from the form of its type.
+/// Reports refused serde attributes on a field with a role, for example `created_at`. With a
+/// refused serde attribute, serde could use two names for the field, or store the field in another
+/// form than the form of its type.
 fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     let serde = &field.serde;
     if let Some(word) = &serde.flatten {
@@ -186,8 +187,9 @@ fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mu
     }
 }
 
-/// Returns the words in the type `ty` that depend on the struct: its type parameters and `Self`.
-/// The generated key type has no type parameters, so it cannot use the returned words.
+/// Returns the words in the type `ty` that have a meaning only inside the struct: the type
+/// parameters of the struct, and `Self`. The generated key type has no type parameters, so it
+/// cannot use the returned words.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {

@@ -1,4 +1,4 @@
-//! The answers that faults give in place of the local engine.
+//! The answers that faults give instead of the answers of the local engine.
 
 use std::collections::HashMap;
 

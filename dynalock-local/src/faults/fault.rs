@@ -6,13 +6,13 @@ use aws_sdk_dynamodb::types::CancellationReason;
 /// the requests: the engine of a [`Database`](crate::Database), or an HTTP client in
 /// [`Faults::wrap`](crate::Faults::wrap).
 ///
-/// If a fault lets the engine apply a request, the engine receives the request unchanged. The
-/// engine may still refuse an invalid request, or a write with a false condition.
+/// "The engine applies the request" means that the engine receives the request unchanged. The
+/// engine may still refuse the request, for example because of a false condition.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The request is lost and does not reach the engine. The caller of a lost request sees a reset
-    /// connection, as with [`LoseReply`](Self::LoseReply).
+    /// The request is lost and does not reach the engine. The caller sees a reset connection, and
+    /// cannot distinguish a lost request from a lost reply ([`LoseReply`](Self::LoseReply)).
     LoseRequest,
 
     /// The request does not reach the engine, and the error tells the caller that the request was
@@ -76,15 +76,16 @@ pub enum Fault {
 
     /// A `BatchGetItem` or `BatchWriteItem` reaches the engine without its last keys or writes. The
     /// field is the number of missing keys or writes. The answer contains the missing keys or
-    /// writes in `UnprocessedKeys` or `UnprocessedItems`. Requests of other operations than
-    /// `BatchGetItem` and `BatchWriteItem` pass without a fault.
+    /// writes in `UnprocessedKeys` or `UnprocessedItems`. A request of another operation, for
+    /// example a `PutItem`, reaches the engine without a fault.
     ///
-    /// If the fault removes all keys or writes of a batch, the engine receives no request. DynamoDB
-    /// answers with all keys or writes unprocessed only for other reasons than a lack of capacity.
-    /// If a batch fails because of capacity, DynamoDB answers with
-    /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). The fault removes
-    /// keys or writes from the table with the last name first. A service that checks signatures
-    /// refuses the shortened batch.
+    /// If the fault removes all keys or writes of a batch, the engine receives no request. If
+    /// DynamoDB can process no key or write of a batch because of a lack of capacity, it does not
+    /// return them as unprocessed. Instead, DynamoDB answers with
+    /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). If the batch has
+    /// several tables, the fault first removes keys or writes of the table whose name is last in
+    /// the alphabet. A service that checks the signature of a request refuses the shortened batch,
+    /// because its signature belongs to the whole batch.
     ///
     /// ```
     /// use dynalock_local::{Fault, Faults};
@@ -103,16 +104,16 @@ pub enum Fault {
     /// delay on tokio's clock.
     DeliverLate(Duration),
 
-    /// The engine applies the request twice: the first time with an answer for the caller, and the
-    /// second time in the background.
+    /// The engine applies the request twice. The caller gets the answer to the first delivery, and
+    /// the second delivery runs in the background.
     DeliverTwice,
 
-    /// The request does not reach the engine, and no answer comes. Only a timeout of the caller
-    /// ends a call without an answer.
+    /// The request does not reach the engine, and no answer comes. The call of the caller ends only
+    /// by a timeout.
     NeverAnswer,
 
-    /// The engine applies the request, but no answer comes. Only a timeout of the caller ends a
-    /// call without an answer.
+    /// The engine applies the request, but no answer comes. The call of the caller ends only by a
+    /// timeout.
     NeverAnswerAfterApply,
 }
 

@@ -26,7 +26,7 @@ use plan::Plan;
 ///
 /// A test can change the faults while the client runs. The log contains each request of the client.
 /// Each retry by the SDK counts as a separate request. A request meets at most one fault. If
-/// several faults apply to a request, the first fault in the following order is used:
+/// several faults apply to a request, the request meets the first of them in this order:
 /// [`script_page`](Self::script_page), [`script_on`](Self::script_on), [`script`](Self::script),
 /// [`always_on_page`](Self::always_on_page), [`always`](Self::always), random faults.
 ///
@@ -59,8 +59,9 @@ impl Faults {
     /// Returns a `Faults` value with random faults. The seed decides which requests meet a fault,
     /// and [`rate`](Self::rate) sets the rate of each fault.
     ///
-    /// The same seed and the same requests in the same order give the same faults. Each request of
-    /// an operation in [`only`](Self::only) draws one random number.
+    /// If two runs of a test use the same seed and send the same requests in the same order, both
+    /// runs meet the same faults. Each request draws one random number, except requests of
+    /// operations that [`only`](Self::only) leaves out.
     pub fn seeded(seed: u64) -> Self {
         Self { plan: Arc::new(Mutex::new(Plan::seeded(seed))) }
     }
@@ -68,28 +69,29 @@ impl Faults {
     /// Sets the share of requests that meet `fault`. A rate below 0 becomes 0, and a rate above 1
     /// becomes 1.
     ///
-    /// If the sum of the rates of all faults is above 1, the faults with the latest calls of `rate`
-    /// occur less often.
+    /// If the sum of all rates is above 1, the faults of the last calls of `rate` occur less often
+    /// than their rates say.
     pub fn rate(self, fault: Fault, rate: f64) -> Self {
         self.plan().rate(fault, rate);
         self
     }
 
-    /// Limits random faults to the given operations, for example `"PutItem"`. Scripted faults still
-    /// apply to all operations.
+    /// Limits random faults to the given operations, for example `"PutItem"`. Faults of other
+    /// methods, for example [`script`](Self::script), still apply to all operations.
     pub fn only(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let operations = operations.into_iter().map(Into::into).collect();
         self.plan().only(operations);
         self
     }
 
-    /// Applies `fault` to the `nth` of the following requests. The next request has the number 0.
+    /// Applies `fault` to one of the following requests. `nth` is 0 for the next request, and 1 for
+    /// the request after the next request.
     pub fn script(&self, nth: usize, fault: Fault) {
         self.plan().script(nth, fault);
     }
 
-    /// Applies `fault` to the `nth` of the following requests of `operation`. The next request of
-    /// the operation has the number 0.
+    /// Applies `fault` to one of the following requests of `operation`. `nth` is 0 for the next
+    /// request of the operation.
     pub fn script_on(&self, operation: &str, nth: usize, fault: Fault) {
         self.plan().script_on(operation, nth, fault);
     }
@@ -99,9 +101,9 @@ impl Faults {
     ///
     /// `operation` is `"Query"` or `"Scan"`. Each query counts its pages separately. A request
     /// without a start key asks for page 0. A request with a new start key asks for the next page,
-    /// and a retry asks for the same page again. Each segment of a parallel scan counts as a
-    /// separate scan. If a test sets several faults for one page, each fault applies to one request
-    /// for this page.
+    /// and a retry asks for the page of the first attempt. Each segment of a parallel scan counts
+    /// as a separate scan. If a test sets several faults for one page, each fault applies to
+    /// another request for this page.
     ///
     /// ```
     /// use aws_sdk_dynamodb::error::ProvideErrorMetadata;

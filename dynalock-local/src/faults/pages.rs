@@ -22,7 +22,7 @@ pub(super) struct PageFault {
     pub(super) fault: Fault,
 }
 
-/// The scripted faults for one page of a query or a scan.
+/// The faults that a test has set for the page of one request.
 #[derive(Default)]
 pub(super) struct Due {
     pub(super) once: Option<Fault>,
@@ -43,7 +43,8 @@ impl Pages {
         self.always.clear();
     }
 
-    /// Counts the page of a request, and returns the scripted fault for this page.
+    /// Finds the page number of a request, and returns the faults that a test has set for this
+    /// page.
     pub(super) fn next(&mut self, operation: &str, body: &[u8]) -> Due {
         if !matches!(operation, "Query" | "Scan") {
             return Due::default();
@@ -58,14 +59,14 @@ impl Pages {
     }
 }
 
-/// The page number of each start key of each query. The content of the requests without the start
-/// key identifies a query.
+/// The page number of each start key of each query. Two requests belong to the same query if they
+/// differ only in the start key and the limit.
 #[derive(Default)]
 struct Numbers(HashMap<u64, HashMap<u64, usize>>);
 
 impl Numbers {
-    /// Returns the number of a page. The page without a start key has the number 0, and each new
-    /// start key has the next number. The retry of a request has the same page number as the first
+    /// Returns the page number of a request. A request without a start key has the page number 0,
+    /// and each new start key gets the next number. A retry has the page number of the first
     /// attempt.
     fn next(&mut self, operation: &str, body: &[u8]) -> usize {
         let mut request: Value = serde_json::from_slice(body).unwrap_or_default();

@@ -11,8 +11,8 @@ use super::{
 pub(super) struct Plan {
     /// The scripted faults for requests of any operation, by the number of the request.
     script: HashMap<usize, Fault>,
-    /// The scripted faults for one operation, by the number of the request among the requests of
-    /// the operation.
+    /// The scripted faults for requests of one operation, by the name of the operation and the
+    /// number of the request. The number counts only requests of this operation.
     script_on: HashMap<String, HashMap<usize, Fault>>,
     always: Option<Fault>,
     pages: Pages,
@@ -22,7 +22,8 @@ pub(super) struct Plan {
     counts: HashMap<String, usize>,
 }
 
-/// The random faults. Each request that may meet a random fault draws one random number.
+/// The random faults and their rates. Each request that may meet a random fault draws one random
+/// number.
 struct Random {
     rng: Rng,
     rates: Vec<(Fault, f64)>,
@@ -42,7 +43,7 @@ impl Plan {
         }
     }
 
-    /// Returns the fault of the next request, and logs the request.
+    /// Logs a request, and returns the fault that the request meets.
     pub(super) fn next(&mut self, operation: &str, body: &[u8]) -> Option<Fault> {
         let fault = self.decide(operation, body);
 

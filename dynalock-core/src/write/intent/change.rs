@@ -1,4 +1,5 @@
-//! Changes of an item by its value: a create, an update, a replace or a delete.
+//! Changes of an item for which the caller passes a value: a create, an update, a replace or a
+//! delete.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -39,7 +40,7 @@ pub(crate) struct IntentOf<T> {
     pub(crate) expiry: ItemExpiry,
 }
 
-/// The kind of a write, and the state that the write requires.
+/// The kind of a write, and the state of the item that the write requires.
 pub(crate) enum Change {
     Create,
     /// The write sets the changed attributes. In a transaction, an update without changed
@@ -50,12 +51,13 @@ pub(crate) enum Change {
     Touch(Basis),
     /// The write sets all attributes of the value, and removes all other attributes.
     Replace(Basis),
-    /// The write replaces an item that contains its lease. The second field is the whole item as
-    /// the library has read it. The first field leaves out some attributes of the item.
+    /// The write replaces an item that contains its lease. The [`Item`] in the second field is the
+    /// whole item as the library has read it, because the [`Basis`] does not contain all attributes
+    /// of the item.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
     /// distinguishes the new item from the expired item. The lease attributes of the expired item
-    /// stay. The second field is the expired item as the library has read it.
+    /// stay. The [`Item`] in the second field is the expired item as the library has read it.
     Recreate(Basis, Item),
     Delete(Basis),
 }
@@ -70,8 +72,8 @@ pub(crate) struct WholeItem {
 }
 
 impl Change {
-    /// Makes the change that creates an item over an expired item. The create also succeeds if the
-    /// expired item cannot be decoded.
+    /// Makes the change that creates an item over an expired item. The library does not decode the
+    /// expired item, so the create also succeeds over an item that cannot be decoded.
     pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
         let state = state_of(model, table, &expired)?;
         Ok(Self::Recreate(Basis::of_other_content(model, state), expired))
@@ -95,7 +97,7 @@ impl<T: Versioned> IntentOf<T> {
     /// write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
         // `next` is `None` only for a delete, and the library makes no `Stored` for a delete, so
-        // the code never uses this default.
+        // the code never uses the default value `nothing`.
         let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
@@ -105,7 +107,7 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().is_some_and(|basis| basis.state.revision.is_tracked())
     }
 
-    /// Returns `true` if an item has the version and the write ids that the write requires.
+    /// Returns `true` if `item` has the version and the write ids that the write requires.
     pub(crate) fn rests_on(&self, item: &Item) -> bool {
         self.change.basis().is_some_and(|basis| revision_in(item, T::MODEL.version) == basis.state.revision)
     }
@@ -118,8 +120,9 @@ impl<T: Versioned> IntentOf<T> {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
                 || is_bookkeeping(T::MODEL, name)
-                // The derive does not know the attributes of a flattened field. An attribute that
-                // the value has changed or had at the read belongs to a flattened field.
+                // The derive does not know the attributes of a flattened field. If the caller's
+                // value contains an attribute that the type does not name, the attribute belongs to
+                // a flattened field.
                 || changes.names().any(|changed| changed == name)
         };
         let had = |name: &str| self.change.basis().is_some_and(|basis| basis.had(name));
@@ -136,7 +139,7 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan (the request and its result) of an update with these changes.
+    /// Returns the plan (the request and its result) of an update with the changes in `changes`.
     pub(crate) fn plan_changes(
         &self,
         mut changes: Changes,
@@ -156,8 +159,8 @@ impl<T: Versioned> IntentOf<T> {
         let condition = self.unchanged(written, &mut to);
         let condition = and(condition, clause.condition(T::MODEL, &mut to));
         let condition = and(condition, self.asked(&mut to)?);
-        // `update_text` consumes the changes, so the code computes the content before the
-        // expression.
+        // `update_text` consumes the changes, so the code first computes the content of the item
+        // after the update.
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
         let write = write(&self.table, key_item, action, Some(condition), to);
@@ -181,15 +184,16 @@ impl<T: Versioned> IntentOf<T> {
     fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
-            // The expired item contains the time of an earlier create, so the update sets the time
-            // of the create and the time of the last write.
+            // The expired item contains the time of an earlier create. A create over an expired
+            // item therefore sets the time of the create and the time of the last write.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
     }
 
-    /// Returns the content of the item after an update with these changes. After an overwrite, the
-    /// item contains only the attributes of the value.
+    /// Returns the content of the item after an update with the changes in `changes`. An overwrite
+    /// removes all attributes that the value does not contain, so the content comes only from the
+    /// value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
@@ -203,8 +207,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the plan (the request and its result) of a PutItem of the whole value. The PutItem
-    /// has no lease condition on the item: a create finds no lease, and the library sends an
-    /// UpdateItem to replace an item that contains its lease.
+    /// needs no condition on a lease in the item. A create requires that the key has no item. To
+    /// replace an item that contains its lease, the library sends an UpdateItem instead.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -224,8 +228,8 @@ impl<T: Versioned> IntentOf<T> {
         let mut item = encode(&self.table, &self.value)?;
         for attribute in T::MODEL.key_attributes() {
             // A hand-written `KeyAttribute` may return another value than `Serialize` writes.
-            // DynamoDB would store a value with a wrong key under another key than the key that the
-            // library reads.
+            // DynamoDB would then store the item under the key that `Serialize` writes, but the
+            // library would read the item under the other key.
             if item.get(attribute.name) != key.get(attribute.name) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
@@ -242,7 +246,7 @@ impl<T: Versioned> IntentOf<T> {
 
     /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
     /// the other attributes of the stored item. A PutItem cannot replace an item that contains its
-    /// lease, because the PutItem would write an old fence.
+    /// lease, because the PutItem would overwrite the stored fence with an older fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -272,8 +276,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the text of the caller's condition. Returns `None` if the caller has set no
-    /// condition.
+    /// Returns the text of the condition that the caller has set for the write. Returns `None` if
+    /// the caller has set no condition.
     pub(super) fn asked(&self, to: &mut Placeholders) -> Result<Option<String>, Error> {
         self.condition.as_ref().map(|condition| condition.render(&self.table, to)).transpose()
     }
@@ -297,8 +301,9 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns an error if the key of the value has changed since the library read the value. Only
-    /// a replace and a delete need `check_key`. An update and a touch notice a changed key among
-    /// their changes. An overwrite checks the key before the library reads the stored item.
+    /// a replace and a delete need `check_key`. An update and a touch find a changed key when the
+    /// library computes the changed attributes. An overwrite checks the key before the library
+    /// reads the stored item.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {
             Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {
@@ -329,7 +334,8 @@ impl<T: Versioned> Intent for IntentOf<T> {
         self.check_key()?;
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
-            // A PutItem over an item that contains its lease would write an old fence.
+            // A PutItem over an item that contains its lease would overwrite the stored fence with
+            // an older fence.
             Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
             Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
@@ -349,8 +355,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             }
             return Ok(Plan::alone(check));
         }
-        // Only a transaction needs the size of the changes. A single update calls `plan_changes`
-        // directly for its first attempt, and needs no size.
+        // The library needs the size of the changes only for the limits of a transaction.
         let times = Changes { set: self.changed_times(), ..Changes::default() };
         let changed_bytes = changes.size() + times.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
@@ -392,8 +397,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
             Some(item) => Change::recreate(T::MODEL, &self.table, item.clone())?,
             None => Change::Create,
         };
-        // If the create already requires the state of the stored item, the refusal has another
-        // cause, for example a lease.
+        // If the create already requires exactly the stored state, DynamoDB refused the request for
+        // another cause, for example a lease.
         let state = |change: &Change| change.basis().map(|basis| basis.state.clone());
         let adapted = Adapted::if_changed(state(&change) != state(&self.change));
         self.change = change;
@@ -409,12 +414,13 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns the state that the write of a value with an etag requires. `item` is the item that the
-/// library has read for this write. Returns `None` if the item is not in the state of the etag.
+/// Returns the state of the item that a write requires if its value has an etag. `item` is the item
+/// that the library has read for this write. Returns `None` if the item is not in the state of the
+/// etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
-    // The caller has edited the value outside the library. The changes of the value are its
-    // differences from the current item.
+    // The caller has edited the value outside the library, so the changed attributes are the
+    // differences between the value and the current item.
     basis.remember(&current);
     Ok(basis.state.is_at(etag).then_some(basis))
 }

@@ -1,6 +1,6 @@
-//! Intents: an intent is a change of one item as a value, and makes the request of each attempt. No
-//! function of this module sends a request. Each attempt of an update by a lease holder takes the
-//! next heartbeat number of the lease.
+//! Intents: an intent describes a change of one item, and makes the request of each attempt to
+//! write this change. No function of this module sends a request. If a lease holder updates the
+//! leased item, each attempt takes the next heartbeat number of the lease.
 
 mod change;
 mod put_over;
@@ -39,9 +39,9 @@ pub(crate) trait Intent: Send + Sync {
     }
 
     /// Returns `true` if the item is in the state that the write requires, and the caller's
-    /// condition is false for the item. The caller's condition stays false as long as the state of
-    /// the item stays the same. If `is_refused_for_good` returns `true`, DynamoDB has applied no
-    /// attempt and will apply no late copy.
+    /// condition is false for the item. As long as the state of the item does not change, the
+    /// caller's condition stays false. If `is_refused_for_good` returns `true`, DynamoDB has
+    /// applied no attempt and will apply no late copy.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
@@ -50,8 +50,8 @@ pub(crate) trait Intent: Send + Sync {
     /// ids of the stored item.
     fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error>;
 
-    /// Returns the condition on the lease of the item, and the effect on this lease, for an attempt
-    /// that begins now.
+    /// Returns the lease condition of an attempt that begins now, and the effect of this attempt on
+    /// the lease.
     fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         let Target { model, policy, .. } = self.target();
         policy.clause(model, repeats, companion)
@@ -104,13 +104,13 @@ pub(crate) trait OwnedIntent: Intent {
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
 }
 
-/// Says whether an operation has been changed to fit the stored item.
+/// Says whether `adapt` has changed an operation to fit the stored item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Adapted {
-    /// The next request differs from the last request, so DynamoDB may accept the next request.
+    /// The next request differs from the refused request, so DynamoDB may accept the next request.
     Yes,
-    /// The next request is the same as the last request.
+    /// The next request would be the same as the refused request.
     No,
 }
 

@@ -1,4 +1,5 @@
-//! A PutItem over an item that has attributes outside the value, for example lease attributes.
+//! A PutItem over an item that has attributes which the caller's value does not contain, for
+//! example lease attributes.
 
 use super::{Intent, IntentOf, Target, change::and};
 use crate::{
@@ -17,8 +18,8 @@ use crate::{
     },
 };
 
-/// An update or an overwrite as a PutItem of the whole item. The library sends a `PutOver` if the
-/// update expression would be too long.
+/// An update or an overwrite that the library sends as a PutItem of the whole item. The library
+/// sends a `PutOver` if the update expression would be too long.
 ///
 /// The PutItem contains `content`, with the lease attributes that the item has after the write. The
 /// condition of the PutItem requires that the stored item still has the lease attributes of
@@ -49,8 +50,8 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let left = Content::of(T::MODEL, &content);
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
-        // The PutItem replaces the lease attributes, so its condition compares all lease
-        // attributes.
+        // The PutItem overwrites the lease attributes, so its condition requires that no lease
+        // attribute has changed since the read.
         let mut to = Placeholders::default();
         let mut condition = self.intent.unchanged(None, &mut to);
         if let Some(lock) = T::MODEL.lock_in_item() {
