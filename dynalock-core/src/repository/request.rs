@@ -203,7 +203,7 @@ impl<T, K: Checked> Request<T, K> {
     /// With `exactly_once`, a call still returns
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
-    /// - The call sent at least one attempt, and received no reply to any attempt.
+    /// - The call received no reply from DynamoDB to any of its attempts.
     /// - A reply was lost, and DynamoDB refused the next attempt for a reason that may disappear:
     ///   the item to create exists, another caller holds a lease, or the item has no attribute
     ///   `_writes`. When this reason has disappeared, DynamoDB may still apply a late copy of the

@@ -38,16 +38,16 @@ pub(crate) struct Session<T> {
     policy: LeasePolicy,
     /// The condition that the caller added to the write.
     condition: Option<Arc<Condition<T>>>,
-    /// What a write of the call does in the same transaction to the separate lease row of the item:
-    /// it checks the row, or removes an expired lease.
+    /// The operation on the separate lease row of the item that accompanies the call's write: a
+    /// check of the row, or the removal of an expired lease.
     companion: CompanionWrite,
 }
 
 /// The state of the item that a write of a single item requires.
 pub(super) struct ExpectedState {
     version: u64,
-    /// The version, the write ids and the content that the item must have, or `None` if the caller
-    /// added no condition to the write.
+    /// The state that the item must have, with its write ids or its content, or `None` if the
+    /// caller added no condition to the write.
     state: Option<State>,
 }
 
@@ -187,8 +187,8 @@ impl<T: Versioned> Session<T> {
             return Err(self.key_changed());
         }
         let get = self.get(&key)?;
-        // An etag contains a digest of the item. DynamoDB cannot compare an item with a digest, so
-        // the call reads the item and compares the item with the etag.
+        // An etag may contain a digest of the item's content. DynamoDB cannot compare an item with
+        // a digest, so the call reads the item and compares the item with the etag.
         let expected = Some(etag.number());
         // Writes of values with an etag are rare, and the box keeps the futures of all other writes
         // small.
