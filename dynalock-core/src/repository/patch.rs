@@ -53,9 +53,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # What a patch requires
     ///
-    /// The item after a patch must be decodable into a `T`. In addition to the condition of the
-    /// caller, a patch therefore has three conditions: the item exists, no other caller holds the
-    /// item's lease, and the stored values allow each change of the patch.
+    /// The item after a patch must be decodable into a `T`. The library therefore adds three
+    /// conditions to a patch: the item exists, no other caller holds the item's lease, and the
+    /// stored values allow each change of the patch.
     ///
     /// # Lost replies
     ///

@@ -204,10 +204,10 @@ impl<T, K: Checked> Request<T, K> {
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
     /// - The call received no reply from DynamoDB to any of its attempts.
-    /// - A reply was lost, and DynamoDB refused the next attempt for a reason that may disappear:
-    ///   the item to create exists, another caller holds a lease, or the item has no attribute
-    ///   `_writes`. When this reason has disappeared, DynamoDB may still apply a late copy of the
-    ///   first attempt.
+    /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason: the item
+    ///   of a create exists, another caller holds a lease, or the item has no attribute `_writes`.
+    ///   When the temporary reason is gone, DynamoDB may still apply a late copy of the first
+    ///   attempt.
     ///
     /// # Examples
     ///

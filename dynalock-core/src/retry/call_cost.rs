@@ -37,8 +37,8 @@ pub(super) struct CostContext {
     /// `true` if the next request repeats a request whose reply was lost.
     pub(super) repeats_lost: bool,
     /// `true` if the capacity budget of the call does not apply to reads. After a write that
-    /// DynamoDB has applied or may have applied, the budget must not refuse the reads that find out
-    /// the outcome of the write or return the written item.
+    /// DynamoDB has applied or may have applied, reads find out the outcome of the write or return
+    /// the written item. The budget must not prevent these reads.
     pub(super) reads_are_exempt: bool,
 }
 

@@ -235,11 +235,11 @@ impl Transaction {
     ///
     /// An item keeps the write id of a transaction during the next 15 writes of the item. If the
     /// transaction only patches the item, the item keeps the write id during the next seven patches
-    /// of the item, and a replace of the item removes the write id. If the items may have lost the
-    /// write id, compare the items with the intended result before you commit the transaction a
-    /// second time. A patch has no condition on the version, so the second commit may apply a patch
-    /// twice. To prevent a second patch, add an operation that DynamoDB refuses in the second
-    /// commit, for example the create of an item whose key is the token.
+    /// of the item. A replace of the item also removes the write id of a patch. If the items may
+    /// have lost the write id, compare the items with the intended result before you commit the
+    /// transaction a second time. A patch has no condition on the version, so the second commit may
+    /// apply a patch twice. To prevent a second patch, add an operation that DynamoDB refuses in
+    /// the second commit, for example the create of an item whose key is the token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
     /// must have exactly the same bytes as the first request. The elements of a `HashSet` or a
@@ -259,8 +259,8 @@ impl Transaction {
     /// - A patch meets a null in place of a missing attribute.
     /// - A patch meets an item with `_writes` and without a version.
     ///
-    /// With a token of the caller, the commit fails with [`Error::Cancelled`] in these cases, because
-    /// DynamoDB refuses a known token in a request with other content.
+    /// With a token of the caller, the commit fails with [`Error::Cancelled`] in these cases,
+    /// because a request with other content needs another token.
     ///
     /// The library derives the write id of the transaction, and the incarnations of the created
     /// items, from the token. An incarnation is a random value that distinguishes an item from an

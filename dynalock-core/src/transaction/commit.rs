@@ -244,8 +244,9 @@ impl Commit<'_> {
     /// request with other content. If no other content can help, returns the error of the
     /// transaction.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
-        // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
-        // forgotten the token, but the items of the transaction may still contain the write id.
+        // An earlier call may have committed the same transaction more than ten minutes ago.
+        // DynamoDB has then forgotten the token, but the items of the transaction may still contain
+        // the write id.
         let is_given = self.token.origin == TokenOrigin::Given;
         if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.id))) {
             return Err(already_committed(self.attempts));

@@ -237,8 +237,8 @@ impl Expected<'_> {
 /// 4. If the attempts had no ClientRequestToken, the write ids in the item decide, as in
 ///    [`by_ids`].
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
-    // The code first looks for the write id, because this rule needs no other knowledge: only an
-    // attempt of this write can have stored the write id of this write.
+    // The search for the write id comes before all other rules, because only an attempt of this
+    // write can have stored the write id of this write.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }

@@ -82,9 +82,9 @@ use crate::{
 ///
 /// # Runtime
 ///
-/// If no call on a key waits and no worker of the key runs, the next call on the key starts a
-/// worker in the tokio runtime of the caller. The worker ends when its queue is empty. If the
-/// runtime of a worker is shut down before the queue is empty, the waiting calls fail with
+/// If a key has no running worker, a new call on the key starts a worker in the tokio runtime of
+/// the caller. The worker ends when its queue is empty. If the runtime of a worker is shut down
+/// before the queue is empty, the waiting calls fail with
 /// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the write of a batch is
 /// in flight when the runtime is shut down, the calls of this batch fail with
 /// [`Error::Indeterminate`].

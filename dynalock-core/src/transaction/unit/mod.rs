@@ -75,8 +75,8 @@ use crate::{
 /// A unit of work can read and write up to 100 items. The commit of a unit of work consumes, for
 /// each item that the closure read or wrote, twice the write units of a plain write. If a unit of
 /// work only updates or replaces one item and reads no other item, the commit is a plain
-/// conditional write, which costs half as much as a transaction. A unit of work does not protect
-/// queries: another caller may add an item that a query of the closure would have found.
+/// conditional write. This write costs half as much as a transaction. A unit of work does not
+/// protect queries: another caller may add an item that a query of the closure would have found.
 ///
 /// # Errors
 ///

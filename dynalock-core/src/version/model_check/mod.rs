@@ -307,8 +307,8 @@ fn with_clocks_that_lie<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a
     Setup { clocks: Clocks::Differ, ..Setup::new(start, scripts) }
 }
 
-/// Items from which the library may remove old write ids because of their age, and an item without
-/// a time, from which the library removes no ids because of their age.
+/// Two items from which the library may remove old write ids because of their age, and an item
+/// without a time, from which the library never does so.
 const TRIMMED: [Start; 3] = [Start::Written, Start::WrittenTwice, Start::WithoutTime];
 
 #[test]

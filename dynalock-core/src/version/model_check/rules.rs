@@ -8,8 +8,8 @@ use crate::version::{
 };
 
 /// A function that returns the revision (the version and the write ids) of an item after an update.
-/// The parameters are: the revision before the update, the write id, the incarnation that the
-/// update may begin, the time of the update, and the largest number of write ids in the item.
+/// The parameters are the revision before the update, the write id, a new incarnation, the time of
+/// the update, and the largest number of write ids.
 pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
 
 /// The rules that each writer in the model follows.
