@@ -12,8 +12,8 @@ use crate::{
     model::{IndexModel, Projection, Versioned},
 };
 
-/// A query as a value, for [`Store::page`](crate::store::Store::page). The value contains the
-/// partition, the range, the direction, the filter and the limit of the query.
+/// The description of a query, for [`Store::page`](crate::store::Store::page). A `QuerySpec`
+/// contains the partition, the range, the direction, the filter and the limit of the query.
 ///
 /// [`in_table`](Self::in_table) and [`in_index`](Self::in_index) return a builder, and
 /// [`build`](QuerySpecBuilder::build) returns the query. A query from a `QuerySpec` always returns
@@ -44,8 +44,8 @@ pub struct QuerySpec<T> {
 }
 
 /// A builder of a [`QuerySpec`]. The type parameter `K` of a `QuerySpecBuilder` is the kind of the
-/// read: a query of the table or of an index. The kind of a read decides which ranges of sort keys
-/// are possible.
+/// read: a query of the table or of an index. The kind of the read decides which ranges of sort
+/// keys the builder accepts.
 #[must_use = "it is no query until `build` is called"]
 pub struct QuerySpecBuilder<T, K> {
     spec: QuerySpec<T>,
@@ -290,7 +290,7 @@ impl<T, K> Clone for QuerySpecBuilder<T, K> {
     }
 }
 
-/// The `Debug` output of a `QuerySpec` shows no key and no operand.
+/// The `Debug` output of a `QuerySpec` shows no key, and no operand of the filter.
 impl<T> fmt::Debug for QuerySpec<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("QuerySpec")

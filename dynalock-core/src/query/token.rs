@@ -20,16 +20,16 @@ use crate::{
 ///
 /// `Display` and serde convert a page token into a string, and `From` and serde convert a string
 /// into a page token. The text of a page token uses only characters that a URL may contain: `A-Z`,
-/// `a-z`, `0-9`, `-` and `_`. A query checks the page token with which the caller asks for a page:
+/// `a-z`, `0-9`, `-` and `_`. The rules for a page token are:
 ///
 /// - A page token belongs to one query, with one table, index, partition, range, direction and
 ///   filter. A different query refuses the page token with
-///   [`Error::PageToken`](crate::Error::PageToken). The `limit` and the consistency of the read may
-///   differ from page to page.
-/// - A page token is not secret. A page token contains the key of the last item of its page in
-///   readable form. A client that changes the key in a page token can move to any place in the same
-///   query. [`Query::with_key`](super::Query::with_key) signs the tokens, so that a query accepts
-///   only tokens of this program.
+///   [`Error::PageToken`](crate::Error::PageToken). The caller may change the `limit` and the
+///   consistency of the read from one page to the next page.
+/// - A page token is not encrypted. A page token contains the key of the last item of its page in
+///   readable form. A client that changes the key in an unsigned page token can read from any other
+///   place in the same query. [`Query::with_key`](super::Query::with_key) signs the page tokens
+///   with a secret, so that a query accepts only page tokens with a valid signature.
 ///
 /// # Examples
 ///
@@ -48,13 +48,13 @@ pub struct PageToken(String);
 #[derive(Clone)]
 pub(super) struct Secret(Vec<u8>);
 
-/// The version number of the token format.
+/// The version number of the format of page tokens.
 const FORMAT: u8 = 1;
 
 const MALFORMED: &str = "it was shortened, edited, or made by another program";
 
 impl PageToken {
-    /// Makes the page token that contains the key attributes in `place`.
+    /// Makes a page token from the key attributes in `place`, the last item of the page.
     pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
         let mut bytes = vec![FORMAT];
         bytes.extend(plan.digest().to_be_bytes());
@@ -73,8 +73,8 @@ impl PageToken {
         Self(text.trim_end_matches('=').replace('+', "-").replace('/', "_"))
     }
 
-    /// Returns the key attributes in a page token. Returns an error if the token belongs to another
-    /// read, or if the signature of the token is wrong.
+    /// Returns the key attributes in a page token. Returns an error if the page token belongs to
+    /// another query or scan, or if the signature of the page token is wrong.
     pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";
@@ -98,8 +98,9 @@ impl PageToken {
     }
 
     fn bytes(&self) -> Option<Vec<u8>> {
-        // A place in a query has at most four keys, and a key has at most 2048 bytes. The maximum
-        // length of a token bounds the work for a text that a client has sent.
+        // A page token contains at most four key attributes, and a key attribute has at most 2048
+        // bytes. A client could send a very long text, so the code refuses a longer text without
+        // parsing it.
         const LONGEST: usize = 16 * 1024;
         if self.0.len() > LONGEST || !self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
             return None;
@@ -130,7 +131,7 @@ impl Secret {
     }
 }
 
-/// Appends the type, the length and the bytes of a value.
+/// Appends the type, the length and the bytes of a key value to the content of a page token.
 fn put(to: &mut Vec<u8>, value: &KeyValue) {
     let (tag, content) = match value {
         KeyValue::S(text) => (b'S', text.as_bytes()),

@@ -1,4 +1,5 @@
-//! The `explain` methods return the requests that a call would send, without sending them.
+//! The `explain` methods of calls: each method returns the requests that its call would send, and
+//! sends no request.
 
 use super::{
     Create, Delete, DeleteUnchecked, Get, GetMany, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith,
@@ -102,8 +103,8 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
     ///
     /// If the value comes from [`Stored::assume`], or if a `replace` writes an item that contains
     /// its lease, the call reads the item before the write. If the update expression would be too
-    /// long, the call also reads the item, and then puts the whole item. If the call reads the item
-    /// before the write, the result contains only the read, and is not
+    /// long, the call reads the item, and then sends a put of the whole item. If the call reads the
+    /// item before the write, the result contains only the read, and is not
     /// [complete](Explained::is_complete).
     ///
     /// # Examples
@@ -246,7 +247,7 @@ impl<T: Versioned> Request<T, Patch<T>> {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap.
+    /// - [`Error::InvalidPatch`]: the patch has no change, or two of its changes overlap.
     /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: the call itself
     ///   would fail with the same error.
     pub fn explain(&self) -> Result<Explained> {
@@ -261,13 +262,13 @@ where
     F: FnMut(&mut T) -> O,
     O: NoValue,
 {
-    /// Returns the requests that this call would send if its read returned `stored`. The result
-    /// contains the read, and the write of the changes that the closure makes to a clone of
-    /// `stored`. `explain_on` sends no request.
+    /// Returns the requests that this call would send if its read returned `stored`. `explain_on`
+    /// runs the closure on a clone of `stored`. The result contains the read of the item, and the
+    /// write of the closure's changes. `explain_on` sends no request.
     ///
     /// If the closure changes nothing, the result contains no write. If `stored` comes from
-    /// [`Stored::assume`], or if the update expression would be too long, the write depends on the
-    /// whole item. If the write depends on the whole item, the result contains no write, and is not
+    /// [`Stored::assume`], or if the update expression would be too long, the call can make the
+    /// write only from the whole stored item. The result then contains no write, and is not
     /// [complete](Explained::is_complete).
     ///
     /// # Examples
@@ -287,8 +288,8 @@ where
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: `stored` has another key than the call, or the closure has changed
-    ///   the key.
+    /// - [`Error::KeyChanged`]: the key of `stored` differs from the key of the call, or the
+    ///   closure has changed the key.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
     ///   [`Error::Encode`]: the call itself would fail with the same error.
     pub fn explain_on(&mut self, stored: &Stored<T>) -> Result<Explained> {
@@ -367,8 +368,8 @@ where
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: `stored`, or the value that the closures of the call made, has
-    ///   another key than the call.
+    /// - [`Error::KeyChanged`]: the key of `stored`, or of the value that the closures of the call
+    ///   made, differs from the key of the call.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
     ///   [`Error::Encode`]: the call itself would fail with the same error.
     pub fn explain_on(&mut self, stored: Option<&Stored<T>>) -> Result<Explained> {
@@ -408,7 +409,7 @@ fn modify<T: Versioned + Clone, E: From<Error>>(
     Ok(write(session, value, Change::Update(basis))?.after(read.into()))
 }
 
-/// Returns the requests that the write of a `Stored` would send.
+/// Returns the requests that a write of this `Stored` would send.
 fn stored_write<T: Versioned>(
     session: &mut Session<T>,
     stored: Stored<T>,
@@ -420,8 +421,8 @@ fn stored_write<T: Versioned>(
     }
 }
 
-/// Returns the requests that the write of a value with an etag would send. Before the write of a
-/// value with an etag, the call reads the item, so the result contains only the read.
+/// Returns the requests that a write of a value with an etag would send. The call reads the item
+/// before such a write, so the result contains only the read.
 fn assumed<T: Versioned>(session: &Session<T>, key: &Key, etag: &Etag) -> Result<Explained> {
     match etag.is_of(key) {
         true => Ok(Explained::before_write(vec![session.get(key)?.into()])),
@@ -429,13 +430,13 @@ fn assumed<T: Versioned>(session: &Session<T>, key: &Key, etag: &Etag) -> Result
     }
 }
 
-/// Returns the requests that the write of a value would send.
+/// Returns the requests that a write of this value would send.
 pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Change) -> Result<Explained> {
     let intent = session.intent(value, change);
     let read = |session: &Session<T>| Ok(Explained::before_write(vec![session.get(&intent.key())?.into()]));
     match &intent.change {
-        // If an item contains its lease, a replace of the item reads the stored item first, to find
-        // the attributes that the replace must remove.
+        // If leases are in the item itself, a `replace` reads the stored item first, to find the
+        // attributes that the `replace` must remove.
         Change::Replace(basis) if T::MODEL.lock_in_item().is_some() => {
             basis.check_key(session.table(), &intent.value)?;
             return read(session);
@@ -450,7 +451,7 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
     }
     match session.explain(&intent) {
         // If the update expression would be too long, the call sends a put of the whole item. The
-        // put must contain the attributes that `T` does not know, so the call reads the item first.
+        // put needs all attributes of the stored item, so the call reads the item first.
         Err(Error::ExpressionTooLong { .. })
             if matches!(intent.change, Change::Update(_) | Change::Touch(_)) && intent.is_tracked() =>
         {
@@ -465,8 +466,8 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
 pub(crate) fn patch<T: Versioned>(session: &mut Session<T>, key: Key, content: SharedPatch<T>) -> Result<Explained> {
     let intent = session.patch_intent(key, content);
     let mut requests = vec![session.explain(&intent)?];
-    // Only the reply to an UpdateItem contains the item. If the patch is sent by another request,
-    // the call reads the item after the patch.
+    // The reply to an UpdateItem contains the item after the patch. If the patch is sent as a
+    // transaction, the call reads the item after the patch.
     if requests[0].operation() != "UpdateItem" {
         requests.push(session.get(&intent.key)?.into());
     }

@@ -115,7 +115,7 @@ impl<T> Request<T, GetMany> {
 }
 
 impl<T: Versioned> Request<T, GetMany> {
-    /// Returns the keys of the call, each key once. DynamoDB refuses a BatchGetItem that names a
+    /// Returns each different key of the call once. DynamoDB refuses a BatchGetItem that names a
     /// key twice.
     pub(super) fn different_keys(&self) -> Result<Vec<Item>> {
         let mut seen = HashSet::new();
@@ -141,8 +141,8 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let items = items.into_iter().filter(is_shown);
             let keyed = items.filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
             let mut found: HashMap<Key, Item> = keyed.collect();
-            // If the caller gave each key once, the loop moves the items out of the map without a
-            // copy.
+            // If no key of the call occurs twice, the code moves each item out of the map, and
+            // copies no item.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
         })

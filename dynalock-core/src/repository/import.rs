@@ -1,4 +1,5 @@
-//! The import of values: puts without conditions, up to 25 puts in a `BatchWriteItem` request.
+//! The import of values into a table: puts without conditions, up to 25 puts in a `BatchWriteItem`
+//! request.
 
 use std::sync::Arc;
 
@@ -66,7 +67,8 @@ impl<T: Versioned> InMany<T> for Import<T> {
                     table: Arc::clone(&table),
                     value: item.value,
                     change: Change::Create,
-                    // A `BatchWriteItem` has no conditions, so an import ignores leases.
+                    // A `BatchWriteItem` request has no conditions, so an import cannot check
+                    // leases.
                     policy: LeasePolicy::Ignoring,
                     condition: None,
                     at,
@@ -83,14 +85,14 @@ impl<T: Versioned> InMany<T> for Import<T> {
     }
 }
 
-/// The part of an import that writes a group of up to 25 values.
+/// The part of an import that writes one group of up to 25 values.
 struct ImportCall<T> {
     table: Arc<str>,
     attempts: Attempts,
     results: Vec<ItemResult<Stored<T>>>,
 }
 
-/// A value of an import that has not been written.
+/// A value of an import whose write DynamoDB has not yet confirmed.
 struct Open<T> {
     index: usize,
     id: WriteId,
@@ -98,7 +100,8 @@ struct Open<T> {
     outcome: AttemptOutcome,
 }
 
-/// A value that the current attempt sends, and the state of its item after the write.
+/// A value that the current attempt of an import sends, and the state of the value's item after the
+/// write.
 struct Sent<T> {
     open: Open<T>,
     next: Basis,
@@ -123,13 +126,13 @@ impl<T: Versioned> ImportCall<T> {
                     if sent.is_empty() {
                         return;
                     }
-                    // DynamoDB leaves items unprocessed if it has no capacity left, so the library
-                    // treats unprocessed items like a throttled request.
+                    // DynamoDB leaves items of a request unprocessed if the table has no capacity
+                    // left, so the library treats unprocessed items like a throttled request.
                     let rest = Refusal::new("UnprocessedItems", "some of the items were not written", None);
                     self.attempts.wait(&mut backoff, Error::Throttled(rest.after(self.attempts.spent()))).await
                 }
-                // The refusal does not name the item that caused the refusal, so the next requests
-                // contain one item each.
+                // The refusal of a request does not name the item that caused the refusal, so the
+                // import sends each item again in its own request.
                 Err(Failure::Permanent(refusal)) if refusal.is_of_content() && sent.len() > 1 => {
                     for Sent { open, .. } in sent {
                         // The call is recursive, and Rust requires a box for a recursive future.
@@ -152,13 +155,13 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Encodes the values of an attempt, and adds their items to `items`. If a value cannot be
-    /// stored, records an error as the result of the value.
+    /// Encodes the values that an attempt sends, and adds the encoded items to `items`. If a value
+    /// cannot be stored, records an error as the result of this value.
     fn plan(&mut self, open: Vec<Open<T>>, items: &mut Vec<Item>) -> Vec<Sent<T>> {
         let mut sent = Vec::with_capacity(open.len());
         for open in open {
-            // Each attempt draws a new incarnation, the random id of a new item, like each attempt
-            // of a create.
+            // Each attempt draws a new incarnation (the random id of a new item), as each attempt
+            // of a create does.
             let incarnation = Incarnation::draw(self.attempts.rng());
             match open.intent.whole_item(WriteStamp { id: open.id, incarnation }) {
                 Ok(WholeItem { item, next, .. }) => {
@@ -171,13 +174,13 @@ impl<T: Versioned> ImportCall<T> {
         sent
     }
 
-    /// Sends one request with the items. Returns the keys of the items that DynamoDB left
-    /// unprocessed.
+    /// Sends one `BatchWriteItem` request with the items. Returns the keys of the items that
+    /// DynamoDB left unprocessed.
     async fn attempt(&mut self, sent: &[Sent<T>], items: Vec<Item>) -> Result<Vec<Key>, Failure> {
         let client = self.attempts.connection().client.clone();
         let request = PutMany { table: Arc::clone(&self.table), items };
-        // The future of the request also parses the reply, so that an unreadable reply counts as a
-        // lost reply.
+        // The future that sends the request also parses the reply, so that a reply that cannot be
+        // parsed counts as a lost reply.
         let request = async { request.send(&client).await.and_then(|left| unprocessed(&left, sent)) };
         self.attempts.attempt_of(sent.len(), Box::pin(request)).await
     }
@@ -195,8 +198,8 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    /// Records the error of values that the import does not send again. If the outcome of a value
-    /// is unknown, the error is `Indeterminate`.
+    /// Records an error as the result of each value that the import does not send again. If
+    /// DynamoDB may have written the value, the recorded error is `Indeterminate`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         if open.iter().any(|open| open.outcome == AttemptOutcome::Unknown) {
             lost_reply(LostReply::Unknown);
@@ -207,8 +210,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value that is too large for DynamoDB. The value must be the only
-    /// value in `sent`.
+    /// Returns the error of a value whose item is too large for DynamoDB. `sent` must contain only
+    /// this value.
     fn too_large(&self, sent: &[Sent<T>]) -> Error {
         let bytes = sent.iter().map(|sent| sent.open.intent.bytes(Some(&sent.next.state.revision)));
         match bytes.sum::<Result<usize>>() {
@@ -224,7 +227,7 @@ fn first_failure<O>(results: &[ItemResult<O>]) -> Option<&'static str> {
 }
 
 /// Returns the keys of the items that DynamoDB left unprocessed. If the reply contains an item that
-/// the request did not send, the reply counts as unreadable.
+/// was not in the request, the reply counts as a reply that cannot be parsed.
 fn unprocessed<T: Versioned>(left: &[Item], sent: &[Sent<T>]) -> Result<Vec<Key>, Failure> {
     const UNKNOWN: &str = "an unprocessed item was not in the request";
     let is_sent = |key: &Key| sent.iter().any(|sent| sent.open.intent.key() == *key);

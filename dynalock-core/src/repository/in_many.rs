@@ -1,4 +1,5 @@
-//! The kinds of writes that a call for many items can send, for example creates.
+//! The kinds of writes that a call for many items can send, for example the creates of a
+//! `create_many`.
 
 use super::{Request, request::sealed::Sealed, write_stream::Step};
 use crate::key::Key;
@@ -13,7 +14,7 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     #[doc(hidden)]
     const OPERATION: &'static str;
 
-    /// The largest number of items in one request.
+    /// The largest number of items that one request of the call may write.
     #[doc(hidden)]
     const MOST: usize;
 
@@ -25,7 +26,7 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output>;
 }
 
-/// An item of a call for many items, with its position in the input.
+/// An item of a call for many items, with the index of the item in the input of the call.
 #[derive(Debug)]
 pub struct Numbered<K> {
     pub(super) index: usize,

@@ -195,12 +195,12 @@ impl<T> Repository<T> {
     /// Before each request, the library estimates the units of the request, as the [module
     /// `cost`](crate::cost) describes. If the call would consume more than its budget, the library
     /// does not send the request, and the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is always
-    /// metered.
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always counts the
+    /// capacity that a call with a budget consumes.
     ///
     /// A handle from [`combining`](Self::combining) writes several calls as one batch, and the
-    /// budget applies to each batch. A transaction and a [`transact`](crate::transact) call have
-    /// budgets of their own.
+    /// budget applies to each batch. The budget does not apply to a transaction or a
+    /// [`transact`](crate::transact) call, which have their own settings for a budget.
     ///
     /// # Examples
     ///
@@ -218,18 +218,18 @@ impl<T> Repository<T> {
     }
 
     /// Measures the capacity that each request consumes. The [`meter`](Self::meter) contains the
-    /// costs of all calls, and [`Error::cost`] returns the cost of a failed call. The meter shows
-    /// the costs by their [causes](crate::cost#causes).
+    /// costs of all calls of the repository, and [`Error::cost`] returns the cost of a failed call.
+    /// The meter shows the costs for each [cause](crate::cost#causes).
     ///
     /// The meter also counts the requests for the leases of the items. A transaction or a
-    /// [`transact`](crate::transact) call is metered if it uses at least one metered repository.
-    /// The costs of a transaction in a table are added to the meter of the repository of this
-    /// table. If a transaction uses two metered repositories of the same table, the costs are added
-    /// to the meter of the first repository.
+    /// [`transact`](crate::transact) call is metered if it uses at least one metered repository. A
+    /// transaction adds its costs in each table to the meter of the repository of this table. If a
+    /// transaction uses two metered repositories of the same table, the transaction adds these
+    /// costs to the meter of the first repository.
     ///
-    /// A metered repository has a retry budget and a measured round trip of its own, so a program
-    /// should call `metered` once, where it makes the repository. The clones of a metered
-    /// repository share the meter.
+    /// A metered repository does not share its retry budget and its measured round trip with other
+    /// repositories. A program should therefore call `metered` only once, where it makes the
+    /// repository. The clones of a metered repository share the meter.
     ///
     /// # Examples
     ///
@@ -255,8 +255,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Returns the meter with the costs of all calls, or `None` if the repository is not
-    /// [`metered`](Self::metered).
+    /// Returns the meter with the costs of all calls of the repository, or `None` if the repository
+    /// is not [`metered`](Self::metered).
     ///
     /// # Examples
     ///
@@ -276,8 +276,8 @@ impl<T> Repository<T> {
 
     /// Sets the time after which the first attempt of a request counts as lost. The default timeout
     /// of an attempt is 1 second. After each attempt without an answer, the timeout of the next
-    /// attempt doubles, up to eight times its first value. With a timeout of zero, every call fails
-    /// with [`Error::InvalidSetting`].
+    /// attempt doubles, up to eight times the timeout of the first attempt. With a timeout of zero,
+    /// every call fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -339,10 +339,10 @@ impl<T> Repository<T> {
     /// `#[dynalock(expires)]`, the call also enables DynamoDB's time to live for the table. The new
     /// table has on-demand billing, unless the caller sets [`provisioned`](Request::provisioned).
     ///
-    /// `create_table` waits until the table has the status `ACTIVE`, each existing index of `T` is
-    /// built, and time to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an hour to
-    /// change time to live from `ENABLING` to `ENABLED`, and `create_table` does not wait for this
-    /// change. The default deadline of `create_table` is one minute.
+    /// `create_table` waits until the table has the status `ACTIVE`, each index of `T` that the
+    /// table has is built, and time to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an
+    /// hour to change time to live from `ENABLING` to `ENABLED`, and `create_table` does not wait
+    /// for this change. The default deadline of `create_table` is one minute.
     ///
     /// If a table with the same name and key exists, `create_table` succeeds, even if the indexes
     /// of the table differ from the indexes of `T`. If time to live is disabled in an existing
@@ -460,7 +460,7 @@ impl<T> Repository<T> {
     /// distinguishes the new item from the expired item. The create requires that the expired item
     /// has not changed since DynamoDB returned it. If another caller holds a lease on the expired
     /// item, the create fails with [`Error::Locked`]. When a create overwrites an expired item, the
-    /// fence of earlier leases stays in the item.
+    /// new item keeps the fence of the expired item's leases.
     ///
     /// # Examples
     ///
@@ -549,7 +549,7 @@ impl<T> Repository<T> {
     /// `replace` removes the attributes that `T` does not know, and writes the item even if no
     /// attribute has changed. If `T` stores the lease of an item in the item itself, `replace`
     /// first reads the item, and then removes the unknown attributes by an UpdateItem. An
-    /// UpdateItem keeps the fence of the lease in the item.
+    /// UpdateItem, unlike a PutItem, keeps the current fence of the lease in the item.
     ///
     /// # Examples
     ///
@@ -646,9 +646,9 @@ impl<T> Repository<T> {
         self.request(Delete::new(stored))
     }
 
-    /// Deletes the item with this key, in any state. If the key has no item, `delete_unchecked`
-    /// succeeds. `delete_unchecked` checks neither versions nor leases, so `delete_unchecked` may
-    /// delete an item that another caller has just written or has leased.
+    /// Deletes the item with this key, whatever the item contains. If the key has no item,
+    /// `delete_unchecked` succeeds. `delete_unchecked` checks neither versions nor leases, so
+    /// `delete_unchecked` may delete an item that another caller has just written or has leased.
     ///
     /// # Examples
     ///
@@ -789,7 +789,8 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: the closure `init` made a value with another key.
+    /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
+    ///   call.
     /// - The other errors of [`update_with`](Self::update_with) and [`create`](Self::create) are
     ///   possible too, except [`Error::NotFound`] and [`Error::AlreadyExists`].
     ///

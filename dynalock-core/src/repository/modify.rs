@@ -65,8 +65,8 @@ impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
 /// The return type of the closure of an update, which is `()`, or `!` if the closure never returns.
-/// The trait `NoValue` is a bound of the return type, so that the compiler prints a helpful message
-/// if a program passes an async closure.
+/// If a program passes an async closure, the return type does not implement the trait `NoValue`,
+/// and the compiler prints a helpful message.
 #[diagnostic::on_unimplemented(
     message = "the closure of an update returns `()`, not `{Self}`",
     label = "its closure returns `{Self}`",
@@ -82,7 +82,8 @@ impl NoValue for Never {}
 /// `!`.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// Gives the name `Output` to the return type of a function type, for the type alias `Never`.
+/// Gives the name `Output` to the return type of a function type. Only the type alias `Never` needs
+/// this name.
 pub trait Returns {
     /// The type that the function returns.
     type Output;
@@ -153,9 +154,9 @@ where
 }
 
 impl<T: Versioned> Session<T> {
-    /// Reads the item, runs the closure `change` on its value, and writes the changes. After a
-    /// conflict, runs `change` again on the newer item. The loop ends when a write is applied, or
-    /// when a run of `change` changes nothing.
+    /// Reads the item, runs the closure `change` on the value of the item, and writes the changes.
+    /// After a conflict, runs `change` again on the newer item. The method returns when DynamoDB
+    /// has applied a write, or when a run of `change` changes nothing.
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,
@@ -166,7 +167,8 @@ impl<T: Versioned> Session<T> {
         let mut item = self.read(&get).await?;
         loop {
             let mut expected = None;
-            // A create may overwrite an expired item, if the item has not changed since the read.
+            // An expired item counts as absent. A create may overwrite an expired item that has not
+            // changed since the read.
             let expired = item.take_if(|item| self.is_expired(item));
             let result = match item {
                 Some(item) => {
@@ -185,8 +187,8 @@ impl<T: Versioned> Session<T> {
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
-                    // If `init` or `change` gave the value another key, the create would write
-                    // another item than the item that the call has read.
+                    // The closures `init` and `change` may give the value another key than the key
+                    // of the call. The create would then write an item that the call has not read.
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }

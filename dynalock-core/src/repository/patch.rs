@@ -53,17 +53,17 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # What a patch requires
     ///
-    /// A patch must leave an item that can be decoded into a `T`. In addition to the condition of
-    /// the caller, a patch therefore has three conditions: the item exists, no other caller holds
-    /// its lease, and the stored values allow each change.
+    /// The item after a patch must be decodable into a `T`. The library therefore adds three
+    /// conditions to a patch: the item exists, no other caller holds the item's lease, and the
+    /// stored values allow each change of the patch.
     ///
     /// # Lost replies
     ///
     /// A change like `add` depends on the stored value, so a second request after a lost reply
     /// could apply the change twice. Without `exactly_once`, the library therefore never sends a
-    /// patch with an unknown outcome again. After a lost reply, the call reads the item, and does
-    /// not send the patch again. An item contains the ids of its last eight patches, in the
-    /// attributes `_p0` to `_p7`.
+    /// patch a second time if the outcome of the first request is unknown. After a lost reply, the
+    /// call only reads the item. Each item contains the ids of the last eight patches of the item,
+    /// in the attributes `_p0` to `_p7`.
     ///
     /// If the item contains the id of the patch, the patch was applied, and the call returns the
     /// item. The returned item may contain later writes of other callers. If the item does not
@@ -72,10 +72,10 @@ impl<T: Versioned> Repository<T> {
     /// request may still arrive at DynamoDB, or later patches have removed the id.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
-    /// a ClientRequestToken, which consumes twice the write units. The call can repeat the
-    /// transaction safely, because DynamoDB applies a transaction at most once while DynamoDB
-    /// remembers its token. If a reply is lost and DynamoDB refuses the repeated transaction, the
-    /// error is still [`Error::Indeterminate`].
+    /// a ClientRequestToken. A transaction consumes twice the write units of an UpdateItem. The
+    /// call can repeat the transaction safely, because DynamoDB does not apply a second transaction
+    /// with a token that DynamoDB still remembers. If a reply is lost and DynamoDB refuses the
+    /// repeated transaction, the error is still [`Error::Indeterminate`].
     ///
     /// # Errors
     ///
@@ -85,10 +85,10 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::Locked`]: another caller holds a lease on the item.
     /// - [`Error::OutOfRange`]: the sum of an `add` would be outside the range of the attribute's
     ///   type.
-    /// - [`Error::Unpatchable`]: an attribute has another type than in `T`, is missing although `T`
-    ///   requires the attribute, or is stored under an alias.
+    /// - [`Error::Unpatchable`]: a stored attribute has another type than its field in `T`, is
+    ///   missing although `T` requires the attribute, or is stored under an alias.
     /// - [`Error::InvalidPatch`]: the call sent no request, because the patch has no change, or
-    ///   because two changes overlap.
+    ///   because two changes of the patch overlap.
     /// - [`Error::Encode`]: the call sent no request, because a value cannot be stored.
     /// - [`Error::ExpressionTooLong`]: the call sent no request, because the expressions are longer
     ///   than 4 KB.
@@ -111,13 +111,13 @@ impl<T: Versioned> Repository<T> {
         self.request(Patch::new(key.into_key()))
     }
 
-    /// Returns the write of a patch in a transaction.
+    /// Returns the description of a patch, from which a transaction makes its write.
     pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
         self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
     }
 
-    /// Returns the write of a patch under the given lease policy, which is the treatment of leases
-    /// by the call.
+    /// Returns the description of a patch, from which the call makes its write. The lease policy
+    /// `policy` says how the write treats leases.
     pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());
         PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }

@@ -67,7 +67,7 @@ impl<T> Request<T, Get> {
 }
 
 impl<T: Versioned> Request<T, Get> {
-    /// Returns the GetItem request of the read.
+    /// Returns the GetItem request that this read sends.
     pub(super) fn get_item(&self) -> Result<GetItem> {
         let (table, Get { key, consistent, .. }) = (&self.repository.table, &self.kind);
         Ok(GetItem { table: Arc::clone(table), key: checked_key(T::MODEL, table, key)?, consistent: *consistent })

@@ -57,7 +57,7 @@ impl<T: Versioned, K> Request<T, K> {
         Self { repository, limits, delivery: Delivery::Plain, policy, condition: None, kind }
     }
 
-    /// Returns a call of another kind with the settings of this call.
+    /// Returns a call of the kind `kind` with the settings of this call, but without its condition.
     pub(super) fn like<L>(&self, kind: L) -> Request<T, L> {
         let Self { repository, limits, delivery, policy, .. } = self;
         Request {
@@ -65,8 +65,8 @@ impl<T: Versioned, K> Request<T, K> {
             limits: *limits,
             delivery: *delivery,
             policy: policy.clone(),
-            // Only a call for a single item takes a condition of the caller, and the returned call
-            // is a part of a call for many items.
+            // The returned call writes one item of a call for many items, and a call for many items
+            // accepts no condition of the caller.
             condition: None,
             kind,
         }
@@ -100,11 +100,11 @@ impl<T, K> Request<T, K> {
     }
 
     /// Limits the number of failed requests and conflicts of the call. Without a limit from
-    /// `attempts`, the call repeats its requests until its deadline. With a limit of 0, the call
+    /// `attempts`, the call repeats its requests until its deadline. With `attempts(0)`, the call
     /// fails with [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
     /// If many callers write the same item, a call may need many attempts in a short time. A
-    /// deadline is therefore usually a better limit than a number of attempts.
+    /// deadline is therefore usually a better limit of a call than a number of attempts.
     ///
     /// # Examples
     ///
@@ -188,7 +188,7 @@ impl<T, K> Request<T, K> {
     }
 }
 
-/// A kind of call whose writes have a condition, for example an update.
+/// A kind of call whose writes have a condition of the library, for example an update.
 pub trait Checked: sealed::Sealed {}
 
 pub(super) mod sealed {
@@ -203,10 +203,11 @@ impl<T, K: Checked> Request<T, K> {
     /// With `exactly_once`, a call still returns
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
-    /// - The call received no reply from DynamoDB to any attempt.
-    /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason: an
-    ///   existing item for a create, a lease, or an item without the attribute `_writes`. When the
-    ///   temporary reason is gone, DynamoDB may still apply a late copy of the first attempt.
+    /// - The call received no reply from DynamoDB to any of its attempts.
+    /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason: the item
+    ///   of a create exists, another caller holds a lease, or the item has no attribute `_writes`.
+    ///   When the temporary reason is gone, DynamoDB may still apply a late copy of the first
+    ///   attempt.
     ///
     /// # Examples
     ///
@@ -236,7 +237,7 @@ impl<T, K: Conditional> Request<T, K> {
     /// stored item. The call does not repeat a write whose condition was false.
     ///
     /// DynamoDB evaluates the condition of the caller even if the value of an `update` has no
-    /// changes. For a value without changes, the request writes nothing, and only checks the
+    /// changes. In this case, the request of the `update` writes nothing, and only checks the
     /// version and the condition.
     ///
     /// # Examples
@@ -265,9 +266,9 @@ impl<T, K: Conditional> Request<T, K> {
 }
 
 impl<T: Lockable, K: Checked> Request<T, K> {
-    /// Writes the item even if another caller holds a lease on the item. The holder of the lease
-    /// gets no notice of a write with `ignoring_lease`. After a write with `ignoring_lease`, the
-    /// next write of the holder starts from the written item.
+    /// Writes the item even if another caller holds a lease on the item. The library does not tell
+    /// the holder of the lease that another caller has written the item. After a write with
+    /// `ignoring_lease`, the next write of the holder starts from the written item.
     ///
     /// # Examples
     ///

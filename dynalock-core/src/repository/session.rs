@@ -1,4 +1,5 @@
-//! A session: one call with all its requests, and the state that the requests share.
+//! A session: one call of a repository with all requests of the call, and the state that these
+//! requests share.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,8 +27,9 @@ use crate::{
     },
 };
 
-/// One call of a repository, with its attempts and its write id. All writes of a call have the same
-/// write id. If an item contains the write id of a call, one of the writes of the call was applied.
+/// One call of a repository, with the limits, the retries and the write id of the call. All writes
+/// of a call have the same write id. If an item contains the write id of a call, one of the writes
+/// of the call was applied.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
@@ -36,15 +38,16 @@ pub(crate) struct Session<T> {
     policy: LeasePolicy,
     /// The condition that the caller added to the write.
     condition: Option<Arc<Condition<T>>>,
-    /// The use of the separate lease row by the writes of the call: a check of the row, or the
-    /// removal of an expired lease.
+    /// The operation on the separate lease row of the item that accompanies the call's write: a
+    /// check of the row, or the removal of an expired lease.
     companion: CompanionWrite,
 }
 
 /// The state of the item that a write of a single item requires.
 pub(super) struct ExpectedState {
     version: u64,
-    /// The whole state of the item, or `None` if the caller added no condition to the write.
+    /// The state that the item must have, with its write ids or its content, or `None` if the
+    /// caller added no condition to the write.
     state: Option<State>,
 }
 
@@ -63,7 +66,7 @@ impl<T: Versioned> Session<T> {
         Self { condition: condition.clone(), ..session }
     }
 
-    /// Makes a session for a call with the given lease policy.
+    /// Makes a session for a call that treats leases by the policy `policy`.
     pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
         let attempts = Attempts::new(&repository.connection, repository.limits);
         Self::of(repository.clone(), attempts, Delivery::Plain, policy)
@@ -109,7 +112,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns the error data of a conflict, for a write that the call does not attempt again.
+    /// Returns the content of the error for a conflict after which the call does not attempt the
+    /// write again.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
     }
@@ -121,9 +125,9 @@ impl<T: Versioned> Session<T> {
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
-    /// Returns the error of a write that DynamoDB refused because of the item `met`. If `met` is in
-    /// the state that the write requires, and the condition of the caller is false, the error is
-    /// `ConditionFailed`, and otherwise `Conflict`.
+    /// Returns the error of a write that DynamoDB refused because of the item `met`. The error is
+    /// `ConditionFailed` if `met` is in the state that the write requires and the condition of the
+    /// caller is false. Otherwise, the error is `Conflict`.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let is_expected = |item: &Item| {
             let state = state_of(T::MODEL, self.table(), item).ok();
@@ -144,13 +148,13 @@ impl<T: Versioned> Session<T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.attempts.spent() }
     }
 
-    /// Returns the error of a call whose outcome can never be known.
+    /// Returns the error of a call for which nobody can find out whether its write was applied.
     pub(super) fn indeterminate(&self) -> Error {
         self.attempts.indeterminate(self.table(), None, None, None)
     }
 
     /// Returns the number of requests that the call has sent, the time since the start of the call,
-    /// and its cost.
+    /// and the cost of the call.
     pub(super) fn spent(&self) -> Spent {
         self.attempts.spent()
     }
@@ -170,9 +174,9 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value of a `Stored`, and the basis of its write: the state in which the item was
-    /// read. For a value with an etag, `known` reads the item, and returns a conflict if the state
-    /// of the item differs from the etag.
+    /// Returns the value of a `Stored`, and the state in which the item of the value was read. For
+    /// a value with an etag, `known` reads the item, and returns a conflict if the item has changed
+    /// since the etag was made.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -183,10 +187,11 @@ impl<T: Versioned> Session<T> {
             return Err(self.key_changed());
         }
         let get = self.get(&key)?;
-        // DynamoDB cannot compare an item with a digest, so the call reads the item and compares it
-        // with the etag.
+        // An etag may contain a digest of the item's content. DynamoDB cannot compare an item with
+        // a digest, so the call reads the item and compares the item with the etag.
         let expected = Some(etag.number());
-        // Values with an etag are rare, and the box keeps the futures of all other writes small.
+        // Writes of values with an etag are rare, and the box keeps the futures of all other writes
+        // small.
         let Some(item) = Box::pin(self.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
@@ -196,12 +201,12 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Creates an item. `expired` is the expired item under the key, if the call has already read
-    /// an expired item.
+    /// Creates an item. `expired` is the expired item that the call has already read under the same
+    /// key, if any.
     ///
-    /// If a create finds an expired item, the call sends a write that requires the revision of the
-    /// expired item. The current time only decides whether the call overwrites the expired item,
-    /// and is not part of the condition of the write.
+    /// If a create finds an expired item, the call sends a write that requires that the expired
+    /// item has not changed. The current time only decides whether the call overwrites the expired
+    /// item, and is not part of the condition of the write.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -210,8 +215,8 @@ impl<T: Versioned> Session<T> {
         let mut intent = self.intent(value, Change::Create);
         loop {
             let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
-            // The loop decides from the item whether to send another request, so the loop does not
-            // need the `Adapted` result.
+            // The loop decides from the stored item whether to send another request, so the loop
+            // does not need the `Adapted` result of `adapt`.
             let _ = intent.adapt(expired.as_ref())?;
             let met = match self.write_whole(&intent).await? {
                 WriteResult::Applied(applied) => return Ok(WriteResult::Applied(intent.into_stored(applied.next))),
@@ -238,7 +243,7 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns whether an item has expired.
+    /// Returns `true` if an item has expired.
     pub(super) fn is_expired(&self, item: &Item) -> bool {
         self.repository.item_expiry().is_over(T::MODEL, item)
     }
@@ -247,9 +252,9 @@ impl<T: Versioned> Session<T> {
         let change = match T::MODEL.lock_in_item() {
             None => Change::Replace(basis),
             Some(_) => {
-                // If an item contains its lease, the call sends a replace as an UpdateItem, because
-                // a PutItem would write an old fence. The stored item shows which attributes the
-                // UpdateItem must remove.
+                // If an item contains its lease, the call sends the replace as an UpdateItem,
+                // because a PutItem would overwrite the current fence with an old fence. From the
+                // stored item, the call learns which attributes the UpdateItem must remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
                 let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
@@ -261,16 +266,16 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. A write over an item that contains its lease is an
-    /// UpdateItem, or a PutItem if the update expression would be too long.
+    /// Sends a write of the whole value. A write over an item that contains its lease is sent as an
+    /// UpdateItem. If the update expression would be too long, the write is sent as a PutItem.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
             _ => return self.write(intent).await,
         };
         match self.plan_changes(intent, intent.changes()?) {
-            // A PutItem needs no update expression. The PutItem copies the lease attributes from
-            // the item that the call has read.
+            // A PutItem needs no update expression. This PutItem contains a copy of the lease
+            // attributes of the item that the call has read.
             Err(Error::ExpressionTooLong { .. }) => {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent, stored, content }).await
@@ -279,8 +284,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update with the given changes. The update is an UpdateItem, or a PutItem if the
-    /// update expression would be too long.
+    /// Sends an update with the given changes as an UpdateItem. If the update expression would be
+    /// too long, `update` sends a PutItem instead.
     pub(crate) async fn update(
         &mut self,
         value: T,
@@ -290,8 +295,8 @@ impl<T: Versioned> Session<T> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
             // A PutItem replaces the whole item, so its condition must identify the exact state of
-            // the item. A short condition can identify the state only if the item is tracked: if it
-            // has both a version and write ids.
+            // the item. A short condition can identify the state only if the item is tracked, that
+            // is, if the item has both a version and write ids.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -302,12 +307,12 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update as a PutItem of the whole item with the changes, because the update
-    /// expression would be longer than DynamoDB allows. If the stored item has attributes that `T`
-    /// does not know, `update_as_put` returns an error, because the PutItem could overwrite a
-    /// change of the unknown attributes by another program. If only the lease has changed since the
-    /// read, `update_as_put` reads the item and sends the PutItem again. `bytes` is the length of
-    /// the update expression.
+    /// Sends an update as a PutItem of the whole changed item, because the update expression would
+    /// be longer than DynamoDB allows. If the stored item has attributes that `T` does not know,
+    /// `update_as_put` returns an error, because the PutItem could overwrite a change of the
+    /// unknown attributes by another program. If only the lease in the item has changed since the
+    /// read, `update_as_put` sends another PutItem with the new lease. `bytes` is the length of the
+    /// update expression, for the error.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -319,8 +324,9 @@ impl<T: Versioned> Session<T> {
                 return Ok(WriteResult::Applied(decode_stored(&table, stored)?));
             }
             if !intent.rests_on(&stored) {
-                // If another caller both holds the lease and has changed the version, each write
-                // reports the lease. The code therefore checks the lease before the version.
+                // If another caller both holds the lease and has changed the item, every kind of
+                // write returns `Locked` instead of a conflict. The code therefore checks the lease
+                // before the version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
@@ -336,10 +342,10 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
-            // If DynamoDB refuses the PutItem although the revision of the item is the same, either
-            // the lease has changed or the condition of the caller is false. After a change of the
-            // lease, the next PutItem copies the new lease. In the same revision, a false condition
-            // of the caller stays false, so the loop ends.
+            // If DynamoDB refuses the PutItem although the version and the write ids of the item
+            // are unchanged, there are two possible causes. If the lease has changed, the next
+            // PutItem contains the new lease. If the condition of the caller is false, the
+            // condition stays false until another write, so the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }
@@ -359,18 +365,19 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
 
-    /// Returns whether an item contains the write id of this call, which proves that a write of
-    /// this call was applied.
+    /// Returns `true` if an item contains the write id of this call, which proves that DynamoDB has
+    /// applied a write of this call.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
-    /// Deletes the item, and returns whether it is certain that this call deleted it.
+    /// Deletes the item. The result is `false` if another caller may have deleted the item instead
+    /// of this call.
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
-        // If the call knows only that the item no longer exists, another caller may have deleted
-        // the item.
+        // After a lost reply, the call may know only that the item no longer exists, and another
+        // caller may have deleted the item.
         Ok(result.map(|applied| !matches!(applied.proof, Proof::Absence)))
     }
 
@@ -378,7 +385,8 @@ impl<T: Versioned> Session<T> {
         let (item_ref, condition) = (self.repository.item_ref(key.clone(), None), self.condition.clone());
         match self.write(&UncheckedDelete { item_ref, condition }).await? {
             WriteResult::Applied(_) => Ok(()),
-            // The call sent no condition, so a refusal because of a condition is an invalid reply.
+            // The request contained no condition, so a reply that reports a false condition is
+            // invalid.
             WriteResult::Conflict(_) if self.condition.is_none() => {
                 Err(Error::Rejected(unexpected_condition().after(self.attempts.spent())))
             }
@@ -414,17 +422,17 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Conflict(met) => met,
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
-            // If an attribute of the item is null, or if the item has write ids without a version,
-            // the next attempt of the patch sends another expression.
+            // A null attribute, or an item with write ids and without a version, needs another
+            // update expression. The next attempt of the patch sends this expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Unlike DynamoDB, some servers return a refusal without the item. After a refusal
-            // without the item, the call has read the item, which may have changed since the
-            // refusal.
+            // Some other servers, unlike DynamoDB, refuse a patch without returning the item. The
+            // call has then read the item after the refusal, and the item may have changed in
+            // between.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }

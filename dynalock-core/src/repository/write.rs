@@ -29,16 +29,17 @@ pub struct Update<T> {
     pub(super) mode: Mode,
 }
 
-/// The attributes that an update writes.
+/// Says which attributes an `update`, a `touch` or a `replace` writes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mode {
-    /// The update writes the changed attributes. If the program has changed no attribute, the
-    /// update writes nothing.
+    /// An `update` writes the changed attributes. If the program has changed no attribute, an
+    /// `update` writes nothing.
     Changes,
-    /// The update writes the changed attributes, and increments the version even if no attribute
-    /// has changed.
+    /// A `touch` writes the changed attributes, and increments the version even if no attribute has
+    /// changed.
     Always,
-    /// The update writes all attributes of the value, and removes all other attributes.
+    /// A `replace` writes all attributes of the value, and removes all other attributes of the
+    /// item.
     Whole,
 }
 
@@ -60,8 +61,8 @@ pub struct DeleteUnchecked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// `true` if this call certainly deleted the item. If the call lost a reply and the item no
-    /// longer exists, `certain` is `false`, because another caller may have deleted the item.
+    /// `true` if this call certainly deleted the item. If a reply of DynamoDB was lost and the item
+    /// no longer exists, `certain` is `false`, because another caller may have deleted the item.
     pub certain: bool,
 }
 
@@ -154,8 +155,8 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
                 Mode::Changes => {
                     let changes = basis.changes(session.table(), &value)?;
                     match changes.is_empty() {
-                        // If no attribute has changed, the call only checks the version and the
-                        // condition of the caller.
+                        // If no attribute of the value has changed, the call only checks the
+                        // version of the item and the condition of the caller.
                         true => session.check(value, basis).await?,
                         false => session.update(value, Change::Update(basis), changes).await?,
                     }

@@ -25,8 +25,8 @@ use crate::{
     telemetry::{BoxedCall, observe_as, set_batch},
 };
 
-/// The kind of a call that writes many items, for example [`Repository::create_many`]. The type `K`
-/// is the kind of write that the call sends for each item.
+/// The kind of a call that writes many items, for example [`Repository::create_many`]. The type
+/// parameter `K` is the kind of the write of a single item, for example a create.
 ///
 /// `WriteMany` is the kind of the calls [`create_many`](Repository::create_many),
 /// [`update_many`](Repository::update_many), [`delete_many`](Repository::delete_many) and
@@ -42,10 +42,10 @@ use crate::{
 /// - The call writes items with the same key one after the other, in the order in which the caller
 ///   gave them. The call writes items with different keys in any order. The setting
 ///   [`concurrency`](Request::concurrency) limits the number of requests in flight.
-/// - The deadline and the number of attempts apply to each item separately. The time of the
-///   deadline starts at the first request for the item. In an import, the deadline and the number
-///   of attempts apply to each group of up to 25 items. The whole call may take longer than the
-///   deadline.
+/// - The deadline and the number of attempts apply to each item separately. The time of an item's
+///   deadline starts at the first request for this item. In an import, the deadline and the number
+///   of attempts apply to each group of up to 25 items. The whole call may therefore take longer
+///   than the deadline.
 /// - If the caller gives no items, the call sends no request.
 #[derive(Debug)]
 pub struct WriteMany<K> {
@@ -63,8 +63,8 @@ impl<K> WriteMany<K> {
 
 impl<T: Versioned> Repository<T> {
     /// Creates many items, each like [`create`](Self::create). Returns one result for each value,
-    /// in the order of the values. The method [`stream`](Request::stream) returns each result as
-    /// soon as its item is finished.
+    /// in the order of the values. With the method [`stream`](Request::stream), the caller gets
+    /// each result as soon as the call has finished the item.
     ///
     /// If two values have the same key, the create of the second value fails with
     /// [`Error::AlreadyExists`]. The call sends one request for each item, because a
@@ -93,7 +93,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`create`](Self::create). `create_many` itself has no errors.
+    /// Each result may be an error of [`create`](Self::create). `create_many` itself returns no
+    /// error.
     ///
     /// # Cancel safety
     ///
@@ -104,8 +105,9 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns
-    /// one result for each value, in the order of the values. The method
-    /// [`stream`](Request::stream) returns each result as soon as its item is finished.
+    /// one result for each value, in the order of the values. With the method
+    /// [`stream`](Request::stream), the caller gets each result as soon as the call has finished
+    /// the item.
     ///
     /// # Examples
     ///
@@ -126,7 +128,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`update`](Self::update). `update_many` itself has no errors.
+    /// Each result may be an error of [`update`](Self::update). `update_many` itself returns no
+    /// error.
     ///
     /// # Cancel safety
     ///
@@ -137,8 +140,8 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in
-    /// the order of the items. The method [`stream`](Request::stream) returns each result as soon
-    /// as its item is finished.
+    /// the order of the items. With the method [`stream`](Request::stream), the caller gets each
+    /// result as soon as the call has finished the item.
     ///
     /// # Examples
     ///
@@ -161,7 +164,8 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`delete`](Self::delete). `delete_many` itself has no errors.
+    /// Each result may be an error of [`delete`](Self::delete). `delete_many` itself returns no
+    /// error.
     ///
     /// # Cancel safety
     ///
@@ -171,20 +175,21 @@ impl<T: Versioned> Repository<T> {
         self.many(WriteMany::of(stored.into_iter().map(Delete::new)))
     }
 
-    /// Writes many values without any check. An import overwrites existing items, even items with a
-    /// lease.
+    /// Writes many values without any check of the stored items. An import overwrites existing
+    /// items, even items with a lease.
     ///
     /// An import writes up to 25 items in each `BatchWriteItem` request. Each item of an import
     /// consumes the same write units as a single put. Use `import_unchecked` to fill a table that
     /// no other caller writes, for example with initial data or with a copy of another table.
     ///
     /// - If an item contains its lease, an import over the item removes the lease together with the
-    ///   old content. The holder of the removed lease detects the loss at its next write or
-    ///   heartbeat. If the lease is in a [separate row](crate::Lockable), an import neither reads
-    ///   nor writes this row. The holder of a lease in a separate row keeps the lease, and the next
-    ///   write of the holder starts from the imported item.
+    ///   other attributes of the item. The holder of the removed lease detects the loss at its next
+    ///   write or heartbeat. If the lease is in a [separate row](crate::Lockable), an import
+    ///   neither reads nor writes this row. The holder of a lease in a separate row keeps the
+    ///   lease, and the next write of the holder starts from the imported item.
     /// - Each imported item has version 1 and new write ids, like a created item. If another caller
-    ///   read the old item before the import, its write of the old item fails with a conflict.
+    ///   read an item before the import overwrote the item, a later write of this caller fails with
+    ///   a conflict.
     /// - If several values have the same key, the import writes them one after the other, in the
     ///   order in which the caller gave them. After the import, the item has the last of the values
     ///   with its key.
@@ -194,7 +199,8 @@ impl<T: Versioned> Repository<T> {
     ///   an item, the import sends each item of the request separately, so that only the refused
     ///   item gets the error.
     /// - If an import sends a request again after a lost reply, the first copy of the request may
-    ///   still arrive at DynamoDB. A late copy of a request overwrites later writes.
+    ///   still arrive at DynamoDB. A copy that arrives late overwrites the writes that other
+    ///   callers have made in between.
     ///
     /// The setting [`concurrency`](Request::concurrency) limits the number of requests in flight.
     /// The deadline and the number of attempts of an import apply to each group of up to 25 items.
@@ -220,7 +226,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The import returns one `Result` for each item. `import_unchecked` itself has no errors.
+    /// The import returns one `Result` for each item. `import_unchecked` itself returns no error.
     ///
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
@@ -261,8 +267,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         self
     }
 
-    /// Returns a stream of the results of the items. The stream returns each result as soon as its
-    /// item is finished, so that a program can show the progress.
+    /// Returns a stream of the results of the items. The stream returns each result as soon as the
+    /// call has finished the item, so that a program can show the progress.
     ///
     /// # Examples
     ///
@@ -285,8 +291,9 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of the call for a single item. After an error of one item, the
-    /// stream continues with the other items.
+    /// Each result may be an error of the write of one item, for example an error of
+    /// [`create`](Repository::create). After an error of one item, the stream continues with the
+    /// other items.
     ///
     /// # Cancel safety
     ///
@@ -303,8 +310,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         }
         let mut chains = chains(items).into_iter();
         let sequences = std::iter::from_fn(move || {
-            // Each chain contains the items with one key. Each request takes at most one item of
-            // each chain, because DynamoDB refuses a request that names a key twice.
+            // A chain contains all items with the same key. Each request takes at most one item
+            // from each chain, because DynamoDB refuses a request that names a key twice.
             let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
             let settings = Arc::clone(&settings);
             (!together.is_empty()).then(|| -> Sequence<K::Output> {
@@ -345,8 +352,8 @@ fn first_failure<O>(results: &Vec<Result<O>>) -> Option<&'static str> {
     results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 
-/// Groups the items by their keys. Each group contains the items with one key, in the order of the
-/// input. The function returns the groups in the order of their first items.
+/// Groups the items by their keys. Each group (chain) contains the items with one key, in the order
+/// of the input. The function returns the groups in the order of their first items in the input.
 fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
     let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());
@@ -361,7 +368,7 @@ fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     chains.into_iter().map(Vec::into_iter).collect()
 }
 
-/// Returns the result of an item if an invalid setting prevents its request.
+/// Returns the result of an item that was not sent because of an invalid setting.
 fn refused<O: Send + 'static>(index: usize, setting: InvalidSetting) -> Sequence<O> {
     let result = ItemResult { index, result: Err(Error::InvalidSetting(setting)) };
     let step: Step<O> = Box::pin(ready(vec![result]));

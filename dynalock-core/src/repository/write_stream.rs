@@ -27,11 +27,11 @@ pub struct ItemResult<O> {
 /// The stream that [`Request::stream`](super::Request::stream) returns, with the results of a call
 /// that writes many items.
 ///
-/// The stream returns one result for each item, as soon as the item is finished. The stream starts
-/// no task, so the stream sends requests and receives answers only while a program polls the
-/// stream. A deadline may pass between two polls of the stream, so a program should poll the stream
-/// again soon. `size_hint` returns the exact number of items whose results the stream has not
-/// returned.
+/// The stream returns one result for each item, as soon as the call has finished the item. The
+/// stream starts no task, so the stream sends requests and receives answers only while a program
+/// polls the stream. The deadline of an item may pass between two polls of the stream, so a program
+/// should poll the stream often. `size_hint` returns the exact number of items whose results the
+/// stream has not returned.
 ///
 /// # Cancel safety
 ///
@@ -39,7 +39,7 @@ pub struct ItemResult<O> {
 /// dropped before it returns the result of an item, the item may or may not have been written.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
-    /// The sequences of requests that have not begun.
+    /// The sequences of requests of which the stream has sent no request yet.
     waiting: Box<dyn Iterator<Item = Sequence<O>> + Send>,
     running: FuturesUnordered<BoxedCall<'static, Finished<O>>>,
     ready: VecDeque<ItemResult<O>>,
@@ -52,10 +52,11 @@ pub struct WriteStream<O> {
 /// Requests that write the same keys, and are therefore sent one after the other.
 pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
 
-/// One request of a sequence, for one or several items.
+/// One request of a sequence, which writes one or several items.
 pub(super) type Step<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
 
-/// The results of a request that has ended, and the remaining requests of its sequence.
+/// The results of a finished request, and the requests of the same sequence that the stream has not
+/// sent yet.
 struct Finished<O> {
     results: Vec<ItemResult<O>>,
     rest: Sequence<O>,
@@ -77,7 +78,7 @@ impl<O: Send + 'static> WriteStream<O> {
     }
 
     /// Returns the result of the next item that is finished, or `None` after the last item. A
-    /// program can call `next` without the trait `StreamExt`.
+    /// program can call `next` without an import of the trait `StreamExt`.
     ///
     /// # Examples
     ///
@@ -96,8 +97,8 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of the call for a single item. The stream itself has no errors.
-    /// An error of one item does not stop the writes of the other items.
+    /// Each result may be an error of the write of one item. The stream itself returns no error. An
+    /// error of one item does not stop the writes of the other items.
     ///
     /// # Cancel safety
     ///
@@ -107,7 +108,8 @@ impl<O: Send + 'static> WriteStream<O> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Begins the next request of a sequence of requests for the same keys.
+    /// Sends the next request of a sequence. The requests of a sequence write the same keys, one
+    /// request after the other.
     fn begin(&mut self, mut sequence: Sequence<O>) {
         if let Some(step) = sequence.next() {
             self.running.push(Box::pin(async move { Finished { results: step.await, rest: sequence } }));
@@ -125,7 +127,8 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
                 this.left = this.left.saturating_sub(1);
                 return Poll::Ready(Some(result));
             }
-            // A sequence begins only in `poll_next`, while the caller polls the stream.
+            // The stream sends the first request of a sequence here, so only while the caller polls
+            // the stream.
             while this.running.len() < this.concurrency {
                 let Some(sequence) = this.waiting.next() else { break };
                 this.begin(sequence);
@@ -133,8 +136,8 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
             match ready!(Pin::new(&mut this.running).poll_next(context)) {
                 Some(Finished { results, rest }) => {
                     this.ready.extend(results);
-                    // The requests of a sequence write the same keys, so each request begins after
-                    // the end of the last request.
+                    // The requests of a sequence write the same keys, so the stream sends each
+                    // request only after the previous request has ended.
                     this.begin(rest);
                 }
                 None => return Poll::Ready(None),

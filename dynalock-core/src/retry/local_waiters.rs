@@ -1,9 +1,10 @@
-//! Shares the rows of locks between the waiters of one process.
+//! Shares the content of lock rows between the waiters for locks in one process.
 //!
-//! Waiters of one connection that wait for the same row share the answers to their requests. The
-//! first waiter reads the row for all other waiters. After a release in the same process,
-//! DynamoDB's answer wakes the next waiter without a read. A lock without a queue passes to a
-//! waiter of the same process at most four times in a row.
+//! The waiters of one connection for the same lock share the answers to their requests. The first
+//! waiter reads the row of the lock for all other waiters. When a holder in the same process
+//! releases the lock, DynamoDB's answer to the release wakes the waiters without a read. A lock
+//! without a queue passes from a holder to a waiter of the same process at most four times in a
+//! row.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -14,56 +15,58 @@ use tokio::sync::watch;
 
 use crate::{clock::Instant, codec::Item};
 
-/// The calls of this process that wait for changes of lock rows. Calls that wait for the same row
-/// share the answers to their requests, so only one of these calls reads the row.
+/// The calls of this process that wait for changes of lock rows. Calls that wait for the same lock
+/// row share the answers to their requests, so only one of these calls reads the row.
 ///
-/// A shared row is only a hint. A call that receives no shared row for a whole poll interval reads
-/// the row itself.
+/// A shared lock row is only a hint, and may be outdated. A call that receives no shared lock row
+/// for a whole poll interval reads the row itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 
 /// A lock row for which calls of this process wait.
 #[derive(Debug, Default)]
 struct AwaitedRow {
-    /// The numbers of the waiting calls, in the order in which they began to wait.
+    /// The numbers of the calls that wait for the lock row, in the order in which the calls began
+    /// to wait.
     waiters: VecDeque<u64>,
-    /// The number that the next waiting call gets.
+    /// The number that the next call that waits for the lock row gets.
     next: u64,
     seen: Option<SeenRow>,
-    /// The fence of the last lock on this row that this process has released without a queue.
+    /// The fence of the last lock on this row that this process released while the lock had no
+    /// queue.
     last_fence: u64,
-    /// The number of consecutive releases by this process without a queue. A grant to another
-    /// process ends the sequence.
+    /// The number of consecutive times that this process held the lock, and released the lock while
+    /// the lock had no queue. A grant of the lock to another process resets the number.
     releases: u32,
 }
 
-/// The content of a lock row, as a request of this process has shown it.
+/// The content of a lock row that the answer to a request of this process contained.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenRow {
     pub(crate) item: Option<Item>,
-    /// The time at which this process has sent the request.
+    /// The time at which this process sent the request.
     pub(crate) sent: Instant,
     pub(crate) source: RowSource,
 }
 
-/// The kind of the request that has shown a lock row.
+/// The kind of the request whose answer contained a lock row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowSource {
     /// An eventually consistent read. The result of the read may be outdated.
     EventualRead,
     /// A consistent read, or a write that DynamoDB refused.
     ConsistentRead,
-    /// A write that has removed the previous holder of the lock. The shared row is the row after
-    /// the write.
+    /// A write that has removed the previous holder of the lock. The shared content is the content
+    /// of the lock row after the write.
     Removal,
-    /// A write that has removed the previous holder of the lock, after several consecutive releases
-    /// by this process. The waiters of this process pause for one poll interval, so that other
-    /// processes get the lock.
+    /// A write that has removed the previous holder of the lock, after four consecutive releases by
+    /// this process. The waiters of this process sleep for one poll interval, so that a waiter of
+    /// another process can get the lock.
     RemovalForOthers,
 }
 
 /// A call that waits for changes of a lock row. The drop of a `LocalWaiter` removes the call from
-/// the waiters.
+/// the waiters for the row.
 #[derive(Debug)]
 pub(crate) struct LocalWaiter {
     all: LocalWaiters,
@@ -76,8 +79,8 @@ pub(crate) struct LocalWaiter {
 }
 
 impl LocalWaiters {
-    /// Adds a call that waits for a lock row. `since` is the time at which the call has seen the
-    /// row.
+    /// Adds a call that waits for changes of a lock row. `since` is the time at which the call last
+    /// saw the row.
     pub(crate) fn join(&self, table: &str, key: &Item, since: Instant) -> LocalWaiter {
         let key = text(table, key);
         let mut rows = self.rows();
@@ -92,14 +95,14 @@ impl LocalWaiters {
         LocalWaiter { all: self.clone(), key, number, row: sender.subscribe(), since }
     }
 
-    /// Shares a lock row with all calls that wait for the row.
+    /// Shares the content of a lock row with all calls of this process that wait for the row.
     pub(crate) fn share(&self, table: &str, key: &Item, seen: impl FnOnce() -> SeenRow) {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// Shares the row of a lock without a queue after the release of the lock. `fence` is the fence
-    /// of the released lock. At most four consecutive releases offer the lock to a waiter of this
-    /// process.
+    /// Shares the row of a lock without a queue after this process has released the lock. `fence`
+    /// is the fence of the released lock. After four consecutive releases that offer the lock to a
+    /// waiter of this process, the next release lets other processes get the lock first.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
@@ -144,23 +147,24 @@ impl LocalWaiter {
         self.row.borrow().waiters.front() == Some(&self.number)
     }
 
-    /// Shares a row that this call has read. From now on, the call ignores the answers to requests
-    /// that were sent before `sent`.
+    /// Shares the content of a lock row that this call has read. From now on, the call ignores the
+    /// answers to requests that were sent before `sent`.
     pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
         self.since = sent;
         let is_alone = self.row.borrow().waiters.len() < 2;
         if !is_alone && let Some(sender) = self.all.rows().get(&self.key) {
             sender.send_modify(|row| row.seen = Some(seen()));
-            // The call already knows the row that it has shared itself.
+            // This call has read the row itself, so this call does not need the shared content.
             self.row.mark_unchanged();
         }
     }
 
-    /// Waits for the next row that another call of this process shares, and returns the row.
+    /// Waits until another call of this process shares the content of the lock row, and returns
+    /// this content.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
-            // The channel stays open as long as this call waits. If the channel were closed, no row
-            // could ever arrive.
+            // The map keeps the sender of the channel as long as a call waits. If the channel were
+            // closed, no shared row could ever arrive, so the code waits forever.
             if self.row.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -186,8 +190,8 @@ impl Drop for LocalWaiter {
     }
 }
 
-/// Returns a text that is the same for two equal keys, in whatever order their attributes are
-/// stored.
+/// Returns a text that identifies a table and a key. Two equal keys have the same text, even if
+/// their attributes are in a different order.
 fn text(table: &str, key: &Item) -> String {
     let sorted: BTreeMap<_, _> = key.iter().collect();
     format!("{table} {sorted:?}")
@@ -219,7 +223,8 @@ mod tests {
         let mut waiter = all.join("locks", &Item::new(), clock::now());
         let expected = [Removal, Removal, Removal, Removal, RemovalForOthers, Removal];
         assert_eq!(sources(&all, &mut waiter, 1..=6), expected);
-        // Other processes have held the lock with the fences 7, 9, 11, 13 and 15.
+        // The gaps between the fences mean that other processes have held the lock with the fences
+        // 7, 9, 11, 13 and 15.
         assert_eq!(sources(&all, &mut waiter, [8, 10, 12, 14, 16]), [Removal; 5]);
     }
 

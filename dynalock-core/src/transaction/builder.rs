@@ -34,9 +34,10 @@ use crate::{
 /// A transaction: DynamoDB applies all writes of a transaction or none of them. The items of a
 /// transaction can have different types and can be in different tables of one account and Region.
 ///
-/// The methods of a `Transaction` add operations, and return a handle of each operation.
-/// [`commit`](Self::commit) sends all operations in one request. A check and a write of the same
-/// item become one conditional write. A transaction can contain up to 100 items.
+/// Each method of a `Transaction` such as `update` or `check` adds an operation, and returns the
+/// handle of this operation. [`commit`](Self::commit) sends all operations in one request. If a
+/// transaction both checks and writes an item, the check becomes a part of the condition of the
+/// write. A transaction can contain up to 100 items.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -63,10 +64,11 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transaction costs twice the write units of its items. An item that the transaction only checks
-/// costs as many write units as an item that it writes. The commit notices a change of an item only
-/// if the transaction checks or writes the item. [`transact`](crate::transact) also checks each
-/// item that the program has only read.
+/// A transaction consumes twice the write units of separate writes of its items. An item that the
+/// transaction only checks consumes as many write units as an item that the transaction writes. If
+/// another caller has changed an item since the read, the commit fails only if the transaction
+/// checks or writes this item. In contrast, [`transact`](crate::transact) also checks each item
+/// that its closure has only read.
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -79,17 +81,17 @@ pub struct Transaction {
 /// A committed transaction, with the values that the operations of the transaction have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results of the operations. The entry of an operation is `None` after [`get`](Self::get)
-    /// has returned its result.
+    /// The results of the operations, in the order of the operations. The result of an operation
+    /// becomes `None` when [`get`](Self::get) returns this result.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
-    /// Makes an empty transaction for the account and Region of the client. The repositories of the
-    /// operations determine the tables and types of a transaction. If one of the repositories was
-    /// made from the same client, the transaction shares the internal client of this repository. If
-    /// no repository was made from the same client, the transaction makes an internal client of its
-    /// own. To make an internal client takes as long as a few requests.
+    /// Makes an empty transaction for the account and Region of the client. Each operation names
+    /// the repository of its item, and so the table and the type of the item. If one of these
+    /// repositories was made from the client `client`, the transaction uses the internal client of
+    /// this repository. Otherwise, the transaction makes its own internal client, which takes as
+    /// long as a few requests.
     ///
     /// # Examples
     ///
@@ -112,7 +114,7 @@ impl Transaction {
         }
     }
 
-    /// Makes a read that returns several items as they are at one moment. Add the items to the
+    /// Makes a read that returns several items as they are at the same moment. Add the items to the
     /// returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
@@ -195,9 +197,10 @@ impl Transaction {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default timeout is 1 second,
-    /// plus 20 milliseconds for each item of the transaction after its first item. The timeout
-    /// doubles with each attempt without an answer, up to eight times its first value.
+    /// Sets the time after which the first attempt of the commit counts as lost. The default
+    /// timeout is 1 second, plus 20 milliseconds for each item of the transaction after its first
+    /// item. The timeout doubles with each attempt without an answer, up to eight times the timeout
+    /// of the first attempt.
     ///
     /// # Examples
     ///
@@ -221,8 +224,8 @@ impl Transaction {
     /// token.
     ///
     /// DynamoDB applies transactions with the same token at most once in ten minutes. With a token,
-    /// a program may therefore commit the same transaction again with the same values, for example
-    /// after a crash. The second commit has one of these results:
+    /// a program may therefore commit the same transaction a second time with the same values, for
+    /// example after a crash. The second commit has one of these results:
     ///
     /// | situation | result |
     /// |---|---|
@@ -230,36 +233,40 @@ impl Transaction {
     /// | ten minutes have passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
     /// | ten minutes have passed, and no item shows the write id of the transaction | DynamoDB may apply the transaction a second time |
     ///
-    /// An item keeps the write id of a transaction during its next 15 writes. If the transaction
-    /// only patches the item, the item keeps the write id during its next seven patches, and a
-    /// replace removes the write id. If the items may have lost the write id, compare them with the
-    /// intended result before you commit the transaction again. A patch has no condition on the
-    /// version, so DynamoDB may apply a patch twice. To prevent a second patch, add an operation
-    /// that DynamoDB refuses the second time, for example the create of an item whose key is the
-    /// token.
+    /// An item keeps the write id of a transaction during the next 15 writes of the item. If the
+    /// transaction only patches the item, the item keeps the write id during the next seven patches
+    /// of the item. A replace of the item also removes the write id of a patch. If the items may
+    /// have lost the write id, compare the items with the intended result before you commit the
+    /// transaction a second time. A patch has no condition on the version, so the second commit may
+    /// apply a patch twice. To prevent a second patch, add an operation that DynamoDB refuses in
+    /// the second commit, for example the create of an item whose key is the token.
     ///
-    /// If a program commits a transaction again with the same token, the second request must have
-    /// exactly the same bytes as the first request. The order of a `HashSet` or a `HashMap` differs
-    /// in each process. If the order has changed, the second commit fails with
-    /// [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the write id.
-    /// In a value that is committed with a token, use a `BTreeSet`, a `BTreeMap` or a `Vec` instead
-    /// of a `HashSet` or a `HashMap`. Operations that contain the time of day fail in the same way:
-    /// writes of a type with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// If a program commits a transaction a second time with the same token, the second request
+    /// must have exactly the same bytes as the first request. The elements of a `HashSet` or a
+    /// `HashMap` have a different order in each process. With a different order of the elements,
+    /// the second commit fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if
+    /// an item shows the write id. In a value that is committed with a token, use a `BTreeSet`, a
+    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. Operations whose requests
+    /// contain the current time fail in the same way: writes of a type with
+    /// `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
-    /// With a token of the caller, the commit cannot send a second request with other content.
-    /// Without a token of the caller, the commit sends a second request if a create or a check
-    /// meets an expired item. The commit also sends a second request if a patch meets a null in
-    /// place of a missing attribute, or an item with `_writes` and without a version. The second
-    /// request has other content. With a token of the caller, the commit fails with
-    /// [`Error::Cancelled`] instead of a second request with other content.
+    /// Without a token of the caller, the commit sends a second request with other content in these
+    /// cases:
     ///
-    /// The library derives the write ids and incarnations of the transaction from the token. An
-    /// incarnation is a random value that distinguishes an item from an earlier item with the same
-    /// key. Do not use a token again after an item of its transaction was deleted: the new item
-    /// would get the incarnation of the deleted item. A write that is based on the deleted item
-    /// could overwrite a new item with the same incarnation.
+    /// - A create or a check meets an expired item.
+    /// - A patch meets a null in place of a missing attribute.
+    /// - A patch meets an item with `_writes` and without a version.
+    ///
+    /// With a token of the caller, the commit fails with [`Error::Cancelled`] in these cases,
+    /// because a request with other content needs another token.
+    ///
+    /// The library derives the write id of the transaction, and the incarnations of the created
+    /// items, from the token. An incarnation is a random value that distinguishes an item from an
+    /// earlier item with the same key. Do not use a token a second time after an item that the
+    /// transaction created was deleted: the new item would get the incarnation of the deleted item.
+    /// A caller that has read the deleted item could then overwrite the new item.
     ///
     /// # Examples
     ///
@@ -293,7 +300,8 @@ impl Transaction {
     }
 
     /// Adds an operation that writes the changed attributes of a value, if the item has not changed
-    /// since the program read it. If the value has no changes, the operation only checks the item.
+    /// since the program read it. If the value has no changes, the operation only checks that the
+    /// item has not changed.
     ///
     /// # Examples
     ///
@@ -396,9 +404,9 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Adds a condition on the item with this key. The condition of `when` also applies to an
-    /// expired item. If another operation of the transaction writes the item, the condition applies
-    /// to the state of the item before this write.
+    /// Adds a condition of the caller on the item with this key. DynamoDB also evaluates this
+    /// condition for an expired item. If another operation of the transaction writes the item, the
+    /// condition applies to the state of the item before this write.
     ///
     /// # Examples
     ///
@@ -419,11 +427,11 @@ impl Transaction {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition))
     }
 
-    /// Adds the condition that a guard still holds its lease, or its named lock in the same account
-    /// and Region. If the guard no longer holds the lease or lock, the commit fails with
-    /// [`Error::Lost`]. A transaction that writes the leased item itself also needs the guard.
-    /// Without the guard, DynamoDB refuses a write of the leased item like a write of any other
-    /// caller.
+    /// Adds the condition that the guard of a lease or of a named lock still holds the lease or
+    /// lock. The lock must be in the account and Region of the transaction. If the guard no longer
+    /// holds the lease or lock, the commit fails with [`Error::Lost`]. A transaction that writes
+    /// the leased item also needs the guard of the lease. Without this guard, DynamoDB refuses the
+    /// transaction of the lease holder like a transaction of any other caller.
     ///
     /// # Examples
     ///
@@ -476,10 +484,10 @@ impl Transaction {
     /// Returns the request that this transaction would send. `explain` sends nothing, and the
     /// caller can still change and commit the transaction.
     ///
-    /// Before the write, the commit reads the item of each value from [`Stored::assume`]. The
+    /// Before the commit writes, it reads the item of each value from [`Stored::assume`]. The
     /// commit also reads each item that a replace overwrites, if the item contains its lease. If
-    /// the commit must read items first, the result of `explain` contains these reads, and is not
-    /// [complete](Explained::is_complete).
+    /// the commit must read items before it writes, the result of `explain` contains these reads,
+    /// and is not [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -521,9 +529,9 @@ impl Transaction {
         Ok(Explained::of(vec![ExplainedRequest::transaction(actions?, token)]))
     }
 
-    /// Sends the transaction. If DynamoDB refuses the transaction because of other transactions or
-    /// a lack of capacity, the call sends the same request again with the same token. For each
-    /// value from [`Stored::assume`], the commit first reads the item.
+    /// Sends the transaction. If DynamoDB refuses the transaction because of other running
+    /// transactions or a lack of capacity, the call repeats the same request with the same token.
+    /// For each value from [`Stored::assume`], the commit first reads the item.
     ///
     /// # Examples
     ///
@@ -541,18 +549,19 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// After [`Error::Indeterminate`], DynamoDB may or may not have applied the transaction. After
-    /// an error other than `Indeterminate`, the failed commit has not applied the transaction. A
-    /// transaction is always applied as a whole or not at all.
+    /// If a commit fails with [`Error::Indeterminate`], DynamoDB may or may not have applied the
+    /// transaction. If a commit fails with any other error, this commit has not applied the
+    /// transaction. DynamoDB always applies a transaction as a whole or not at all.
     ///
-    /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
+    /// - [`Error::Cancelled`]: a condition of the transaction was false, or DynamoDB refused an
+    ///   operation for another reason.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
     /// - [`Error::Lost`]: a guard of the transaction no longer holds its lease or named lock.
     /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
     ///   [`InvalidTransaction`] lists. The call has sent nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. A
-    ///   single write fails with the same error for the same reason.
+    ///   write outside a transaction fails with the same error for the same reason.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the transaction has a value with an etag, and the
     ///   stored item of the value cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
@@ -560,8 +569,8 @@ impl Transaction {
     /// - [`Error::TokenReused`]: a transaction with other content was committed with the caller's
     ///   token.
     /// - [`Error::Exhausted`]: the call reached its deadline or its maximum number of attempts, or
-    ///   the retry budget was empty. `Exhausted` contains the cancellation if DynamoDB cancelled
-    ///   the last attempt.
+    ///   the retry budget was empty. If DynamoDB cancelled the last attempt, `Exhausted` contains
+    ///   the reasons of this cancellation.
     /// - [`Error::TableNotFound`], [`Error::TableMismatch`], [`Error::Rejected`],
     ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: these errors have the same causes
     ///   as in [every call](Repository#errors-of-every-call).
@@ -585,9 +594,9 @@ impl Transaction {
         let mut attempts = link.attempts(limits);
         let (mut stamps, mut token) = Token::or_drawn(token, &mut attempts);
         let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
-        // If an item that the program has read contains the write id, an earlier call committed a
-        // transaction with this token. DynamoDB may have forgotten the token and could apply the
-        // transaction a second time, so the call ends without a request.
+        // If an item that the program has read contains the write id of the transaction, an earlier
+        // call committed a transaction with this token. DynamoDB may have forgotten the token and
+        // could apply the transaction a second time, so the call ends without a write.
         commit::refuse_committed(&attempts, &operations, token.known(&stamps))?;
         let assembly = assemble(&operations, &mut stamps)?;
         let again = AfterContention::SendAgain;
@@ -607,7 +616,7 @@ impl Transaction {
 }
 
 fn check_token(token: Option<&str>) -> Result<()> {
-    // DynamoDB counts the token in characters.
+    // DynamoDB measures the length of a token in characters, not in bytes.
     match token.map(|token| token.chars().count()) {
         None | Some(1..=36) => Ok(()),
         Some(characters) => Err(Error::InvalidTransaction(InvalidTransaction::Token { characters })),
@@ -623,8 +632,8 @@ fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<O
 }
 
 impl Committed {
-    /// Returns the value that an operation has written, with its new version. The caller can call
-    /// `get` once for each operation.
+    /// Returns the value that an operation has written, with the new version of the item. The
+    /// caller can call `get` once for each operation.
     ///
     /// # Examples
     ///

@@ -1,4 +1,5 @@
-//! The commit of a transaction. The commit sends the request, and interprets DynamoDB's answer.
+//! The commit of a transaction. The commit sends the TransactWriteItems request, and interprets
+//! DynamoDB's answer.
 
 pub(super) use super::{
     resolve::resolve,
@@ -28,21 +29,21 @@ use crate::{
     },
 };
 
-/// The reaction to a refusal because of another running transaction, if no earlier attempt has an
-/// unknown outcome.
+/// The next step of a commit that DynamoDB refused because of another running transaction, if no
+/// earlier attempt has an unknown outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
-    /// The call sends the same request again. The caller has computed the values of the request, so
-    /// the library cannot compute the values from newer items.
+    /// The call sends the same request again. The program has computed the values in the request,
+    /// so the library cannot compute these values from newer items.
     SendAgain,
-    /// The call returns the refusal after a pause, so that the unit of work reads the items again.
-    /// The other running transaction probably changes an item. After the change of an item,
-    /// DynamoDB would refuse the same request again.
+    /// After a pause, the commit returns the refusal to the unit of work, which reads its items
+    /// again. The other running transaction probably changes one of these items, and DynamoDB would
+    /// then also refuse the repeated request.
     ReadAgain,
 }
 
-/// The commit of a transaction. A request with other content has another ClientRequestToken. The
-/// commit sends a request with other content only after DynamoDB has refused the previous request.
+/// The commit of a transaction. If DynamoDB refuses a request, the commit may send a request with
+/// other content and another ClientRequestToken.
 struct Commit<'a> {
     attempts: &'a mut Attempts,
     transaction: TransactionId,
@@ -51,14 +52,14 @@ struct Commit<'a> {
     token: &'a mut Token,
     id: WriteId,
     after_contention: AfterContention,
-    /// The knowledge about the outcome of the attempts of the current request.
+    /// Says whether DynamoDB may have applied one of the attempts to send the current request.
     outcome: AttemptOutcome,
 }
 
 /// Sends a transaction, and returns the state of each item after the transaction. If an expired
-/// lease in a separate row makes a condition false, `send` assembles the transaction again with the
-/// removal of the lease. If an expired item makes a condition false, `send` assembles the
-/// transaction again with a write over the item.
+/// lease in a separate row makes a condition false, `send` makes a second request, which also
+/// removes the lease. If an expired item makes a condition false, `send` makes a second request,
+/// which overwrites the item.
 pub(super) async fn send(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -79,16 +80,17 @@ pub(super) async fn send(
             WriteResult::Applied(()) => return Ok(next),
             WriteResult::Conflict(reasons) => commit.after_refusal(&reasons)?,
         }
-        // The next request has other content, so it needs another token: DynamoDB refuses a token
-        // that comes with other content.
+        // The next request has other content, so it needs another token: DynamoDB refuses a known
+        // token in a request with other content.
         *commit.token = Token::drawn(commit.attempts.rng());
         assembly = assemble(commit.operations, &mut stamps)?;
     }
 }
 
 impl Commit<'_> {
-    /// Sends the request until its outcome is known. If an expired first entry of a lock queue made
-    /// the request fail, `send` removes the entry and sends the request again.
+    /// Sends the request until the outcome of the request is known. If an expired first entry in
+    /// the queue of a lease made the request fail, `send` removes the entry and sends the request
+    /// again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             let result = self.send_until_known(request).await;
@@ -97,15 +99,15 @@ impl Commit<'_> {
             }
             match result {
                 // DynamoDB remembers only the tokens of committed transactions, so the commit can
-                // use the token of a refused transaction again.
+                // use the token of the refused request for the next request.
                 Ok(WriteResult::Conflict(reasons)) if self.evict_expired_heads(&reasons).await? => {}
                 Err(missing @ Error::TableNotFound { .. }) => {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
                     return Err(which_is_missing(self.attempts, &item_refs, missing).await);
                 }
-                // DynamoDB refuses the token if the same values serialize to other bytes, for
-                // example from a `HashMap`. If an item contains the write id, the earlier commit
-                // with this token was this transaction.
+                // DynamoDB refuses a known token if the same values are serialized to other bytes,
+                // for example the values in a `HashMap`. If an item contains the write id, the
+                // earlier commit with this token was a commit of the same transaction.
                 Err(Error::TokenReused { .. })
                     if self.token.origin == TokenOrigin::Given
                         && is_committed(self.attempts, self.operations, self.id).await =>
@@ -113,8 +115,9 @@ impl Commit<'_> {
                     return Err(already_committed(self.attempts));
                 }
                 // Only an earlier run of this unit of work can have sent a token that the library
-                // has generated. The network has delivered a copy of the request of the earlier run
-                // after its refusal. The unit of work no longer has the result of the earlier run.
+                // has generated. DynamoDB refused the request of the earlier run, but later
+                // received and applied a late copy of this request. The unit of work no longer has
+                // the result of the earlier run.
                 Err(reused @ Error::TokenReused { .. }) if self.token.origin == TokenOrigin::Drawn => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -123,19 +126,20 @@ impl Commit<'_> {
         }
     }
 
-    /// Sends the request until its outcome is known. Each attempt has the same token, so DynamoDB
-    /// applies the request at most once in ten minutes.
+    /// Sends the request until the outcome of the request is known. Each attempt has the same
+    /// token, so DynamoDB applies the request at most once in ten minutes.
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         self.outcome = AttemptOutcome::Known;
-        // If the deadline leaves no time for a request, the call must end before it sends anything.
-        // The error of the call proves that the call has written nothing.
+        // If the deadline leaves no time for a request, the call ends before it sends anything. The
+        // error of the call then proves that the call has written nothing.
         self.attempts.check_time()?;
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
                 Ok(()) => return Ok(WriteResult::Applied(())),
-                // A cancellation without a false condition does not show whether DynamoDB applied
-                // an earlier attempt, so the call sends the same request again.
+                // If DynamoDB cancelled the transaction without a false condition, the answer does
+                // not show whether DynamoDB applied an earlier attempt. The call therefore sends
+                // the same request again.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
                     let reasons = reasons.into_vec();
@@ -153,7 +157,8 @@ impl Commit<'_> {
                 }
             };
             paused.map_err(|stop| self.outcome.end(self.attempts, &self.tables(), None, stop))?;
-            // After DynamoDB has forgotten the token, another attempt could apply a patch twice.
+            // When DynamoDB has forgotten the token, another attempt could apply a patch a second
+            // time, so the call ends.
             let mut intents = self.operations.iter().filter_map(Operation::intent);
             if self.outcome.may_apply_twice(self.attempts) && intents.any(Intent::is_relative) {
                 return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
@@ -161,11 +166,12 @@ impl Commit<'_> {
         }
     }
 
-    /// Decides whether an earlier attempt of a cancelled transaction was applied. After a lost
-    /// reply, `judge` interprets the reason of each write like the refusal of a single write with a
-    /// token. One write can decide about the whole transaction. Either the item of the write
-    /// contains the write id of the transaction, or the condition of the write can never be true
-    /// again.
+    /// Decides whether DynamoDB applied an earlier attempt of a transaction whose last attempt was
+    /// cancelled. After a lost reply, `judge` interprets DynamoDB's cancellation reason for each
+    /// write in the same way as the refusal of a single write with a token. One write can decide
+    /// about the whole transaction: if the item of the write contains the write id, DynamoDB has
+    /// applied the transaction. If the condition of the write can never be true again, DynamoDB can
+    /// never apply the transaction.
     fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
         if self.outcome == AttemptOutcome::Known {
@@ -180,9 +186,9 @@ impl Commit<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // DynamoDB still remembers the tokens of this call, so it would have recognised the
-            // token of an applied attempt. An earlier call therefore wrote the write id that the
-            // item contains.
+            // DynamoDB still remembers the token of each applied attempt of this call, and would
+            // have answered the repeated request with a success. An earlier call with the same
+            // token therefore wrote the write id that the item contains.
             true if token_is_known && self.token.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -190,7 +196,8 @@ impl Commit<'_> {
         }
     }
 
-    /// Decides from the reason of one write whether the transaction was applied.
+    /// Decides from the cancellation reason of one write whether DynamoDB has applied an earlier
+    /// attempt of the transaction.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
         if shows_id(reason.item.as_ref(), Some(self.id)) {
             return Verdict::Applied;
@@ -200,14 +207,14 @@ impl Commit<'_> {
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
             (Some(item), Some(operation)) => Some(revision_in(item, operation.item_ref.model.version)),
-            // A lease row has no version and no write ids, so the row does not show whether the
-            // transaction was applied.
+            // A lease row has no version and no write ids, so the lease row does not show whether
+            // DynamoDB has applied the transaction.
             (Some(_), None) | (None, _) => None,
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // `verdict` treats a write that requires no known state like a create, because the
-        // condition of a create can always become true again.
+        // `verdict` treats a write that requires no particular state of the item like a create,
+        // because the conditions of both can always become true again.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -215,8 +222,8 @@ impl Commit<'_> {
         verdict(expected, self.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes the expired first entries of the lock queues that made the transaction fail. Returns
-    /// `true` if the call can send the same request again.
+    /// Removes the expired first entries of those lease queues that made the transaction fail.
+    /// Returns `true` if an entry was removed, so that the call can send the same request again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.positions) {
@@ -233,12 +240,13 @@ impl Commit<'_> {
         table_names(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
 
-    /// Adapts the operations to a refusal, so that the commit can send a request with other
-    /// content. Returns the error of the transaction if DynamoDB would also refuse a request with
-    /// other content.
+    /// Adapts the operations to the items that a refusal returned, so that the commit can send a
+    /// request with other content. If no other content can help, returns the error of the
+    /// transaction.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
-        // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
-        // forgotten the token. The items of the transaction may still show the write id.
+        // An earlier call may have committed the same transaction more than ten minutes ago.
+        // DynamoDB has then forgotten the token, but the items of the transaction may still contain
+        // the write id.
         let is_given = self.token.origin == TokenOrigin::Given;
         if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.id))) {
             return Err(already_committed(self.attempts));
@@ -248,9 +256,9 @@ impl Commit<'_> {
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Adapts the operations to the items and lease rows that the refusal returned. The operations
-    /// change if a lease has expired, if an item has expired, or if a patch needs another
-    /// expression for the item.
+    /// Adapts the operations to the items and lease rows that the refusal returned. An operation
+    /// changes if a lease or the item has expired, or if a patch needs another update expression
+    /// for the item.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {
@@ -267,9 +275,9 @@ impl Commit<'_> {
         Ok(adapted)
     }
 
-    /// Returns the reason of an operation, if the lease condition of the operation was the cause of
-    /// the refusal. If the transaction has a guard for the lease of a write, the guard counts as
-    /// the refused operation, and the write does not.
+    /// Returns the cancellation reason of an operation, if DynamoDB refused the transaction because
+    /// of the operation's condition on a lease. If the transaction has a guard for this lease, only
+    /// the operation of the guard counts as the cause, and not a write of the leased item.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let refused = self.positions[index];
         let reason = refused.refused_lease(reasons)?;
@@ -279,8 +287,8 @@ impl Commit<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns `true` if an expired lease in a separate row was the cause of the refusal of an
-    /// operation.
+    /// Returns `true` if DynamoDB refused an operation because of an expired lease in a separate
+    /// row.
     fn is_by_expired_lease(&self, index: usize, reasons: &[ActionReason]) -> bool {
         let refused = self.operations[index].intent().zip(self.by_lease(index, reasons));
         refused.is_some_and(|(intent, reason)| {
@@ -289,8 +297,9 @@ impl Commit<'_> {
         })
     }
 
-    /// Returns the error of the lease that made the transaction fail. If no lease made the
-    /// transaction fail, returns [`Error::Cancelled`] with a reason for each operation.
+    /// Returns the error of a cancelled transaction. If a lease made the transaction fail, returns
+    /// the error for this lease, for example [`Error::Locked`]. Otherwise, returns
+    /// [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
@@ -305,9 +314,8 @@ impl Commit<'_> {
     }
 }
 
-/// Returns the outcome of the attempts whose replies were lost, as far as the result of the call
-/// shows the outcome. All attempts have the same token, so DynamoDB applied at most one of the
-/// attempts.
+/// Returns the outcome of the attempts whose replies were lost, for telemetry. All attempts have
+/// the same token, so DynamoDB applied at most one of the attempts.
 fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     match result {
         Ok(WriteResult::Applied(())) => LostReply::Applied,
@@ -316,9 +324,9 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     }
 }
 
-/// Returns the reason of an operation: the reason of its write. If the write did not cause the
-/// cancellation, `reason_at` returns the refusal of the write of the separate lease row, unless the
-/// condition on this row was false.
+/// Returns the cancellation reason of an operation, which is the reason that DynamoDB gave for the
+/// write of the item. If DynamoDB gave a reason only for the write of the separate lease row,
+/// `reason_at` returns this reason, unless it is a false condition.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {
@@ -329,8 +337,8 @@ fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason 
     }
 }
 
-/// Finds the missing table with one read of each table, because DynamoDB's error does not name the
-/// missing table.
+/// Finds the missing table of a transaction with one read from each of its tables, because
+/// DynamoDB's error does not name the missing table.
 pub(super) async fn which_is_missing(attempts: &mut Attempts, item_refs: &[&ItemRef], whole: Error) -> Error {
     let mut known: Vec<&Arc<str>> = Vec::new();
     for item_ref in item_refs {

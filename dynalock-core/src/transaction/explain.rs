@@ -10,18 +10,18 @@ use crate::{
     },
 };
 
-/// The operations of a transaction, or the reads that the commit sends before the operations are
-/// known.
+/// The operations of a transaction, or the reads without whose results the library cannot make the
+/// operations.
 pub(super) enum Resolved {
-    /// The operations of a transaction that needs no read before its commit.
+    /// The operations of a transaction whose commit sends no read before its write.
     Operations(Vec<Operation>),
-    /// The reads that the commit sends before its write. The commit must read the items of values
-    /// with an etag before it writes.
+    /// The reads that the commit sends before its write, for example of the items of values with an
+    /// etag.
     Reads(Vec<ExplainedRequest>),
 }
 
-/// Takes the operations out of `pending`. If the commit must read items first, `resolve` leaves
-/// `pending` unchanged and returns the reads.
+/// Takes the operations out of `pending`. If the commit must read items before it writes, `resolve`
+/// leaves `pending` unchanged and returns these reads.
 pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     let mut reads = Vec::new();
     for PendingOperation { item_ref, state, .. } in pending.iter() {
@@ -44,7 +44,8 @@ pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     Ok(Resolved::Operations(operations.collect()))
 }
 
-/// Turns operations back into the pending operations of their transaction.
+/// Converts the operations of a transaction back into pending operations, so that the caller can
+/// still change the transaction.
 pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     let pending = operations.into_iter().map(|Operation { item_ref, kind, .. }| PendingOperation {
         item_ref,
@@ -57,13 +58,13 @@ pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     pending.collect()
 }
 
-/// Returns a readable description of each write of a transaction.
+/// Returns the description of each write of a transaction, for the output of `explain`.
 pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<ExplainedAction> {
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {
         let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
-        // A write of a lease row contains only operations on the lease. A write that contains an
-        // operation on an item is a write of this item.
+        // The row is a lease row if all operations of the write concern a lease. Otherwise, the row
+        // is an item.
         if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
     };
     writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()

@@ -8,8 +8,8 @@ use crate::{codec::Stored, error::TransactionId};
 /// `Option<Stored<T>>` for a read, and `()` for deletes and checks. After a commit,
 /// [`Committed::get`](crate::transaction::Committed::get) returns the result of the operation.
 /// After a refusal, [`Cancelled::reason`](crate::error::Cancelled::reason) returns the reason for
-/// the operation. A handle is valid only for the transaction that made the handle. Another
-/// transaction returns an error for the handle.
+/// the operation. A handle is valid only for the transaction that made the handle. The methods of
+/// another transaction return an error for this handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

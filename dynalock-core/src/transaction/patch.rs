@@ -10,8 +10,9 @@ use crate::{
     write::patch::SharedPatch,
 };
 
-/// A patch in a transaction. [`Transaction::patch`] and [`Tx::patch`] return a `PatchOp`. The
-/// methods of a `PatchOp` add changes to the patch until the transaction is committed.
+/// A patch that is an operation of a transaction. [`Transaction::patch`] and [`Tx::patch`] return a
+/// `PatchOp`. The methods of a `PatchOp` add changes to the patch until the transaction is
+/// committed.
 pub struct PatchOp<T> {
     operation: Op<T, ()>,
     content: SharedPatch<T>,
@@ -56,13 +57,13 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// If the patch has no change, or if two changes overlap, the commit fails with
+    /// If the patch has no change, or if two changes of the patch overlap, the commit fails with
     /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). If the transaction writes an item
     /// twice, for example by two patches, the commit fails with
-    /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). If the stored item makes a
-    /// condition or a range of the patch false, the commit fails with
-    /// [`Error::Cancelled`](crate::Error::Cancelled). `Cancelled` contains the item, but does not
-    /// name the condition or the range that was false.
+    /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). If the stored item does not
+    /// meet a condition of the patch, or if the sum of an `add` would be out of range, the commit
+    /// fails with [`Error::Cancelled`](crate::Error::Cancelled). `Cancelled` contains the item, but
+    /// does not name the false condition or the `add`.
     pub fn patch<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
         let intent = repository.patch_intent(key.into_key(), content.clone());

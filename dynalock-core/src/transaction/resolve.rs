@@ -32,8 +32,8 @@ pub(super) async fn resolve(
                 if !etag.is_of(&item_ref.key) {
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
-                // The code below compares the item with the etag once, after the read. The
-                // condition of the write requires the state that the read returned.
+                // The code compares the item with the etag only once, directly after the read. The
+                // condition of the write requires the state of the item that the read returned.
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
@@ -41,9 +41,8 @@ pub(super) async fn resolve(
                     None => {
                         let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
                         let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
-                        // An earlier commit of this transaction may have deleted the item. If an
-                        // earlier commit has deleted the item, another item of the transaction may
-                        // show the write id.
+                        // An earlier commit of this transaction may have deleted the item. In this
+                        // case, another item of the transaction may contain the write id.
                         if let Some(id) = known
                             && is_shown(attempts, before.iter().chain(&after), id).await
                         {
@@ -60,8 +59,8 @@ pub(super) async fn resolve(
     Ok(operations)
 }
 
-/// Returns the error of a cancelled transaction, with a false condition as the reason for one
-/// operation.
+/// Returns the error for a transaction in which the item of one operation has changed. The error is
+/// the same as if DynamoDB had cancelled the transaction because of this operation.
 fn refuse(
     transaction: TransactionId,
     before: impl Iterator<Item = ItemRef>,

@@ -15,7 +15,7 @@ use crate::{
     write::assembly::MOST_ITEMS,
 };
 
-/// A read that returns several items as they are at one moment.
+/// A read that returns several items as they are at the same moment.
 /// [`Transaction::get`](crate::Transaction::get) returns a `TransactionGet`.
 ///
 /// ```
@@ -32,7 +32,7 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transactional read costs twice the read units of its items.
+/// A `TransactionGet` consumes twice the read units of separate reads of its items.
 #[must_use = "nothing is read until it is fetched"]
 pub struct TransactionGet {
     id: TransactionId,
@@ -221,8 +221,9 @@ impl TransactionGet {
     }
 }
 
-/// Returns each different item once, and for each handle the position of its item. DynamoDB refuses
-/// a TransactGetItems that names an item twice, so two handles of the same item share one answer.
+/// Returns each different item once, and for each handle the position of the handle's item.
+/// DynamoDB refuses a TransactGetItems request that names an item twice, so two handles of the same
+/// item share one answer.
 fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     let mut different: Vec<&ItemRef> = Vec::new();
     let mut positions = Vec::with_capacity(item_refs.len());
@@ -236,7 +237,8 @@ fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     (different, positions)
 }
 
-/// Returns the TransactGetItems that reads these items. No item may occur twice.
+/// Returns the TransactGetItems request that reads these items. The caller must not pass an item
+/// twice.
 fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     match item_refs.len() {
         0 => return Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
@@ -247,7 +249,7 @@ fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     Ok(operation::TransactGet { item_refs: keys.collect::<Result<_>>()? })
 }
 
-/// Reads items as they are at one moment. No item may occur twice.
+/// Reads several items as they are at the same moment. The caller must not pass an item twice.
 pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Result<Vec<Option<Item>>> {
     let snapshot = request(item_refs)?;
     match attempts.snapshot(&snapshot).await {
@@ -257,8 +259,7 @@ pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Re
 }
 
 impl Snapshot {
-    /// Returns the item of a handle. Returns `None` if the key had no item, or only an expired
-    /// item.
+    /// Returns the item of a handle, or `None` if the key had no item or only an expired item.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The token of a commit, and the search for an earlier commit with the same token.
+//! The ClientRequestToken of a commit, and the search for an earlier commit with the same token.
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ pub(super) enum TokenOrigin {
 }
 
 impl Token {
-    /// Returns the caller's token, or a generated token if the caller has set none. `or_drawn` also
-    /// returns the generator of the write ids and the incarnations of the commit. If the caller has
-    /// set a token, the library derives the ids from the token, so a later call with the same token
-    /// sends the same ids.
+    /// Returns the caller's token, or a generated token if the caller has set no token. `or_drawn`
+    /// also returns the generator of the write id and the incarnations of the commit. If the caller
+    /// has set a token, the library derives these ids from the token, so a later call with the same
+    /// token sends the same ids.
     pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
         let (mut rng, origin) = match &given {
             Some(token) => (random::derived(token), TokenOrigin::Given),
@@ -46,26 +46,28 @@ impl Token {
         (WriteStamps { id, rng }, Self { text, origin })
     }
 
-    /// Generates a ClientRequestToken for a request with new content.
+    /// Generates a ClientRequestToken for a request whose content differs from the previous
+    /// request.
     pub(super) fn drawn(rng: &mut fastrand::Rng) -> Self {
         Self { text: random::token(rng), origin: TokenOrigin::Drawn }
     }
 
-    /// Returns the write id that an earlier commit with the caller's token has left in the items
-    /// that it wrote. Returns `None` if the caller did not set a token.
+    /// Returns the write id that each commit with the caller's token stores in the items that it
+    /// writes. Returns `None` if the caller did not set a token.
     pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
         (self.origin == TokenOrigin::Given).then_some(stamps.id)
     }
 }
 
-/// Returns `true` if the item contains this write id. The write id in the item proves that DynamoDB
-/// applied the write.
+/// Returns `true` if the item contains this write id, which proves that DynamoDB has applied the
+/// write.
 pub(super) fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
     item.zip(id).is_some_and(|(item, id)| shows(item, id))
 }
 
-/// Returns an error if an item that the program has read contains the write id of the caller's
-/// token. The write id in the item proves that an earlier call committed the transaction.
+/// Returns an error if an item that the program has read contains the write id that the library
+/// derives from the caller's token. This write id proves that an earlier call committed the
+/// transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
@@ -78,20 +80,20 @@ pub(super) fn refuse_committed(
     }
 }
 
-/// Reads the items of the transaction. Returns `true` if one of the items contains the write id of
-/// the transaction.
+/// Reads the items that the transaction writes. Returns `true` if one of these items contains the
+/// write id of the transaction.
 pub(super) async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
     let written = operations.iter().filter(|operation| operation.intent().is_some());
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
 }
 
-/// Reads items, and returns `true` if one of the items contains this write id. Returns `false` if
-/// the items cannot be read.
+/// Reads items, and returns `true` if one of these items contains the write id `id`. Returns
+/// `false` if the items cannot be read.
 pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
     let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
     for item_ref in items {
         let Ok(key) = item_ref.key_item() else { continue };
-        // DynamoDB refuses a TransactGetItems that names an item twice.
+        // DynamoDB refuses a TransactGetItems request that names an item twice.
         if !item_refs.iter().any(|(table, known)| *table == item_ref.table && *known == key) {
             item_refs.push((Arc::clone(&item_ref.table), key));
         }
@@ -99,8 +101,8 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
     if item_refs.is_empty() {
         return false;
     }
-    // The reads do not count against the caller's capacity budget. If the budget refused the reads,
-    // `is_shown` would return `false`, as if the transaction had not been committed.
+    // The caller's capacity budget does not apply to these reads. If the budget prevented the
+    // reads, `is_shown` would return `false`, as if no earlier call had committed the transaction.
     attempts.exempt_reads();
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
     items.iter().any(|item| shows_id(item.as_ref(), Some(id)))

@@ -1,5 +1,5 @@
-//! The attribute `_writes`: the incarnation of an item, a coarse time, and the ids of the last
-//! writes.
+//! The attribute `_writes` of an item: the incarnation of the item, the time of the last write in
+//! seconds, and the ids of the last writes.
 //!
 //! | bytes of `_writes` | content |
 //! |---|---|
@@ -14,24 +14,26 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
-/// The age in seconds after which the library removes old write ids from an item. No call needs an
-/// older write id, because calls take seconds, and DynamoDB knows a token for ten minutes.
+/// If the last write of an item is older than this number of seconds, the next write removes old
+/// write ids from the item. No call needs a write id of this age, because calls take seconds, and
+/// DynamoDB remembers a token for ten minutes.
 const REST: u32 = 15 * 60;
 
-/// The bit of a stored write id that shows that the library derived the id from a token of the
+/// If this bit of a stored write id is set, the library derived the write id from a token of the
 /// caller.
 const OF_TOKEN: u8 = 1 << 7;
 
-/// The period in which a caller may repeat a write with the same content.
+/// Says for how long a write may be repeated with the same write id and the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// Only the call itself repeats the write, so the call can keep the request in memory.
+    /// Only the call itself repeats its write, with the request that the call keeps in memory.
     InThisCall,
-    /// Each caller that has the token of the write can repeat the write at any time.
+    /// The write has a token of the caller. Each caller that knows the token can repeat the write
+    /// at any time.
     Ever,
 }
 
-/// The write id: the id of one write. All attempts of the write have the same write id.
+/// A write id: the random id of one write. All attempts of the write have the same write id.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteId {
     bytes: [u8; ID_LEN],
@@ -39,8 +41,8 @@ pub(crate) struct WriteId {
 }
 
 /// A write id as the attribute `_writes` stores it. The first bit of a stored id shows whether the
-/// library derived the id from a token of the caller. The first bit of an id from an earlier
-/// version of the library is random.
+/// library derived the id from a token of the caller. If an earlier version of the library stored
+/// the id, the first bit is random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredId([u8; ID_LEN]);
 
@@ -50,11 +52,11 @@ pub(super) struct StoredId([u8; ID_LEN]);
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
 /// The content of the attribute `_writes`. `_writes` always contains the ids of the newest writes
-/// of the item, without a gap. The number of ids in `_writes` is limited.
+/// of the item, without a gap. Each type sets the largest number of ids in `_writes`.
 ///
-/// With a wrong clock, the library may remove old ids too early or too late. If the item has lost
-/// the id of a write, the library reports the outcome of the write as unknown, never as a wrong
-/// outcome.
+/// If a clock is wrong, the library may remove old ids too early or too late. If `_writes` no
+/// longer contains the id of a write, the library reports the outcome of this write as unknown, and
+/// never reports a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -63,8 +65,8 @@ impl WriteId {
         Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
-    /// Draws the id of a write with a token of the caller. The caller of `of_token` derives the
-    /// generator from the token.
+    /// Draws the id of a write with a token of the caller. The generator `rng` must be derived from
+    /// this token.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
         Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }
@@ -73,12 +75,13 @@ impl WriteId {
         &self.bytes
     }
 
-    /// Returns the id as the attributes [`PATCHES`](super::PATCHES) store it.
+    /// Returns the id in the form in which the attributes [`PATCHES`](super::PATCHES) store the ids
+    /// of patches.
     pub(crate) fn to_attribute(self) -> AttributeValue {
         AttributeValue::B(Blob::new(self.bytes))
     }
 
-    /// Returns the id as the attribute `_writes` stores it.
+    /// Returns the id in the form in which the attribute `_writes` stores write ids.
     fn stored(self) -> StoredId {
         let mut bytes = self.bytes;
         match self.repeats {
@@ -90,9 +93,9 @@ impl WriteId {
 }
 
 impl StoredId {
-    /// Returns `true` if the library derived the id from a token of the caller. The caller may
-    /// repeat a write with a token at any time, and the stored id shows that DynamoDB has already
-    /// applied the write.
+    /// Returns `true` if the library derived the id from a token of the caller. A caller may repeat
+    /// a write with a token at any time, so the library must not remove the id of such a write
+    /// because of its age.
     pub(super) fn is_of_token(self) -> bool {
         self.0[0] & OF_TOKEN != 0
     }
@@ -102,8 +105,8 @@ impl StoredId {
     }
 
     fn is(self, id: WriteId) -> bool {
-        // The comparison ignores the first bit, because earlier versions of the library stored the
-        // first bit of the random id.
+        // The comparison ignores the first bit of the id, because earlier versions of the library
+        // stored this bit of the random id unchanged.
         self.0[0] | OF_TOKEN == id.bytes[0] | OF_TOKEN && self.0[1..] == id.bytes[1..]
     }
 }
@@ -123,14 +126,14 @@ impl Incarnation {
 }
 
 impl Ring {
-    /// Makes the content of `_writes` for an item without writes: only an incarnation, without a
-    /// time and without ids.
+    /// Makes the content of `_writes` for a new incarnation: only the incarnation, without a time
+    /// and without write ids.
     pub(crate) fn new(incarnation: Incarnation) -> Self {
         Self(incarnation.0.to_vec())
     }
 
-    /// Makes the content of `_writes` from its parts. `time` is in seconds since the epoch. `ids`
-    /// starts with the newest id.
+    /// Makes the content of `_writes` from an incarnation, a time and write ids. `time` is in
+    /// seconds since the epoch. `ids` starts with the newest write id.
     pub(super) fn of(incarnation: Incarnation, time: Option<u32>, ids: impl Iterator<Item = StoredId>) -> Self {
         let mut bytes = Vec::with_capacity(ID_LEN + TIME_LEN + ID_LEN * ids.size_hint().0);
         bytes.extend_from_slice(&incarnation.0);
@@ -143,8 +146,8 @@ impl Ring {
         Self(bytes)
     }
 
-    /// Parses the attribute `_writes`: an incarnation, an optional time, and complete ids. Returns
-    /// `None` if the bytes of the attribute are invalid.
+    /// Parses the bytes of the attribute `_writes`. Returns `None` if the bytes are not an
+    /// incarnation, an optional time and complete write ids.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
@@ -165,37 +168,40 @@ impl Ring {
     }
 
     /// Returns the time of the last write in seconds since the epoch, or `None` if `_writes`
-    /// contains no time. Earlier versions of the library store no time, and a write with a token of
-    /// the caller stores no time.
+    /// contains no time. Earlier versions of the library stored no time, and a write with a token
+    /// of the caller stores no time.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
 
     /// Returns a copy of the content of `_writes` with one more write id at the front. `at` is the
-    /// time of the write in epoch milliseconds. `push` removes the oldest ids if `_writes` contains
-    /// more than `keep` ids, or if the last write was long ago.
+    /// time of the write in epoch milliseconds. `push` removes the oldest ids if `_writes` would
+    /// contain more than `keep` ids. If the last write was long ago, `push` keeps only the newest
+    /// stored id.
     ///
-    /// A write with a token of the caller keeps the time and all ids that fit, because a later call
-    /// with the same token must send the same request.
+    /// A write with a token of the caller leaves the time unchanged, and keeps old ids, because a
+    /// later call with the same token must send the same request.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
             Repeats::Ever => (self.time(), self.ids().len()),
-            // The newest id stays, because a call that has read the item looks for the newest id.
-            // Without the newest id, the call could not see whether it has missed a write.
+            // The newest stored id stays, because a call that has read the item before this write
+            // looks for this id. Without this id, the call could not know whether the item contains
+            // the ids of all later writes.
             Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
             Repeats::InThisCall => (Some(now), self.ids().len()),
         };
-        // The new id takes one of the `keep` places.
+        // The new id is one of the `keep` ids, so at most `keep - 1` stored ids stay.
         let kept = self.ids().take(kept.min(usize::from(keep).saturating_sub(1)));
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// Returns `true` if the last write was so long ago that no call needs an older id. A caller
-    /// may need an id that was derived from a token at any time.
+    /// Returns `true` if the last write was so long ago that no running call needs an old id. If an
+    /// id was derived from a token of the caller, `has_rested` returns `false`, because a caller
+    /// may need this id at any time.
     fn has_rested(&self, now: u32) -> bool {
-        // A time in the future comes from a wrong clock, and counts as age zero. The next write
-        // replaces a time in the future.
+        // A time in the future comes from a wrong clock. The last write then counts as recent, and
+        // the next write replaces the time.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
     }
 
@@ -208,7 +214,8 @@ impl Ring {
     }
 
     /// Returns the length of the incarnation and the time together, in bytes. The incarnation and
-    /// each id have 8 bytes, so the remainder of the division by 8 is the length of the time.
+    /// each id have 8 bytes, so the remainder of the whole length divided by 8 is the length of the
+    /// time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
@@ -224,8 +231,8 @@ impl fmt::Debug for Ring {
 pub(super) mod tests {
     use super::*;
 
-    /// Returns a write id for a test. A number from 0x80 on gives the id of a write with a token of
-    /// the caller.
+    /// Returns a write id for a test. If `n` is 0x80 or more, the id is the id of a write with a
+    /// token of the caller.
     pub(in super::super) fn id(n: u8) -> WriteId {
         let repeats = if n & OF_TOKEN == 0 { Repeats::InThisCall } else { Repeats::Ever };
         WriteId { bytes: [n; ID_LEN], repeats }
@@ -270,7 +277,8 @@ pub(super) mod tests {
         assert_eq!(in_use.push(id(5), NOON_MILLIS, 16), timed(NOON, &[5, 4, 3, 2, 1]));
     }
 
-    /// If `_writes` contains no time, the library does not know the age of the last write.
+    /// If `_writes` contains no time, the library does not know the age of the last write, and
+    /// removes no ids because of their age.
     #[test]
     fn a_ring_without_a_time_is_not_trimmed() {
         assert_eq!(ring(9, &[2, 1]).push(id(3), u64::MAX, 16), timed(u32::MAX, &[3, 2, 1]));

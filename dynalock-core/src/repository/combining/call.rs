@@ -24,10 +24,11 @@ use crate::{
     telemetry::{self, CallFailure},
 };
 
-/// A combined call in a queue or in a batch. The trait `QueuedCall` hides the type of the closure.
+/// A combined call that waits in a queue or belongs to a batch. The trait `QueuedCall` hides the
+/// type of the call's closure, so that one queue can contain calls with different closures.
 pub(super) trait QueuedCall<T>: Send {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch of the call has sent before the write.
+    /// requests that the batch has sent before this write.
     fn freeze(&self, attempts: u32);
 
     /// Records that the write of the call's batch was not applied, and that the closure of the call
@@ -40,28 +41,28 @@ pub(super) trait QueuedCall<T>: Send {
     /// Returns the time until the deadline of the call.
     fn time_left(&self) -> Duration;
 
-    /// Runs the closure on the batch's copy of the item. If the closure returns an error, the copy
-    /// does not change. If the closure panics, the call ends, the caller gets the panic, and `run`
-    /// returns `None`.
+    /// Runs the closure of the call on the batch's copy of the item. If the closure returns an
+    /// error, the copy of the item does not change. If the closure panics, the call ends, the
+    /// caller gets the panic, and `run` returns `None`.
     fn run(self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>>;
 
     /// Returns whether the closure returned an error in its last run.
     fn is_refused(&self) -> bool;
 
-    /// Returns the tracing span of the call.
+    /// Returns the tracing span in which the caller made the call.
     fn span(&self) -> &Span;
 
-    /// Sends the result of the batch to the caller. If the closure returned an error in its last
-    /// run, the caller gets this error.
+    /// Sends the result of the batch to the caller of the call. If the closure of the call returned
+    /// an error in its last run, the caller gets the error of the closure instead.
     fn answer(self: Box<Self>, result: Result<&Stored<T>, &Error>);
 }
 
 pub(super) type BoxedQueuedCall<T> = Box<dyn QueuedCall<T>>;
 
-/// The result of a call, or the panic of its closure.
+/// The result of a combined call, or the panic of the call's closure.
 type Answer<T, E> = thread::Result<Result<Stored<T>, CallFailure<E>>>;
 
-/// The worker's side of a combined call.
+/// The part of a combined call that the worker owns: the closure, and the sender of the result.
 struct WorkerSide<T, C: CombinedChange<T>> {
     change: C,
     /// The error that the closure returned in its last run.
@@ -72,7 +73,7 @@ struct WorkerSide<T, C: CombinedChange<T>> {
     answer: oneshot::Sender<Answer<T, C::Error>>,
 }
 
-/// The caller's side of a combined call.
+/// The part of a combined call that the caller owns: the receiver of the result.
 pub(super) struct CallerSide<T, E> {
     table: Arc<str>,
     limit: TimeLimit,
@@ -80,14 +81,14 @@ pub(super) struct CallerSide<T, E> {
     answer: oneshot::Receiver<Answer<T, E>>,
 }
 
-/// The deadline of a call.
+/// The start and the deadline of a combined call.
 #[derive(Debug, Clone, Copy)]
 struct TimeLimit {
     started: Instant,
     deadline: Duration,
 }
 
-/// Makes the worker's side and the caller's side of a call that starts now.
+/// Makes the worker's side and the caller's side of a combined call that starts now.
 pub(super) fn call<T, C>(
     table: &Arc<str>,
     deadline: Duration,
@@ -128,8 +129,8 @@ where
 
     fn run(mut self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>> {
         let change = &mut self.change;
-        // A closure that has panicked does not run again, so no code can observe a broken state of
-        // the closure.
+        // `AssertUnwindSafe` is correct here: a closure that has panicked does not run again, so no
+        // code can observe a broken state of the closure.
         let run = AssertUnwindSafe(|| {
             let value = change.apply(copy)?;
             copy.with(value).map_err(C::Error::from)
@@ -186,7 +187,7 @@ impl<T, E> CallerSide<T, E> {
         }
     }
 
-    /// Returns the error of a call that has reached its deadline.
+    /// Returns the error of a combined call that has reached its deadline.
     fn too_late(&self) -> Error {
         let last = Box::new(Error::Unavailable(Unavailable::TooLate));
         let Progress { phase, attempts } = self.ticket.leave();

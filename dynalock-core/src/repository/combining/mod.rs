@@ -1,4 +1,4 @@
-//! Combined calls: several concurrent calls on one key, which a task writes together, in one write.
+//! Combined calls: a task writes the changes of several concurrent calls on one key in one write.
 
 mod call;
 mod change;
@@ -22,7 +22,7 @@ use crate::{
     retry::Pace,
 };
 
-/// A handle that combines concurrent calls on one key into one write. The method
+/// A handle of a repository that combines concurrent calls on one key into one write. The method
 /// [`Repository::combining`](crate::Repository::combining) makes a handle.
 ///
 /// The calls on one key wait in a queue, which all clones of the handle share. A tokio task, the
@@ -32,8 +32,9 @@ use crate::{
 ///
 /// While the write of a batch is in flight, further calls on the key wait. If DynamoDB refuses the
 /// write of a batch because of a conflict, the waiting calls join the batch. After a successful
-/// write of a batch, the waiting calls are the next batch. Each key has at most one batch in
-/// flight. The next batch starts from the item that the last batch wrote, without a read.
+/// write of a batch, the waiting calls on the key become the next batch. Each key has at most one
+/// batch in flight. A batch that directly follows a successful batch starts from the item that this
+/// previous batch wrote, without a read.
 ///
 /// # What a caller sees
 ///
@@ -43,16 +44,18 @@ use crate::{
 /// - A closure may run several times, like the closure of
 ///   [`update_with`](crate::Repository::update_with). Each run of a closure changes a clone of the
 ///   value, so a run that fails leaves the value unchanged.
-/// - If a closure returns an error or panics, the batch does not contain its change. An error or a
-///   panic of one closure does not affect the other calls of the batch. A closure that has panicked
-///   does not run again.
-/// - If a closure returns an error or changes nothing, its caller receives the result only after
-///   the batch is written. If a batch would write nothing, but one of its calls entered the queue
-///   after the read of the item, the worker reads the item and runs the closures again. A call
-///   therefore never fails because of a value that was never stored.
-/// - A patch changes the copy of the item in memory, by the rules by which DynamoDB would change
-///   the item. A batch writes whole attributes, like `update_with`. If a nested struct has an entry
-///   that `T` does not know, a write of the nested struct removes the entry.
+/// - If a closure returns an error or panics, the write of the batch does not contain the closure's
+///   change. An error or a panic of one closure does not affect the other calls of the batch. A
+///   closure that has panicked does not run again.
+/// - If a closure returns an error or changes nothing, the caller of this closure receives the
+///   result only after the write of the batch. Suppose that a batch would write nothing, but one of
+///   its calls entered the queue after the worker had read the item. The worker then reads the item
+///   a second time, and runs all closures of the batch on the newer item. The error of a closure
+///   therefore never comes from a value that was never stored.
+/// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB
+///   applies a patch to a stored item. A batch writes whole attributes, like `update_with`. If a
+///   nested struct is stored with an entry that `T` does not know, a write of the nested struct
+///   removes this entry.
 ///
 /// # Limits
 ///
@@ -63,26 +66,28 @@ use crate::{
 /// | when its closures have run for longer than | 100 ms |
 ///
 /// If DynamoDB refuses the content of a batch, for example because the item would be larger than
-/// 400 KB, the worker attempts the calls again in smaller batches. The requests of a batch end at
-/// the latest deadline of its calls, and each call ends at its own deadline. The number of waiting
-/// calls in a queue has no limit, so the memory of a queue grows with the number of its calls.
+/// 400 KB, the worker attempts the calls again in smaller batches. A batch sends requests until the
+/// latest deadline of its calls, and each call of the batch ends at the deadline of this call. A
+/// queue accepts any number of waiting calls, so a queue needs more memory with each waiting call.
 ///
-/// The repository's number of attempts and its attempt timeout apply to each batch. After a
-/// conflict, a batch attempts its write again with [`Pace::Latency`], unless the repository has
-/// [`Pace::Economy`]. The default of a batch is `Pace::Latency`, because all calls of a batch share
-/// the cost of a refused write. After each sleep between two attempts, a batch may again make
-/// several attempts without a sleep.
+/// The settings [`attempts`](crate::Repository::attempts) and
+/// [`attempt_timeout`](crate::Repository::attempt_timeout) of the repository apply to each batch.
+/// After a conflict, a batch attempts its write again with [`Pace::Latency`], unless the repository
+/// has [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a
+/// batch share the cost of a refused write. After each sleep, a batch may again make several
+/// attempts without a sleep in between.
 ///
 /// While another caller holds the lease of an item, combined calls on the item fail with
 /// [`Error::Locked`], like calls to `update_with`.
 ///
 /// # Runtime
 ///
-/// If a queue is empty, the next call starts the worker of its key, in the tokio runtime of the
-/// caller. The worker ends when its queue is empty. If the runtime of a worker is shut down
-/// earlier, the waiting calls fail with
-/// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the batch of a call is
-/// in flight when the runtime is shut down, the call fails with [`Error::Indeterminate`].
+/// If a key has no running worker, a new call on the key starts a worker in the tokio runtime of
+/// the caller. The worker ends when its queue is empty. If the runtime of a worker is shut down
+/// before the queue is empty, the waiting calls fail with
+/// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the write of a batch is
+/// in flight when the runtime is shut down, the calls of this batch fail with
+/// [`Error::Indeterminate`].
 ///
 /// # Examples
 ///
@@ -111,8 +116,8 @@ impl<T: Versioned + Clone> Repository<T> {
     /// handle is useful for keys that many tasks of a process change at the same time, for example
     /// counters.
     ///
-    /// Each call of `combining` makes a handle with its own queues. A program should therefore call
-    /// `combining` once, and clone the handle.
+    /// Each call of `combining` makes a handle with its own queues, and calls in different queues
+    /// are never combined. A program should therefore call `combining` once, and clone the handle.
     ///
     /// # Examples
     ///
@@ -154,20 +159,20 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::Exhausted`]: the change was not applied, because the deadline was reached before
-    ///   the batch of the call was written, or because all requests of the batch failed.
-    /// - [`Error::Indeterminate`]: a reply was lost and the outcome cannot be known, or the
-    ///   deadline of the call was reached while the write of its batch was in flight.
+    /// - [`Error::Exhausted`]: the change was not applied, because the call reached its deadline
+    ///   before the write of its batch, or because all requests of the batch failed.
+    /// - [`Error::Indeterminate`]: DynamoDB's reply to the write was lost and the outcome cannot be
+    ///   known, or the call reached its deadline while the write of its batch was in flight.
     /// - [`Error::Unavailable`] with [`WorkerEnded`](crate::error::Unavailable::WorkerEnded): the
-    ///   runtime of the worker was shut down, and the change was not applied.
+    ///   tokio runtime of the worker was shut down, and the change was not applied.
     /// - The other errors of [`Repository::update_with`] are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped before the batch of the call is written, the batch does not contain
-    /// the change of the call. After a conflict, the worker writes the batch again, without the
-    /// changes of dropped futures. If the future is dropped while the write of the batch is in
-    /// flight, the change may or may not be applied.
+    /// If the future is dropped before the worker sends the write of the call's batch, the write
+    /// does not contain the change of the call. After a conflict, the worker writes the batch
+    /// again, without the changes of dropped futures. If the future is dropped while the write of
+    /// the batch is in flight, the change may or may not be applied.
     pub fn update_with<F, O>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedUpdate<F>>
     where
         F: FnMut(&mut T) -> O + Send + 'static,
@@ -228,8 +233,8 @@ impl<T: Versioned + Clone> Combining<T> {
     }
 
     /// Changes the item by a closure, and creates the item if it is missing, like
-    /// [`Repository::upsert_with`]. If `upsert_with` creates the item, the later calls of its batch
-    /// change the new item.
+    /// [`Repository::upsert_with`]. If an `upsert_with` in a batch creates the item, the later
+    /// calls of the same batch change the new item.
     ///
     /// # Examples
     ///
@@ -246,7 +251,8 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: the closure `init` made a value with another key.
+    /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
+    ///   call.
     /// - The other errors of [`update_with`](Self::update_with) are possible too, except
     ///   [`Error::NotFound`].
     ///
@@ -268,11 +274,12 @@ impl<T: Versioned + Clone> Combining<T> {
     }
 
     /// Changes attributes of the item, like [`Repository::patch`]. The worker of the key applies
-    /// the patch in memory, and writes the result together with the other calls of the batch.
+    /// the patch in memory, and writes the changed item together with the changes of the other
+    /// calls of the batch.
     ///
     /// A patch from [`Repository::patch`] never conflicts with other writers. A combined patch is a
-    /// part of a conditional write, which may conflict. The calls of a batch share the cost of its
-    /// write.
+    /// part of a conditional write, which may conflict with other writers. All calls of a batch
+    /// together pay for only one write.
     ///
     /// # Examples
     ///
@@ -291,7 +298,7 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Errors
     ///
     /// - [`Error::ConditionFailed`]: the condition of the caller is false for the batch's copy of
-    ///   the item, which the error contains.
+    ///   the item. The error contains this copy.
     /// - [`Error::OutOfRange`], [`Error::Unpatchable`], [`Error::InvalidPatch`] and
     ///   [`Error::Decode`] have the same causes as for [`Repository::patch`], and the patch was not
     ///   applied.

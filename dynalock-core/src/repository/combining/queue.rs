@@ -19,8 +19,8 @@ struct CallQueue<C> {
     most: usize,
 }
 
-/// The queues of one `Combining` handle, by their keys. The queue of a key exists as long as the
-/// worker, the task that writes the calls of the key.
+/// The queues of one `Combining` handle, one queue for each key with waiting calls. A queue exists
+/// as long as its worker, the task that writes the calls of the key.
 pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 
 /// The position of a new call in the queue of its key.
@@ -55,7 +55,7 @@ impl<C> CallQueue<C> {
         self.most = (calls / 2).max(1);
     }
 
-    /// Doubles the largest number of calls in the next batch, up to 100 calls.
+    /// Doubles the number of calls that the next batch may contain, up to 100 calls.
     fn double(&mut self) {
         self.most = (self.most * 2).min(MOST_CALLS);
     }
@@ -103,7 +103,7 @@ impl<T> Queues<T> {
         self.change(key, |queue| queue.halve(calls));
     }
 
-    /// Doubles the largest number of calls in the next batch, up to 100 calls.
+    /// Doubles the number of calls that the next batch may contain, up to 100 calls.
     pub(super) fn double(&self, key: &Key) {
         self.change(key, CallQueue::double);
     }
@@ -111,8 +111,8 @@ impl<T> Queues<T> {
     /// Removes the queue of a worker that was dropped before its queue was empty.
     pub(super) fn close(&self, key: &Key) {
         let closed = self.lock().remove(key);
-        // The drop of a closure may add another call to a queue, so the mutex must be unlocked
-        // before the drop.
+        // The drop of a waiting call drops the user's closure, which may add another call to a
+        // queue. The mutex must therefore be unlocked before the drop.
         drop(closed);
     }
 

@@ -1,6 +1,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The progress of one combined call. The caller and the worker of the call share a ticket.
+/// The progress of one combined call, which tells the caller whether the call may have had an
+/// effect. The caller and the worker of the call share a ticket.
 #[derive(Debug, Default)]
 pub(super) struct Ticket(Mutex<Progress>);
 
@@ -15,8 +16,8 @@ pub(super) struct Progress {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The call has had no effect: either the call waits in its queue, or the last write of its
-    /// batch was refused.
+    /// The call has had no effect: either the call waits in its queue, or DynamoDB refused the last
+    /// write of its batch.
     #[default]
     Waiting,
     /// The write of the call's batch is in flight, and may have been applied.
@@ -27,7 +28,7 @@ pub(super) enum Phase {
 
 impl Ticket {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch of the call has sent before the write.
+    /// requests that the batch has sent before this write.
     pub(super) fn freeze(&self, attempts: u32) {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }

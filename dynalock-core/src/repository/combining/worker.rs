@@ -27,30 +27,30 @@ pub(super) struct Worker<T> {
     state: WorkerState,
 }
 
-/// The state of a worker: working on its queue, or done.
+/// The state of a worker: the worker still takes calls from its queue, or has finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
     /// The queue exists, and the worker takes its calls.
     Working,
-    /// The worker has removed its empty queue. After the removal, a new call may have made another
-    /// queue for the key.
+    /// The worker has removed its empty queue. Later calls on the key use another queue with
+    /// another worker.
     Done,
 }
 
 /// The calls on one key that one write combines.
 struct Batch<T> {
     calls: Vec<BoxedQueuedCall<T>>,
-    /// The number of times that the worker has applied the calls of the batch to a copy of the
-    /// item.
+    /// The number of times that the worker has run the closures of the batch, once for each
+    /// attempt.
     runs: u32,
 }
 
-/// The time at which the worker read the item of a batch: before or after all calls of the batch
-/// entered the queue.
+/// Says whether the worker read the item of a batch before or after all calls of the batch entered
+/// the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
     /// A call of the batch may have entered the queue after the worker read or wrote the item.
-    /// Another writer may have changed the item before this call started.
+    /// Between the read and the start of this call, another writer may have changed the item.
     BeforeCalls,
     /// The worker read the item after all calls of the batch had entered the queue.
     AfterCalls,
@@ -58,17 +58,18 @@ enum ItemAge {
 
 /// The result of a batch whose outcome is certain.
 struct Committed<T> {
-    /// The item for the callers of the batch, or their error if the key has no item.
+    /// The item that the callers of the batch get, or the error that they get if the key has no
+    /// item.
     stored: Result<Stored<T>, Error>,
-    /// The item from which the next batch may start without a read.
+    /// The stored item after the batch, or `None` if the next batch must read the item.
     next: Option<Item>,
 }
 
 /// The result of one attempt to write a batch of combined calls.
 enum Attempt<T> {
     Committed(Committed<T>),
-    /// The batch would write nothing, but its closures ran on an item that may be outdated, so the
-    /// worker must read the item and run the closures again.
+    /// The batch would write nothing, but its closures ran on an item that may be outdated. The
+    /// worker must read the item a second time, and run all closures on the newer item.
     Outdated,
     /// Another writer changed the item before this attempt. `expected` is the version that the
     /// write required, and `met` is the item that DynamoDB returned with the refusal.
@@ -78,11 +79,11 @@ enum Attempt<T> {
     },
 }
 
-/// The largest growth of the write of a batch after its first call, in bytes. If the write of a
-/// batch has grown by more than `MOST_GROWTH`, the batch runs no further call.
+/// The number of bytes that the calls after the first call of a batch may add to the batch's write.
+/// If the write of a batch has grown by more than `MOST_GROWTH`, the batch runs no further call.
 const MOST_GROWTH: usize = 64 * 1024;
 
-/// The time limit for the closures of a batch. If the closures have run for longer than
+/// The time limit for one run of all closures of a batch. If the closures have run for longer than
 /// `LONGEST_RUN`, the batch runs no further call.
 const LONGEST_RUN: Duration = Duration::from_millis(100);
 
@@ -100,8 +101,8 @@ impl<T: Versioned + Clone> Worker<T> {
         self.state = WorkerState::Done;
     }
 
-    /// Writes one batch and sends the results to its callers. Returns the item from which the next
-    /// batch may start.
+    /// Writes one batch and sends the results to its callers. Returns the stored item after the
+    /// batch, or `None` if the next batch must read the item.
     async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> Option<Item> {
         let mut session = Session::under(&self.repository, LeasePolicy::outside(T::MODEL, self.repository.options));
         let result = self.write(&mut session, &mut batch, last).await;
@@ -129,8 +130,8 @@ impl<T: Versioned + Clone> Worker<T> {
     /// Handles the error of a batch: sends the error to the callers, or puts their calls back into
     /// the queue.
     fn fail(&self, calls: Vec<BoxedQueuedCall<T>>, error: &Error) {
-        // If one call of the batch made the item too large, the worker halves the batch until only
-        // this call fails.
+        // If the item would be too large, the worker halves the batch again and again, until only
+        // the call that makes the item too large fails.
         if calls.len() > 1 && is_of_content(error) {
             self.queues.halve(&self.key, calls.len());
             return self.put_back(calls);
@@ -172,8 +173,9 @@ impl<T: Versioned + Clone> Worker<T> {
                     // If the item contains the write id of the batch, DynamoDB has applied a late
                     // copy of an earlier attempt.
                     if let Some(item) = item.take_if(|item| session.has_written(item)) {
-                        // All runs of a batch have the same write id. After several runs of the
-                        // closures, the write id does not show which run was applied.
+                        // All attempts of a batch have the same write id. If the closures ran
+                        // several times, the write id does not show the changes of which run
+                        // DynamoDB has applied.
                         if batch.runs > 1 {
                             return Err(session.indeterminate());
                         }
@@ -185,8 +187,8 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Adds waiting calls to a batch that has no write in flight. Returns whether a waiting call
-    /// has joined the batch after the read of its item.
+    /// Adds waiting calls to a batch that has no write in flight. Returns `BeforeCalls` if a
+    /// waiting call has joined the batch, because the worker read the item earlier.
     fn join(&self, session: &mut Session<T>, batch: &mut Batch<T>) -> ItemAge {
         let before = batch.calls.len();
         self.queues.fill(&self.key, &mut batch.calls);
@@ -194,7 +196,7 @@ impl<T: Versioned + Clone> Worker<T> {
         if batch.calls.len() > before { ItemAge::BeforeCalls } else { ItemAge::AfterCalls }
     }
 
-    /// Applies the calls of a batch to an item, and writes the result.
+    /// Runs the closures of a batch on a copy of the item, and writes the changed copy.
     async fn attempt(
         &self,
         session: &mut Session<T>,
@@ -207,7 +209,8 @@ impl<T: Versioned + Clone> Worker<T> {
             let stored = Err(session.not_found(&self.key));
             return Ok(Attempt::Committed(Committed { stored, next: None }));
         }
-        // A create may overwrite an expired item, if the item has not changed since the read.
+        // An expired item counts as absent. A create may overwrite an expired item that has not
+        // changed since the read.
         let expired = item.take_if(|item| session.is_expired(item));
         let mut copy = WorkingCopy::new(&self.repository, &self.key, session.spent(), item)?;
         let rest = batch.run(&mut copy);
@@ -230,15 +233,15 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         Ok(match result {
             WriteResult::Applied(stored) => {
-                // DynamoDB may have applied an earlier run of the closures instead of the last run.
-                // If DynamoDB applied an earlier run of the closures, the next batch must read the
-                // item.
+                // After a lost reply, DynamoDB may have applied the changes of an earlier run of
+                // the closures. The stored item then differs from `after`, so the next batch must
+                // read the item.
                 let is_own = match expected {
                     Some(version) => stored.version() == version.saturating_add(1),
                     None => stored.version() == 1 && batch.runs == 1,
                 };
-                // If the batch paused between its attempts, another writer may have changed the
-                // item since the write, so the next batch must read the item.
+                // If the batch slept between its attempts, another writer may have changed the item
+                // after the write of the batch, so the next batch must read the item.
                 let is_fresh = session.pauses() == 0;
                 let next = after.filter(|_| is_own && is_fresh).map(|item| written(item, &stored));
                 Attempt::Committed(Committed { stored: Ok(stored), next })
@@ -267,8 +270,8 @@ impl<T> Drop for Worker<T> {
 }
 
 impl<T> Batch<T> {
-    /// Marks the calls of the batch as frozen: from now on, their write may have been applied.
-    /// Removes the calls whose callers have dropped the future or reached the deadline.
+    /// Marks the calls of the batch as frozen: from now on, DynamoDB may have applied the write of
+    /// the batch. Removes the calls whose callers have dropped the future or reached the deadline.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
@@ -276,15 +279,15 @@ impl<T> Batch<T> {
         self.calls.retain(|call| !call.is_left());
     }
 
-    /// Records in each call that no write of the batch was applied.
+    /// Records in each call of the batch that DynamoDB has applied no write of the batch.
     fn thaw(&mut self) {
         for call in &mut self.calls {
             call.thaw();
         }
     }
 
-    /// Applies the calls of the batch to a copy of the item, in their order. Returns the calls that
-    /// exceed the limits of a batch.
+    /// Runs the closures of the batch on a copy of the item, in the order of the calls. Returns the
+    /// calls that did not run because the batch reached a limit.
     fn run(&mut self, copy: &mut WorkingCopy<'_, T>) -> Vec<BoxedQueuedCall<T>>
     where
         T: Versioned,
@@ -296,8 +299,8 @@ impl<T> Batch<T> {
         for call in rest.by_ref() {
             self.calls.extend(call.run(copy));
             let bytes = copy.changed_bytes();
-            // The limit counts only the growth after the first call, so that a batch can write a
-            // large item.
+            // The limit counts only the bytes that the calls after the first call add, so that a
+            // batch can write a large item.
             let most_bytes = *most_bytes.get_or_insert(bytes + MOST_GROWTH);
             if bytes > most_bytes || clock::now().duration_since(started) > LONGEST_RUN {
                 break;
@@ -312,7 +315,8 @@ impl<T> Batch<T> {
     }
 }
 
-/// Returns the item as the write has stored it, with the new version, write ids and times.
+/// Returns the item as the write of the batch has stored it, with the new version, write ids and
+/// times.
 fn written<T: Versioned>(mut item: Item, stored: &Stored<T>) -> Item {
     if let Ok(basis) = stored.origin() {
         basis.times.write_into(T::MODEL, &mut item);
@@ -321,8 +325,8 @@ fn written<T: Versioned>(mut item: Item, stored: &Stored<T>) -> Item {
     item
 }
 
-/// Returns whether DynamoDB refused the content of the write, so that a write with other content
-/// may succeed.
+/// Returns `true` if the content of the write was the reason for its refusal, so that a smaller
+/// batch may succeed.
 fn is_of_content(error: &Error) -> bool {
     match error {
         Error::ItemTooLarge { .. } | Error::ExpressionTooLong { .. } | Error::InvalidKey { .. } | Error::Encode(_) => {

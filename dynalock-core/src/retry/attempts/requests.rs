@@ -1,5 +1,5 @@
-//! Requests that are safe to repeat: reads, and updates with a condition that makes a repetition
-//! harmless.
+//! Requests that are safe to repeat: reads, and updates whose condition prevents a second change by
+//! a repeated request.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ pub(crate) enum Answered {
 }
 
 impl Attempts {
-    /// Reads an item until DynamoDB answers. An answered read does not count as an attempt.
+    /// Reads an item, and repeats the request until DynamoDB answers. An answered read does not
+    /// count as an attempt.
     pub(crate) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
         let client = self.connection.client.clone();
         let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
@@ -37,8 +38,8 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Reads several items of a table until DynamoDB has processed all keys. Returns the existing
-    /// items, in any order.
+    /// Reads the items with these keys, and repeats requests until DynamoDB has processed all keys.
+    /// Returns the items that exist, in any order.
     pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
         let client = self.connection.client.clone();
         let mut items = Vec::with_capacity(keys.len());
@@ -49,8 +50,8 @@ impl Attempts {
             let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
             self.count -= 1;
             items.extend(found);
-            // DynamoDB leaves out keys if the answer would exceed 16 MB, or if it throttles a
-            // partition. A throttled partition needs the pause.
+            // DynamoDB leaves keys unprocessed if the answer would exceed 16 MB, or if DynamoDB
+            // throttles a partition. The call sleeps so that a throttled partition can recover.
             if !unprocessed.is_empty() {
                 let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
                 self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;
@@ -60,7 +61,8 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Reads several items in one transaction, as they are at one moment.
+    /// Reads several items in one transaction, which returns all items as they are at the same
+    /// moment.
     pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
         let tables = snapshot.tables();
@@ -69,8 +71,9 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Sends an update until DynamoDB answers. Each attempt builds a new request. The condition of
-    /// the update must make a repetition harmless.
+    /// Sends an update, and repeats the update until DynamoDB answers. `make` builds a new request
+    /// for each attempt. The condition of the update must prevent a second change by a repeated
+    /// request.
     pub(crate) async fn update(&mut self, mut make: impl FnMut() -> UpdateItem) -> Result<Answered, Error> {
         let client = self.connection.client.clone();
         loop {

@@ -24,21 +24,23 @@ use crate::{
 };
 
 /// Runs a closure whose reads and writes become one transaction. The transaction is serializable
-/// over the items that the closure read and wrote. A run of the closure that writes nothing or
-/// returns an error is serializable only with [`snapshot`](UnitOfWork::snapshot).
+/// with respect to the items that the closure read and wrote. If a run of the closure writes
+/// nothing or returns an error, its reads are serializable only with
+/// [`snapshot`](UnitOfWork::snapshot).
 ///
 /// The closure reads items through its [`Tx`], and records its writes in the `Tx`. The commit
 /// starts after the closure has returned `Ok`. The commit writes each item on the condition that
 /// the item has not changed since the closure read the item. The commit also checks that each item
-/// that the closure only read has not changed. After a conflict, the closure runs again. If the
-/// closure runs again at once, it starts from the items that the refusal returned and the items
-/// that the closure has already read. If the closure runs again after a pause, it reads the items
-/// again. If the closure returns an error, the unit of work ends and writes nothing.
+/// that the closure only read has not changed since the read. If one of these items has changed,
+/// the closure runs again. If the closure runs again without a pause, its reads return the changed
+/// items from DynamoDB's refusal, and the other items from the previous run. If the closure runs
+/// again after a pause, the closure reads all items from DynamoDB again. If the closure returns an
+/// error, the unit of work ends and writes nothing.
 ///
-/// If DynamoDB refuses the transaction because another transaction is running on an item, the unit
-/// of work sleeps. After the sleep, the closure runs again and reads all items again. If the
-/// outcome of a request is unknown, the unit of work sends the request again without another run of
-/// the closure.
+/// If DynamoDB refuses the transaction because another transaction with one of its items is
+/// running, the unit of work sleeps. After the sleep, the closure runs again, and reads all items
+/// from DynamoDB again. If a reply is lost, the unit of work sends the same request again without
+/// another run of the closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -67,21 +69,22 @@ use crate::{
 /// The closure reads one item after another, so it may see states of items that never existed
 /// together. DynamoDB refuses a write that is based on states that never existed together. If the
 /// closure returns an error that is based on states that never existed together, the caller
-/// receives the error, unless [`snapshot`](UnitOfWork::snapshot) is set. The caller can receive an
-/// error from states that never existed together after the first run, and after later runs that
-/// have read their items again.
+/// receives the error, unless [`snapshot`](UnitOfWork::snapshot) is set. A run that has read all
+/// its items from DynamoDB, for example the first run, can return such an error to the caller.
 ///
-/// A unit of work can read and write up to 100 items. A unit of work consumes twice the write units
-/// of the items that it reads and writes. A single update or replace without other reads is a plain
-/// conditional write, at half the cost of a transaction. A unit of work does not protect queries:
-/// another caller may add an item that a query of the closure would have found.
+/// A unit of work can read and write up to 100 items. The commit of a unit of work consumes, for
+/// each item that the closure read or wrote, twice the write units of a plain write. If a unit of
+/// work only updates or replaces one item and reads no other item, the commit is a plain
+/// conditional write. This write costs half as much as a transaction. A unit of work does not
+/// protect queries: another caller may add an item that a query of the closure would have found.
 ///
 /// # Errors
 ///
 /// - The error that the closure returned.
 /// - The errors of [`Transaction::commit`](crate::Transaction::commit), converted by `From`.
-/// - [`Error::Cancelled`]: another run of the closure would have the same result. A create found an
-///   item, or a condition of the caller was false, and no item that the closure read has changed.
+/// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
+///   no item that the closure read has changed. Another run of the closure would have the same
+///   result.
 /// - [`Error::Exhausted`]: each run of the closure met a conflict until the deadline.
 ///
 /// # Cancel safety
@@ -98,8 +101,8 @@ where
     UnitOfWork { client: client.clone(), limits: Limits::of_transaction(), snapshot: false, work, borrows: PhantomData }
 }
 
-/// A unit of work that has not been started. [`transact`] returns a `UnitOfWork`. The caller
-/// changes the settings of the unit of work, then awaits the unit of work.
+/// A unit of work (a call of `transact`) that has not been started. [`transact`] returns a
+/// `UnitOfWork`. The caller changes the settings of the unit of work, then awaits the unit of work.
 #[must_use = "a unit of work does nothing until it is awaited"]
 pub struct UnitOfWork<'f, F> {
     client: Client,
@@ -195,10 +198,11 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default timeout is 1 second.
-    /// The timeout of a request for several items (BatchGetItem, TransactGetItems or
+    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
+    /// is 1 second. The timeout of a request for several items (BatchGetItem, TransactGetItems or
     /// TransactWriteItems) is 20 milliseconds longer for each item after the first item. The
-    /// timeout doubles with each attempt without an answer, up to eight times its first value.
+    /// timeout doubles with each attempt without an answer, up to eight times the timeout of the
+    /// first attempt.
     ///
     /// # Examples
     ///
@@ -224,10 +228,11 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the reaction to conflicts: the number of immediate runs of the closure, and the length
-    /// of the pauses. A [`Pace`] measures pauses in round trips. A unit of work measures its pauses
-    /// in runs of its closure, because a run takes longer than a round trip. The pace does not
-    /// apply to a refusal because of another running transaction.
+    /// Sets how the unit of work reacts to conflicts: how many times the closure runs again without
+    /// a pause, and how long the pauses are. The documentation of [`Pace`] states pauses in round
+    /// trips. A unit of work uses the time of one run of its closure in place of a round trip,
+    /// because a run takes longer than a round trip. If DynamoDB refuses a request because of
+    /// another running transaction, the pace does not apply.
     ///
     /// # Examples
     ///
@@ -251,9 +256,9 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Validates each run of the closure, including a run that writes nothing. The validation
-    /// ensures that the result of the run, including an error, is based on items from the same
-    /// moment. If the run read more than one item, the validation costs one TransactGetItems.
+    /// Also validates each run of the closure that writes nothing or returns an error. The
+    /// validation ensures that all items that the run read existed at the same moment. If such a
+    /// run read more than one item, the validation costs one TransactGetItems request.
     ///
     /// # Examples
     ///
@@ -295,8 +300,8 @@ where
             loop {
                 let (tx, handle) = unit.begin();
                 let result = work(tx).await;
-                // A clone of the `Tx` that is still alive could record a write after the commit, so
-                // `end` returns an error for the clone.
+                // If a clone of the `Tx` is still alive, the clone could record a write after the
+                // commit. In this case, `end` returns an error.
                 let run = handle.end()?;
                 let next = match &result {
                     Ok(_) => unit.commit(run).await?,
@@ -308,8 +313,8 @@ where
                 }
             }
         };
-        // The telemetry names no table at the start, because the tables are known only at the
-        // commit.
+        // The telemetry of the call names no table at the start, because the tables are known only
+        // at the commit.
         let tables = Arc::default();
         observe_closure("transact", tables, call)
     }

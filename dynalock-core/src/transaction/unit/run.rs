@@ -1,4 +1,4 @@
-//! The reads and the pending writes of one run of the closure.
+//! The reads and the pending writes of one run of the closure of a unit of work.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// One run of the closure.
+/// One run of the closure of a unit of work.
 pub(super) struct Run {
     pub(super) id: TransactionId,
     pub(super) session: UnitShared,
@@ -23,7 +23,8 @@ pub(super) struct Run {
     pub(super) pending: Vec<PendingOperation>,
 }
 
-/// The items that a run of the closure knows, in the order in which the run has learned them.
+/// The items that a run of the closure knows from reads of this run or of an earlier run, without
+/// duplicates.
 #[derive(Default)]
 pub(super) struct Known {
     held: Vec<KnownItem>,
@@ -31,7 +32,7 @@ pub(super) struct Known {
     positions: HashMap<Arc<str>, HashMap<Key, usize>>,
 }
 
-/// The state that all runs of a unit of work share.
+/// The state that all runs of the closure of a unit of work share.
 #[derive(Clone)]
 pub(super) struct UnitShared {
     pub(super) link: Link,
@@ -41,7 +42,7 @@ pub(super) struct UnitShared {
     pub(super) attempts: u32,
 }
 
-/// An item that the unit of work knows.
+/// An item that the unit of work has received from DynamoDB, by a read or with a refusal.
 pub(super) struct KnownItem {
     pub(super) item_ref: ItemRef,
     pub(super) item: Option<Item>,
@@ -51,7 +52,7 @@ pub(super) struct KnownItem {
     pub(super) is_read: bool,
 }
 
-/// The source of an item that the unit of work knows.
+/// Says which run of the closure received an item from DynamoDB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemOrigin {
     /// The current run of the closure has read the item from DynamoDB.
@@ -69,18 +70,19 @@ impl KnownItem {
 }
 
 impl UnitShared {
-    /// Returns the [`Attempts`] for the next request of the unit of work. The count of attempts and
-    /// the deadline continue from the earlier requests.
+    /// Returns the [`Attempts`] for the next request of the unit of work. The deadline and the
+    /// number of attempts apply to the whole unit of work.
     pub(super) fn attempts(&mut self) -> Attempts {
         self.link.attempts(self.limits).since(self.started, self.attempts)
     }
 }
 
 impl Run {
-    /// Returns an item that the run already knows, and records that the closure has read the item.
+    /// Returns an item if the run already knows the item, and records that the closure has read the
+    /// item.
     pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
-        // The unit of work sends the writes after the closure ends. A read before the end of the
-        // closure would therefore return the item as it was before the write.
+        // The unit of work sends the writes of the closure only after the closure ends. A read of a
+        // written item would therefore return the item as it was before the write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();
@@ -111,7 +113,7 @@ impl Known {
         self.held.iter().filter(|held| held.is_read)
     }
 
-    /// Returns the item of an operation, if the current run of the closure has read the item.
+    /// Returns the item `item_ref`, if the current run of the closure has read this item.
     pub(super) fn read_of(&self, item_ref: &ItemRef) -> Option<&KnownItem> {
         let position = *self.positions.get(&*item_ref.table)?.get(&item_ref.key)?;
         self.held.get(position).filter(|held| held.is_read)

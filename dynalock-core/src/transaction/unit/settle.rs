@@ -1,4 +1,5 @@
-//! Ends a run of the closure: with a result, with a request, or with another run.
+//! The end of a run of the closure of a unit of work: the commit of the run, and the decision
+//! whether the closure runs again.
 
 use aws_sdk_dynamodb::Client;
 
@@ -39,15 +40,15 @@ pub(super) struct Unit {
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// The ClientRequestToken of a run whose commit DynamoDB refused because of another running
-    /// transaction. The next run uses the same token, so DynamoDB applies the request of only one
-    /// of the two runs, even if the network delivers a request twice.
+    /// The ClientRequestToken of the last commit, if DynamoDB refused this commit because of
+    /// another running transaction. The next commit uses the same token, so DynamoDB applies only
+    /// one of the two commits, even if a late copy of the first request arrives.
     token: Option<Token>,
     /// The time at which the last run of the closure started.
     began: Instant,
-    /// The items that the next run of the closure knows without a read.
+    /// The items that the next run of the closure gets without a read from DynamoDB.
     known: Known,
-    /// `true` if all known items are from the same moment.
+    /// `true` if all items in `known` existed at the same moment.
     as_of_one_moment: bool,
 }
 
@@ -74,20 +75,21 @@ impl Unit {
         }
     }
 
-    /// Starts a run of the closure with the items that the unit of work knows.
+    /// Starts a run of the closure with the items in `known`.
     pub(super) fn begin(&mut self) -> (Tx, Handle) {
         let known = std::mem::take(&mut self.known);
         self.began = clock::now();
         Handle::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
-    /// Ends a run whose closure returned an error. `abort` sends no write.
+    /// Ends a run in which the closure returned an error. `abort` sends no write.
     pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
         let (known, _) = self.resume(run);
         self.without_writing(known).await
     }
 
-    /// Ends a run whose closure returned `Ok`, and sends the writes that the closure has recorded.
+    /// Ends a run in which the closure returned `Ok`, and sends the writes that the closure has
+    /// recorded.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
         let (known, pending) = self.resume(run);
         if pending.is_empty() {
@@ -101,8 +103,8 @@ impl Unit {
         match sent {
             Ok(CommitResult::Everything) => Ok(Next::Done),
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
-            // After contention, `known` stays empty, so the next run of the closure reads all items
-            // again.
+            // Another transaction with one of the items is running. `known` stays empty, so the
+            // next run of the closure reads all items again.
             Err(Error::Cancelled(refused)) if refused.class() == CancellationClass::Contention => {
                 self.as_of_one_moment = false;
                 Ok(Next::Again)
@@ -128,10 +130,10 @@ impl Unit {
         (known, pending)
     }
 
-    /// Ends a run of the closure without writes. A run that reads several items one after another
-    /// may see states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot),
-    /// a TransactGetItems validates the items of the run. Without `snapshot`, a run that has used
-    /// items of an earlier run is repeated, and the repeated run reads the items again.
+    /// Ends a run that sends no write. A run that reads several items one after another may see
+    /// states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot), a
+    /// TransactGetItems validates the items of the run. Without `snapshot`, if the run has used
+    /// items of an earlier run, the closure runs again and reads all items from DynamoDB.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -150,8 +152,9 @@ impl Unit {
         if same {
             return Ok(Next::Done);
         }
-        // The items that a failed validation has read are from one moment. The next run starts from
-        // these items, and needs no further validation if it reads no other item.
+        // The TransactGetItems of the validation has returned items from the same moment. The next
+        // run starts from these items, and needs no further validation if the run reads no other
+        // item.
         let kept = reads.iter().zip(items);
         self.known = kept.map(|(held, item)| KnownItem::kept(held.item_ref.clone(), item)).collect();
         self.as_of_one_moment = true;
@@ -167,8 +170,8 @@ impl Unit {
         let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
             if let Some(held) = known.read_of(&operation.item_ref) {
-                // The code ignores the answer of `adapt`, because the code below makes the first
-                // request in any case.
+                // The code ignores the result of `adapt`, because the code below makes a request in
+                // any case.
                 let _ = operation.adapt(held.item.as_ref())?;
             }
         }
@@ -179,15 +182,15 @@ impl Unit {
         let (mut stamps, drawn) = Token::or_drawn(None, attempts);
         let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
-        // A run that changes no item sends no transaction, unless the closure has asked for a
-        // check.
+        // If a run changes no item, the commit sends no transaction, unless the closure has called
+        // a method such as `check`.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
         match OnlyWrite::of(&operations, &assembly) {
-            // Only a write of an existing, unchanged item is sent without a token. After a lost
-            // reply, a second create or delete without a token could undo a write of another caller
-            // between the two attempts.
+            // Only a write that requires the state that the closure has read is sent without a
+            // token. After a lost reply, a repeated create or delete without a token could undo a
+            // write that another caller made between the two attempts.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -199,17 +202,18 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// Handles a refusal of the commit. The closure runs again if another run can have another
-    /// result.
+    /// Handles a refusal of the commit. If another run of the closure can have another result, the
+    /// closure runs again.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
-        // The largest changed item decides the pause, because another refusal for the largest item
-        // costs the most.
+        // The size of the largest changed item decides the length of the pause, because a refused
+        // write of the largest item consumes the most write units.
         let Some(bytes) = changed.map(|reason| reason.current_item().map_or(0, size)).max() else {
             return Err(Error::Cancelled(refused));
         };
-        // If DynamoDB never accepts an operation, each further run of the closure would fail.
+        // If DynamoDB can never accept one of the operations, each further run of the closure would
+        // also fail.
         if refused.reasons().any(is_permanent) {
             return Err(Error::Cancelled(refused));
         }
@@ -226,14 +230,14 @@ impl Unit {
     }
 }
 
-/// The items with which the next run of the closure may start.
+/// Says whether the next run of the closure may start from the items of the last run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Reads,
     Nothing,
 }
 
-/// The writes that the commit of a run has applied.
+/// Says whether the commit of a run has sent a request.
 enum CommitResult {
     Everything,
     /// The closure changed no item and asked for no check, so the commit sent no request.
@@ -261,7 +265,8 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
-/// Sends a single update as a plain conditional write, at half the cost of a transaction.
+/// Sends a single update or replace as a plain conditional write, which costs half as much as a
+/// transaction.
 async fn write_alone(
     attempts: &mut Attempts,
     id: TransactionId,
@@ -269,8 +274,9 @@ async fn write_alone(
     assembly: Assembly,
     stamps: WriteStamps,
 ) -> Result<(), Error> {
-    // A companion write writes the separate lease row of an item. A plain write needs no companion
-    // write, because the library always writes an item with a separate lease row by a transaction.
+    // A companion write is the operation on the separate lease row that accompanies a write of an
+    // item. A plain write needs no companion write: if an item has a separate lease row, the
+    // library writes the item by a transaction.
     let mut companion = CompanionWrite::Check;
     let writer = Writer {
         intent: only,
@@ -289,16 +295,16 @@ async fn write_alone(
     }
 }
 
-/// Returns `true` if the item that made the condition of a write false has changed since the
-/// closure read it. If the item has changed, another run of the closure may have another result.
+/// Returns `true` if a condition was false and the item of this condition has changed since the
+/// closure read the item. In this case, another run of the closure may have another result.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run of the closure. The content of the item comes from the refusal,
-/// or from the last run if the item did not cause the refusal. Returns `None` if the next run must
-/// read the item again.
+/// Returns an item for the next run of the closure. If the item caused the refusal, the returned
+/// content comes from the refusal, and otherwise from the last run. Returns `None` if the next run
+/// must read the item from DynamoDB.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

@@ -20,19 +20,20 @@ use crate::{
 };
 
 /// The handle through which the closure of a unit of work ([`transact`](crate::transact)) reads and
-/// writes. Each run of the closure receives its own `Tx`.
+/// writes items. Each run of the closure receives its own `Tx`.
 ///
 /// An [expired](crate::Repository#expired-items) item counts as absent. If the closure has read an
 /// expired item, the commit requires that the item has not changed since the read.
 ///
 /// A `Tx` is cheap to clone, so parts of the closure can run concurrently. The closure must drop
 /// all clones of its `Tx` before it ends. A `Tx` records the writes, and the commit sends the
-/// writes after the closure has ended. A read of an item after its write is an error, because the
-/// read would not show the write.
+/// writes after the closure has ended. A read of an item that the closure has already written is an
+/// error, because the read would return the item without the write.
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// Gives the unit of work access to a run after the closure has ended.
+/// The handle through which the unit of work gets the reads and writes of a run after the closure
+/// has ended.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {
@@ -42,7 +43,8 @@ impl Handle {
     }
 
     pub(super) fn end(self) -> Result<Run> {
-        // A clone of the `Tx` that has outlived the closure still holds a reference to the run.
+        // If a clone of the `Tx` has outlived the closure, the clone still holds a reference to the
+        // run, and `into_inner` returns `None`.
         let run = Arc::into_inner(self.0).ok_or(Error::InvalidTransaction(InvalidTransaction::Escaped))?;
         Ok(run.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
@@ -73,8 +75,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `Tx::get` at any time. An item whose read was dropped does
-    /// not count as read.
+    /// The caller may drop the future of `Tx::get` at any time. If the future is dropped, the item
+    /// does not count as an item that the closure has read.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -98,8 +100,8 @@ impl Tx {
     }
 
     /// Returns the items with these keys, in the order of the keys, with as few requests as
-    /// possible. `get_many` may read the items at different moments. The commit verifies that the
-    /// states of all read items existed together.
+    /// possible. `get_many` may read the items at different moments. The commit fails and the
+    /// closure runs again if one of these items has changed since its read.
     ///
     /// # Examples
     ///
@@ -121,9 +123,9 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `get_many` at any time. Items that the unit of work
-    /// already knew before the call may still count as read. The commit checks each item that
-    /// counts as read.
+    /// The caller may drop the future of `get_many` at any time. If the future is dropped, items
+    /// that an earlier run of the closure has read may still count as read by this run. The commit
+    /// checks each item that counts as read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -222,9 +224,9 @@ impl Tx {
         self.add(repository, PendingOperation::delete(repository, stored));
     }
 
-    /// Requires that an item has not changed since the program read the item without this `Tx`. The
-    /// commit checks each item that the closure has read through this `Tx`, even without a call of
-    /// `check`.
+    /// Requires that an item that the program has read outside this unit of work has not changed
+    /// since the read. An item that the closure has read through this `Tx` needs no call of
+    /// `check`, because the commit checks such an item anyway.
     ///
     /// # Examples
     ///
@@ -294,9 +296,10 @@ impl Tx {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition));
     }
 
-    /// Adds a condition to the whole unit of work: the guard must still hold its lease or its named
+    /// Adds a condition to the whole unit of work: a guard must still hold its lease or its named
     /// lock. If the guard no longer holds the lease or lock, the unit of work fails with
-    /// [`Error::Lost`]. A unit of work that writes the leased item itself also needs the guard.
+    /// [`Error::Lost`]. A unit of work that writes the leased item also needs the guard of the
+    /// lease.
     ///
     /// # Examples
     ///
@@ -339,13 +342,13 @@ impl Tx {
     /// Adds the attempts of a read to the attempts of the unit of work.
     fn count<O>(&self, outcome: O, attempts: &Attempts) -> O {
         let mut run = self.run();
-        // Two concurrent reads start from the same count of attempts, so `count` keeps the larger
-        // result.
+        // Two concurrent reads start from the same number of attempts, so `count` keeps the larger
+        // of the two numbers after the reads.
         run.session.attempts = run.session.attempts.max(attempts.spent().attempts);
         outcome
     }
 
-    /// Returns each item that the run does not know yet. The result contains each item only once.
+    /// Returns those of the items that the run does not know yet, each item only once.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {

@@ -13,41 +13,45 @@ use crate::version::{Doubt, LateCopies, Verdict, ring::tests::id as write_id};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
-    /// The client reads the item, and writes it once.
+    /// The client reads the item, and sends one write of the item, without a new write after a
+    /// conflict.
     Update,
-    /// The client repeats the read and the write until the server applies a write.
+    /// After each conflict, the client reads the item again and sends another write, until the
+    /// server applies a write.
     Modify,
-    /// The client creates a missing item, and otherwise does the same as for `Modify`.
+    /// If the item is missing, the client creates the item. Otherwise, the client does the same as
+    /// for `Modify`.
     Upsert,
     Delete,
     /// The client writes the item without a read.
     Patch,
-    /// The client updates the item as it was before the first call, with a token of the caller. All
-    /// `Given` calls of a search have the same token: several processes make the same call.
+    /// An update with a token of the caller, which starts from the first item of the search. All
+    /// `Given` calls of a search have the same token, because they model one call that several
+    /// processes make.
     Given,
     /// An upsert through a handle that combines calls. Consecutive `Combined` calls of a script
-    /// wait in one queue. The client is the worker of this queue, and writes one or more of the
+    /// wait in one queue. The client models the worker of this queue, and writes one or more of the
     /// waiting calls together, with one write id.
     Combined,
     /// The client updates the item that its last batch has returned, without a read.
     UpdateReturned,
-    /// A call of another program. Another program sends one request in each call, and always
-    /// receives the answer.
+    /// A call of a program that does not use the library. This program sends one request in each
+    /// call, and always receives the answer.
     Foreign(Foreign),
 }
 
-/// An act of a program that does not know write ids.
+/// A request of a program that does not know write ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Foreign {
     /// An update that increments the version and leaves the write ids unchanged.
     Count,
-    /// A put over the item, with the next version and without write ids.
+    /// A put over the stored item, with a version that is higher by one, and without write ids.
     Put,
     /// A put of a new item, with version 1 and without write ids.
     PutNew,
-    /// An update that removes the version.
+    /// An update that removes the version of the item.
     Strip,
-    /// An update that removes the ids of patches, and leaves the version unchanged.
+    /// An update that removes the patch ids from the item, and leaves the version unchanged.
     Wipe,
     Delete,
 }
@@ -59,61 +63,63 @@ impl Call {
     }
 }
 
-/// The end of a call.
+/// The result of a call in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     Open,
     Applied,
-    /// The end of a delete with `certain: false`. The field `life` is the number of deletes before
-    /// the deleted item was created.
+    /// A delete has returned `certain: false`. The field `life` is the number of deletes that
+    /// happened before the create of the deleted item.
     Gone {
         life: Option<u8>,
     },
-    /// The end of a call with an error that says that the call has written nothing. Examples are
+    /// The call has returned an error which says that the call has written nothing. Examples are
     /// `Conflict`, `AlreadyExists`, `NotFound` and `Exhausted`.
     Conflict,
     Indeterminate,
 }
 
-/// The state of a client.
+/// The state of one client of the model.
 #[derive(Clone, Hash)]
 pub(super) struct Client {
     number: u8,
     /// The number of calls of this client that have ended.
     done: u8,
     phase: Phase,
-    /// The item that the last call returned, if the last call was combined.
+    /// The item that the last call of this client returned, if this call was a combined call.
     returned: Option<Basis>,
 }
 
 #[derive(Clone, Hash)]
 enum Phase {
-    /// The client is between two calls, or between a conflict and the next read.
+    /// The next step of the client is the read with which a call starts, or the read after a
+    /// conflict.
     Reading {
         attempts: u8,
         batch: Batch,
     },
     Sending(Attempt),
-    /// The next step of the client is a read, because the condition was false and the answer
-    /// contained no item.
+    /// The next step of the client is a read, because the server refused a request without
+    /// returning the item.
     Looking(Attempt),
 }
 
 #[derive(Clone, Hash)]
 struct Attempt {
     request: Rc<Request>,
-    /// The number of requests that the call has sent.
+    /// The number of requests that the call has sent so far.
     sent: u8,
     in_doubt: bool,
     batch: Batch,
 }
 
-/// The calls that a client writes together, with one write id.
+/// The combined calls that a client writes together, with one write id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Batch {
     /// The number of calls whose changes the batch writes.
     calls: u8,
-    /// The number of calls at the end of the batch whose callers have left the batch.
+    /// The number of calls that the batch no longer writes because their callers have left the
+    /// batch.
     left: u8,
 }
 
@@ -137,8 +143,8 @@ pub(super) enum Event {
     GivesUp,
 }
 
-/// One transition of the model: the number of the client or call, the event, and the state of the
-/// model after the event.
+/// One step of the model: the number of the client or call, the event, and the state of the model
+/// after the event.
 pub(super) type Step = (u8, Event, World);
 
 impl Client {
@@ -187,17 +193,19 @@ impl Client {
         }
     }
 
-    /// Returns the items from which a call may start.
+    /// Returns the items from which a call may compute its write.
     fn bases(&self, world: &World, call: Call) -> Vec<Option<Basis>> {
         match (call, &self.returned) {
             (Call::UpdateReturned, returned) => vec![returned.clone()],
-            // A batch starts either from the result of the last batch, or from a read of the item.
+            // A batch starts either from the item that the last batch returned, or from a read of
+            // the item.
             (Call::Combined, Some(returned)) => vec![Some(returned.clone()), world.basis()],
             _ => vec![world.basis()],
         }
     }
 
-    /// Returns the possible batches after some of the waiting calls have joined a batch.
+    /// Returns the batches that are possible if none, some or all of the waiting calls join a
+    /// batch.
     fn joined(&self, setup: &Setup, batch: Batch) -> impl Iterator<Item = Batch> + use<> {
         let rest = &setup.scripts[usize::from(self.number)][usize::from(self.done)..];
         let combined = rest.iter().take_while(|call| **call == Call::Combined).count();
@@ -205,9 +213,9 @@ impl Client {
         (batch.calls..=most.max(batch.calls)).map(move |calls| Batch { calls, ..batch })
     }
 
-    /// Returns the state of the model after the last caller of a batch has left, and has learned
-    /// that its call has no effect. To keep the search small, a caller leaves only when no call
-    /// waits.
+    /// Returns the state of the model after the last caller of a batch has left the batch. This
+    /// caller has learned that its call has no effect. To keep the search small, a caller leaves a
+    /// batch only when the queue is empty.
     fn left(&self, setup: &Setup, world: &World, batch: Batch) -> Option<(World, Batch)> {
         let is_queue_empty = self.joined(setup, batch).count() == 1;
         let calls = batch.calls.checked_sub(1).filter(|calls| *calls > 0 && is_queue_empty)?;
@@ -238,8 +246,8 @@ impl Client {
         self.sends(setup, world, change, batch, sent, at)
     }
 
-    /// Returns the state of the model in which the client sends this change, and no attempt has an
-    /// unknown outcome.
+    /// Returns the state of the model in which the client sends this change, and no earlier attempt
+    /// has an unknown outcome.
     fn sends(&self, setup: &Setup, mut world: World, change: Change, batch: Batch, sent: u8, at: u64) -> World {
         let request = Request {
             call: self.call(setup),
@@ -271,7 +279,7 @@ impl Client {
         steps.push((self.number, Event::IsRefusedWithoutItem, next));
     }
 
-    /// Returns the state of the model after the server has throttled the request.
+    /// Returns the state of the model after the server has throttled a request of the client.
     fn after_throttling(&self, setup: &Setup, world: World, attempt: &Attempt) -> World {
         let again = Attempt { sent: attempt.sent + 1, ..attempt.clone() };
         match (again.sent == setup.attempts, again.in_doubt) {
@@ -299,7 +307,8 @@ impl Client {
         }
     }
 
-    /// Returns the possible batches of the next attempt after an attempt with an unknown outcome.
+    /// Returns the batches that the next attempt may write after an attempt with an unknown
+    /// outcome.
     fn batches_in_doubt(&self, setup: &Setup, world: &World, batch: Batch) -> impl Iterator<Item = (World, Batch)> {
         let joined = match setup.rules.batches {
             Batches::Frozen | Batches::Left => vec![batch],
@@ -316,8 +325,8 @@ impl Client {
         world
     }
 
-    /// Interprets a false condition, or a lost reply to a patch. The current item shows the
-    /// outcome.
+    /// Decides from the current item about the outcome of a request that the server refused, or of
+    /// a patch whose reply was lost.
     fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
         let item = world.item.clone();
         let found = item.as_deref().map(|item| &item.revision);
@@ -331,14 +340,14 @@ impl Client {
         let verdict = match (setup.rules.verdict)(request.expected(), write_id(request.id), doubt, found) {
             _ if item.as_ref().is_some_and(|item| item.shows_patch(request)) => Verdict::Applied,
             Verdict::Unknown if matches!(request.change, Change::Patch(_)) => setup.rules.absent_patch,
-            // For a transaction with an unknown outcome, a conflict is certain only while the
-            // server remembers the token.
+            // If an attempt of a transaction has an unknown outcome, a conflict is certain only
+            // while the server remembers the token.
             Verdict::Conflict if call == Call::Given && matches!(doubt, Doubt::Plain(_)) => Verdict::Unknown,
             verdict => verdict,
         };
         match verdict {
-            // Only a single delete can end with `certain: false`. A unit of work has no such
-            // result.
+            // A delete outside a unit of work may return `certain: false`. A unit of work has no
+            // such result.
             Verdict::Applied if item.is_none() && setup.sending != Sending::UnitOfWork => {
                 step(self.ends(setup, world, End::Gone { life: request.life() }));
             }
@@ -367,8 +376,8 @@ impl Client {
         }
     }
 
-    /// Returns the state of the model after the end of the current call, or of all calls of the
-    /// current batch.
+    /// Returns the state of the model after the current call of this client, or all calls of the
+    /// current batch, have ended with the result `end`.
     fn ends(&self, setup: &Setup, mut world: World, end: End) -> World {
         let (batch, request) = match &self.phase {
             Phase::Reading { batch, .. } => (*batch, None),
@@ -387,8 +396,8 @@ impl Client {
         world
     }
 
-    /// Returns the number of the current call. All calls with the same token of the caller have the
-    /// same number.
+    /// Returns the number of this client's current call. All calls with the same token of the
+    /// caller have the same number.
     fn call(&self, setup: &Setup) -> u8 {
         if setup.scripts[usize::from(self.number)][usize::from(self.done)] == Call::Given {
             let first = setup.scripts.iter().copied().flatten().position(|call| *call == Call::Given).unwrap();
@@ -403,14 +412,15 @@ fn has_token(setup: &Setup, attempt: &Attempt) -> bool {
     setup.sending.has_token(&attempt.request.change)
 }
 
-/// Returns `true` if the attempt is a patch with an unknown outcome. The client repeats a patch
-/// with an unknown outcome only if the patch has a token.
+/// Returns `true` if the attempt is a patch with an unknown outcome, and the client follows the
+/// rule `IsLookedFor`. Under this rule, the client sends the patch again only if the patch has a
+/// token.
 fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
     let is_patch = matches!(attempt.request.change, Change::Patch(_));
     is_patch && attempt.in_doubt && setup.rules.lost_patch == LostPatch::IsLookedFor
 }
 
-/// The bit that the id of a write with a token of the caller contains.
+/// The bit that marks the write id of a write with a token of the caller.
 const OF_TOKEN: u8 = 0x80;
 
 /// Returns the request with the write id and the incarnation of the attempt with the number `sent`.
@@ -419,7 +429,8 @@ fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
         Drawn::PerCall => 16 * request.call,
         Drawn::PerAttempt => 16 * request.call + sent,
     };
-    // All attempts with the same token have the same incarnation.
+    // All attempts with the same ClientRequestToken must have the same incarnation, because their
+    // content must be the same.
     let incarnations = match setup.sending.has_token(&request.change) {
         true => setup.rules.tokens,
         false => setup.rules.incarnations,

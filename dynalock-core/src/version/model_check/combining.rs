@@ -1,5 +1,6 @@
-//! Tests of the model with combined calls: several calls become one batch with one write id.
-//! Replies get lost, late copies arrive, and other clients write.
+//! Tests of the model with combined calls, in which several calls become one batch with one write
+//! id. In these tests, replies are lost, late copies of requests arrive, and other clients write
+//! the item.
 
 use super::{
     COUNT, PUT, Setup, Start,
@@ -8,7 +9,8 @@ use super::{
     world::Violation,
 };
 
-/// The calls of the clients: combined calls of one or two queues, and calls of other writers.
+/// The calls of the clients in each search: combined calls in one or two queues, and calls of other
+/// writers.
 const QUEUES: [&[&[Call]]; 5] = [
     &[&[Combined, Combined, Combined], &[Update]],
     &[&[Combined, Combined], &[Upsert, Delete]],
@@ -45,9 +47,9 @@ fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
     assert_eq!(setup.breaks(), Violation::FalseConflict(1));
 }
 
-/// With a broken rule, the first caller of a batch gets the version after the batch, but the
-/// content after its own call. With the broken rule, the next write of the first caller would undo
-/// the later calls of the batch.
+/// With the broken rule `AsTheFirstCallLeftIt`, a caller gets the version after the whole batch,
+/// but the content after the first call. The next write of this caller then undoes the later calls
+/// of the batch.
 #[test]
 fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     let rules = Rules { returned: Returned::AsTheFirstCallLeftIt, ..REAL };

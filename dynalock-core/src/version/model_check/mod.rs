@@ -1,20 +1,20 @@
-//! A model of the rules that decide the outcome of a write. The model explores all interleavings of
-//! a few clients that write to one item. The network of the model loses, delays and repeats
-//! requests.
+//! A model of the rules by which the library decides the outcome of a write after a lost reply. A
+//! search of the model explores all interleavings of a few clients that write to one item. The
+//! network of the model loses, delays and repeats requests.
 //!
 //! | the model includes | in this way |
 //! |---|---|
-//! | lost replies | A request without an answer may never arrive, or may arrive at any later time, even after the end of its call. |
-//! | repeated requests | An answered request may arrive a second time, except an answered create or patch. |
+//! | lost replies | A request without an answer may never arrive at the server, or may arrive at any later time, even after the end of its call. |
+//! | repeated requests | A request that the server has answered may arrive a second time, except a create or a patch. |
 //! | patches | After a lost reply to a patch without a token, the client does not send the patch again, but reads the item at any later time. An item keeps the ids of its last two patches. |
 //! | other programs | Other programs increment or remove the version, put items without write ids, remove the ids of patches, and delete items. |
-//! | batches | A client writes several combined calls together, with one write id. Calls join and leave a batch after a conflict, and a batch may start from the result of the last batch. |
+//! | batches | A client writes several combined calls together, with one write id. After a conflict, calls may join and leave a batch. A batch may start from the item that the last batch returned. |
 //! | tokens | The server remembers the tokens of the requests that it has applied. In some searches, the server forgets all tokens. Two processes may make the same call with one token of the caller. |
 //! | clocks | In some searches, the clock of each call is either right or an hour ahead. |
 //!
-//! A search checks each reachable state of the model once. A state of the model is called a world.
-//! The searches with the rules of the library find no violation. For each broken rule, a search
-//! finds the violation that the rule causes.
+//! A search checks each reachable state of the model (a world) once. The searches with the rules of
+//! the library find no violation, for example no lost update. For each broken rule, a search finds
+//! a violation that this rule causes.
 
 mod client;
 mod combining;
@@ -36,15 +36,16 @@ use super::{
     ring::tests::{id as write_id, incarnation},
 };
 
-/// The input of one search.
+/// The input of one search of the model.
 #[derive(Clone)]
 struct Setup<'a> {
     start: Start,
     /// The calls of each client, in the order in which the client makes them.
     scripts: &'a [&'a [Call]],
-    /// The largest number of requests that a call may send.
+    /// The largest number of requests that each call may send.
     attempts: u8,
-    /// The largest number of write ids that each client leaves in an item.
+    /// For each client, the largest number of write ids that a write of this client leaves in the
+    /// item.
     keep: [u8; 3],
     rules: Rules,
     sending: Sending,
@@ -55,7 +56,7 @@ struct Setup<'a> {
     looks_for: fn(&Violation) -> bool,
 }
 
-/// The item under the key before the first call.
+/// The state of the item before the first call of a search.
 #[derive(Debug, Clone, Copy)]
 enum Start {
     Absent,
@@ -76,14 +77,16 @@ enum Start {
     Stripped,
 }
 
-/// The writes that have a token. The server recognises a repeated write by its token.
+/// Says which writes of a search have a ClientRequestToken, by which the server recognises a
+/// repeated write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// No write has a token, except a write with a token of the caller.
+    /// Only a write with a token of the caller has a token.
     Plain,
     /// All writes have a token.
     Once,
-    /// All writes except updates have a token, like the writes of a unit of work with one write.
+    /// All writes except updates have a token, like the writes of a unit of work that writes only
+    /// one item.
     UnitOfWork,
 }
 
@@ -97,42 +100,43 @@ impl Sending {
     }
 }
 
-/// The time at which an item may be deleted.
+/// Says when a client of the model may delete the item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deletes {
-    /// A client may delete an item after the call that created the item has ended, if no request of
-    /// this call can still arrive.
+    /// A client may delete an item only after the call that created the item has ended, and only if
+    /// no request of this call can still arrive.
     OfSettledItems,
     AtAnyTime,
 }
 
-/// The requests that may arrive a second time after their answer.
+/// Says which requests may arrive a second time after the server has answered them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Duplicates {
-    /// Updates and deletes. The condition of an update or a delete is false after the write.
+    /// Updates and deletes. A second copy of such a request is refused, because its condition is
+    /// false after the first copy.
     OfCheckedWrites,
     /// All requests: updates, deletes, creates and patches.
     OfAll,
 }
 
-/// The time for which the server remembers tokens.
+/// Says whether the server of the model may forget tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tokens {
     AreRemembered,
-    /// At any time, the server may forget all tokens.
+    /// At any one moment, the server may forget all tokens.
     AreForgotten,
 }
 
-/// The clocks of the clients.
+/// Says whether the clocks of the clients agree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Clocks {
     Agree,
-    /// Each call has one of two times. The two times differ by an hour.
+    /// The clock of each call shows one of two times, which differ by an hour.
     Differ,
 }
 
 impl Clocks {
-    /// Returns the possible times of a call, in epoch milliseconds.
+    /// Returns the times that the clock of a call may show, in epoch milliseconds.
     fn times(self) -> &'static [u64] {
         match self {
             Self::Agree => &[0],
@@ -163,8 +167,8 @@ impl<'a> Setup<'a> {
         World::new(self.start.item(), clients, self.scripts.iter().map(|script| script.len()).sum())
     }
 
-    /// Explores all worlds (states of the model), and returns the number of worlds. Panics at a
-    /// violation.
+    /// Explores all worlds (states of the model) of this search, and returns their number. Panics
+    /// if the search finds a violation.
     fn holds(&self) -> usize {
         match explore(self) {
             Ok(worlds) => worlds,
@@ -195,8 +199,8 @@ impl Start {
     }
 }
 
-/// Explores three clients with one call each, in every combination of calls. Returns the number of
-/// worlds (states of the model).
+/// Explores three clients with one call each, for every combination of three calls. Returns the
+/// number of worlds (states of the model) in all searches together.
 fn every_three_calls_hold(start: Start) -> usize {
     const CALLS: [Call; 4] = [Create, Update, Upsert, Delete];
     let mut worlds = 0;
@@ -257,7 +261,8 @@ const PUT_NEW: Call = Call::Foreign(PutNew);
 const STRIP: Call = Call::Foreign(Strip);
 const FOREIGN_DELETE: Call = Call::Foreign(Foreign::Delete);
 
-/// The acts of other programs, in the order in which they happen.
+/// For each search, the requests of another program that does not know write ids, in the order in
+/// which the program sends them.
 const OTHERS: [&[Call]; 6] = [
     &[COUNT, COUNT],
     &[PUT, PUT],
@@ -281,8 +286,8 @@ fn nothing_breaks_with_programs_that_do_not_know_ids() {
     assert_eq!(worlds, 56_875);
 }
 
-/// The calls of two clients: one update, and enough other updates to push its write id out of the
-/// item.
+/// The calls of two clients: one update, and enough other updates to push the write id of the first
+/// update out of the item.
 const PUSHED_OUT: [&[Call]; 2] = [&[Update], &[Update, Update, Update, Update]];
 
 #[test]
@@ -295,13 +300,15 @@ fn nothing_breaks_when_ids_fall_out_of_the_ring() {
     assert_eq!(worlds, 219_345);
 }
 
-/// Returns a setup in which the clocks of the clients differ by an hour. After a quarter of an
-/// hour, the library removes old write ids from an item.
+/// Returns a setup in which the clocks of the calls may differ by an hour. Such calls remove old
+/// write ids, because the library removes the old write ids of an item that nobody has written for
+/// a quarter of an hour.
 fn with_clocks_that_lie<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { clocks: Clocks::Differ, ..Setup::new(start, scripts) }
 }
 
-/// Items from which the library may remove old write ids by their age, and an item without a time.
+/// Two items from which the library may remove old write ids because of their age, and an item
+/// without a time, from which the library never does so.
 const TRIMMED: [Start; 3] = [Start::Written, Start::WrittenTwice, Start::WithoutTime];
 
 #[test]
@@ -319,11 +326,11 @@ fn nothing_breaks_with_clocks_that_lie() {
     assert_eq!(worlds, 239_427);
 }
 
-/// The calls of three clients: two processes make the same call with one token of the caller, and
-/// another writer makes two updates.
+/// The calls of three clients: two clients make the same call with one token of the caller, and the
+/// third client makes two updates.
 const GIVEN_TWICE: [&[Call]; 3] = [&[Given], &[Given], &[Update, Update]];
 
-/// Returns a setup with a token of the caller, in which the server may forget the token.
+/// Returns a setup for calls with a token of the caller, in which the server may forget the token.
 fn given<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { tokens: Tokens::AreForgotten, ..with_clocks_that_lie(start, scripts) }
 }
@@ -455,9 +462,9 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
 }
 
-/// An item of another incarnation never contains a write id of the read item. The gap rule
-/// therefore needs no comparison of the incarnations. An item that had no write ids at the read
-/// gives the gap rule no id to look for.
+/// The gap rule looks in the current item for the newest write id that the read returned. An item
+/// of another incarnation never contains this write id, so the gap rule needs no comparison of the
+/// incarnations. If the read returned no write ids, the gap rule proves nothing.
 #[test]
 fn the_gap_rule_implies_the_incarnation_and_a_short_ring_does_not() {
     let setup = Setup::new(Start::Empty, &[&[Update], &[Delete], &[Create]]);
@@ -482,8 +489,8 @@ fn a_short_ring_proves_nothing_about_an_adoption() {
     let rules = judged_by(rules::an_adoption_that_met_a_short_ring_is_a_conflict);
     let setup = Setup { rules, ..Setup::new(Start::Foreign, &[&[Update], &[Delete], &[Create]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
-    // If no client deletes items, the broken rule is right: a short list of write ids contains the
-    // ids of all writes.
+    // If no client deletes the item, the broken rule causes no violation: a short list of write ids
+    // then contains the ids of all writes.
     Setup { attempts: 3, scripts: &[&[Upsert], &[Upsert], &[Upsert]], ..setup }.holds();
 }
 
@@ -494,16 +501,16 @@ fn an_item_proves_nothing_about_a_create_in_doubt() {
     assert!(matches!(setup.breaks(), Violation::FalseConflict(0 | 1)));
 }
 
-/// Returns a setup with a create and a delete. The delete may happen while the client repeats the
-/// create, or while a late copy of the create can still arrive.
+/// Returns a setup with a create and a delete of the same item. The delete may happen while the
+/// client repeats the create, or while a late copy of the create can still arrive.
 fn created_again<'a>(incarnations: Drawn, looks_for: fn(&Violation) -> bool) -> Setup<'a> {
     let rules = Rules { incarnations, ..REAL };
     let setup = Setup::new(Start::Absent, &[&[Create], &[Delete], &[Update, Update]]);
     Setup { rules, deletes: Deletes::AtAnyTime, looks_for, ..setup }
 }
 
-/// After a delete, the item is absent again. No condition distinguishes the absence after a delete
-/// from the absence before the first create.
+/// The condition of a create requires that the item is absent. No condition can distinguish the
+/// absence after a delete from the absence before the first create.
 #[test]
 fn a_create_is_applied_again_if_its_item_is_deleted_before_it_is_settled() {
     for incarnations in [Drawn::PerCall, Drawn::PerAttempt] {
@@ -571,8 +578,8 @@ fn nothing_breaks_with_tokens() {
     assert_eq!(worlds, 23_381);
 }
 
-/// Returns a setup of units of work with one write each, in which clients may delete the item at
-/// any time.
+/// Returns a setup in which each call is a unit of work with one write, and clients may delete the
+/// item at any time.
 fn units_of_work<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { sending: Sending::UnitOfWork, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
 }
@@ -591,7 +598,8 @@ fn nothing_breaks_with_units_of_work_that_write_one_item() {
     assert_eq!(worlds, 36_830);
 }
 
-/// Two workers delete the item of one job, and both workers believe that they have taken the job.
+/// An example: two workers take a job by a delete of the job's item, and both workers believe that
+/// they have taken the job.
 #[test]
 fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success() {
     let unit = units_of_work(Start::Written, &[&[Delete], &[Delete]]);
@@ -599,7 +607,8 @@ fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success
     assert!(matches!(Setup { rules, ..unit }.breaks(), Violation::FalseSuccess(_)));
 }
 
-/// A create that the client repeats after a lost reply creates the item again after a delete.
+/// If the client repeats a create after a lost reply, and another client deletes the item before
+/// the repeated create arrives, the item is created a second time.
 #[test]
 fn a_unit_of_work_that_creates_without_a_token_creates_twice() {
     let unit = units_of_work(Start::Absent, &[&[Upsert], &[Delete]]);
@@ -609,12 +618,12 @@ fn a_unit_of_work_that_creates_without_a_token_creates_twice() {
 
 const WIPE: Call = Call::Foreign(Wipe);
 
-/// The items with which the searches for patches start.
+/// The states of the item with which the searches with patches start.
 const STARTS: [Start; 6] =
     [Start::Absent, Start::Written, Start::Empty, Start::Foreign, Start::Counted, Start::Stripped];
 
-/// Explores a patch and two other calls, in every combination of calls. Returns the number of
-/// worlds (states of the model) for each start.
+/// Explores a client with a patch and two clients with one call each, for every combination of
+/// calls. Returns the number of worlds (states of the model) for each start.
 fn a_patch_and_every_two_calls_hold(setup: impl Fn(Start) -> Setup<'static>) -> [usize; 6] {
     const CALLS: [Call; 5] = [Patch, Create, Update, Upsert, Delete];
     let mut worlds = [0; 6];
@@ -649,7 +658,8 @@ fn nothing_breaks_with_patches_of_three_attempts() {
     assert_eq!(tokens, [122_140, 147_553, 147_553, 141_826, 141_826, 233_337]);
 }
 
-/// Acts of other programs like [`OTHERS`], including acts that remove the ids of patches.
+/// Requests of other programs as in [`OTHERS`], with requests that remove the patch ids from the
+/// item.
 const WIPING: [&[Call]; 3] = [&[WIPE, COUNT], &[PUT, WIPE], &[STRIP, WIPE]];
 
 #[test]
@@ -724,8 +734,7 @@ fn nothing_breaks_with_units_of_work_that_patch_one_item() {
 const APPLIED_TWICE: fn(&Violation) -> bool = |violation| matches!(violation, Violation::AppliedTwice(_));
 const FALSE_CONFLICT: fn(&Violation) -> bool = |violation| matches!(violation, Violation::FalseConflict(_));
 
-/// The condition of a patch is false for a second copy of the patch only while the item contains
-/// the id of the patch.
+/// The server refuses a second copy of a patch only while the item contains the id of the patch.
 #[test]
 fn a_patch_that_is_sent_again_after_a_lost_reply_is_applied_twice() {
     let rules = Rules { lost_patch: LostPatch::IsSentAgain, ..REAL };
@@ -737,8 +746,8 @@ fn a_patch_that_is_sent_again_after_a_lost_reply_is_applied_twice() {
     assert_eq!(Setup { scripts: &[&[Patch], &[Patch]], rules, ..setup }.holds(), 274);
 }
 
-/// An item without the id of a patch proves nothing: another write may have pushed out or removed
-/// the id, or the request may still arrive.
+/// If the item does not contain the id of a patch, the server may nevertheless have applied the
+/// patch: another write may have removed the id. The request of the patch may also still arrive.
 #[test]
 fn the_absence_of_its_id_proves_nothing_about_a_patch() {
     let rules = Rules { absent_patch: Verdict::Conflict, ..REAL };
@@ -748,8 +757,8 @@ fn the_absence_of_its_id_proves_nothing_about_a_patch() {
     }
 }
 
-/// The server does not remember the token of a refused request, so the server may apply a late copy
-/// of the request.
+/// The server does not remember the token of a refused request, so the server may later apply a
+/// late copy of this request.
 #[test]
 fn a_refusal_in_doubt_proves_nothing_about_a_patch_under_a_token() {
     let setup = with_tokens(Start::Absent, &[&[Patch], &[Create]]);
@@ -788,8 +797,8 @@ fn patched_by(patched: fn(rules::Patch, &Revision, Incarnation) -> Option<Revisi
     Rules { patched, ..REAL }
 }
 
-/// Another program removes the version of an item. If a patch of the item starts again at version 1
-/// with the same incarnation, the condition of an earlier update becomes true again.
+/// Another program removes the version of an item. If a patch then sets version 1 and keeps the
+/// incarnation, the condition of an update that was computed at version 1 becomes true again.
 #[test]
 fn a_patch_that_keeps_stray_ids_loses_updates() {
     let setup = Setup::new(Start::Written, &[&[Update], &[STRIP], &[Patch]]);

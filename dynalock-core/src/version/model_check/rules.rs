@@ -1,4 +1,5 @@
-//! The rules of the library for writes and lost replies, and broken variants of these rules.
+//! The rules by which the library writes items and interprets lost replies, and broken variants of
+//! these rules.
 
 use super::world::Item;
 use crate::version::{
@@ -7,15 +8,16 @@ use crate::version::{
 };
 
 /// A function that returns the revision (the version and the write ids) of an item after an update.
-/// The parameters are the state before the update, the write id, the incarnation that the update
-/// may begin, the time, and the largest number of write ids.
+/// The parameters are the revision before the update, the write id, a new incarnation, the time of
+/// the update, and the largest number of write ids.
 pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
 
 /// The rules that each writer in the model follows.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
-    /// Returns `true` if the condition of an update or a delete is true.
+    /// Returns `true` if the condition of an update or a delete is true for the item `now`, when
+    /// the client has read the item `was`.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
     pub(super) next: Next,
     /// Returns the version and the write ids of the item after a patch. Returns `None` if the
@@ -23,30 +25,32 @@ pub(super) struct Rules {
     pub(super) patched: fn(Patch, &Revision, Incarnation) -> Option<Revision>,
     pub(super) register: Register,
     pub(super) lost_patch: LostPatch,
-    /// The verdict about a patch with an unknown outcome, if the item does not contain the id of
-    /// the patch.
+    /// The outcome that the client reports for a patch with an unknown outcome, if the item does
+    /// not contain the id of the patch.
     pub(super) absent_patch: Verdict,
     pub(super) batches: Batches,
     pub(super) returned: Returned,
     pub(super) ids: Drawn,
     pub(super) incarnations: Drawn,
-    /// Says whether a call draws one token, or another token for each attempt. An attempt with
-    /// another token also has another incarnation.
+    /// Says whether a call draws one ClientRequestToken for all attempts, or a new token for each
+    /// attempt. An attempt with a new token also has a new incarnation.
     pub(super) tokens: Drawn,
 }
 
-/// The facts about the item that a patch has learned from an earlier refusal.
+/// The facts about the item that the client has learned from the refusal of an earlier attempt of a
+/// patch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Patch {
     /// `true` if the item has write ids but no version.
     pub(super) has_stray_ids: bool,
 }
 
-/// The next step after a lost reply to a patch whose token the server does not remember.
+/// The next step of a client after a lost reply to a patch without a token, or with a token that
+/// the server has forgotten.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LostPatch {
-    /// The client reads the item and looks for the id of the patch. If the server has forgotten the
-    /// token of the patch, the client gives up.
+    /// Without a token, the client reads the item and looks for the id of the patch. If the server
+    /// has forgotten the token, the client gives up.
     IsLookedFor,
     /// The client sends the same patch again.
     IsSentAgain,
@@ -57,21 +61,21 @@ pub(super) enum LostPatch {
 pub(super) enum Batches {
     /// The calls of the batch stay the same until the outcome is known.
     Frozen,
-    /// Waiting calls join the batch at its next attempt.
+    /// A broken rule: waiting calls join the batch before the next attempt of the batch.
     Joined,
-    /// A caller may leave the batch. The caller that leaves learns that its call has no effect.
+    /// A broken rule: a caller may leave the batch, and learns that its call has no effect.
     Left,
 }
 
-/// The item that each caller of a batch gets. The item has the version and the write ids after the
-/// whole batch.
+/// The content of the item that each caller of a batch gets. The version and the write ids of this
+/// item are always those after the whole batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Returned {
     AsTheBatchLeftIt,
     AsTheFirstCallLeftIt,
 }
 
-/// Says whether the condition of a patch compares the patch ids in the item.
+/// Says whether the condition of a patch looks for the id of this patch in the item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Register {
     /// The condition of the patch requires that the item does not contain the id of the patch.
@@ -79,7 +83,7 @@ pub(super) enum Register {
     IsIgnored,
 }
 
-/// Says how often a writer draws a random value.
+/// Says whether a client draws a random value once for a call, or once for each attempt of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
     PerCall,
@@ -102,12 +106,12 @@ pub(super) const REAL: Rules = Rules {
     tokens: Drawn::PerCall,
 };
 
-/// The smallest number of write ids that a type can keep in its items.
+/// The smallest number that a type can set for the write ids that an item keeps.
 const SMALLEST_RING: usize = 4;
 
 /// Evaluates the condition of an update or a delete. The condition compares the version and the
-/// incarnation. If the item had no version or no write ids, the condition compares the whole
-/// content except the ids of patches.
+/// incarnation. If the item `was` has no version or no write ids, the condition compares the whole
+/// content except the patch ids.
 fn same_state(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     match was.revision.is_tracked() {
@@ -120,16 +124,16 @@ pub(super) fn same_version(was: &Item, now: &Item) -> bool {
     was.revision.version == now.revision.version
 }
 
-/// A broken rule: if neither item has write ids, two items with the same version count as the same
-/// state.
+/// A broken rule: two items without write ids count as the same state of the item if they have the
+/// same version.
 pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     was.revision.version == now.revision.version && life(was) == life(now)
 }
 
-/// Evaluates the condition of a patch, and returns the version and the write ids after the patch.
-/// The function models the expressions that `PatchIntent::own_condition` and `PatchIntent::text`
-/// write.
+/// Evaluates the condition of a patch, and returns the version and the write ids of the item after
+/// the patch. The function models the expressions from `PatchIntent::own_condition` and
+/// `PatchIntent::text`.
 fn patched(patch: Patch, was: &Revision, begins: Incarnation) -> Option<Revision> {
     let ring = match (was.version, &was.ring) {
         (None, Some(_)) if patch.has_stray_ids => Ring::new(begins),
@@ -165,7 +169,8 @@ pub(super) fn adoption_keeps_the_incarnation(
     Some(Revision { version: Some(version), ring: Some(ring.push(id, at, keep)) })
 }
 
-/// Returns the same version with other write ids: the newest id, followed by the ids in `kept`.
+/// Returns the revision `next` with other write ids: the newest write id of `next`, followed by the
+/// ids in `kept`.
 fn with_ids(next: Revision, kept: impl IntoIterator<Item = StoredId>) -> Revision {
     let ring = next.ring.map(|ring| Ring::of(ring.incarnation(), ring.time(), ring.ids().take(1).chain(kept)));
     Revision { ring, ..next }
@@ -178,9 +183,9 @@ fn rested(was: &Revision, at: u64) -> Option<Vec<StoredId>> {
     ring.time().is_some_and(|time| u64::from(time) * 1000 < at).then(|| ring.ids().collect())
 }
 
-/// Defines broken rules that remove the wrong ids from `_writes` after a long time. `$repeats` says
-/// whether the write has a token of the caller. `$ids` contains the stored ids. `$kept` contains
-/// the ids that stay.
+/// Defines broken rules that remove the wrong ids from `_writes` if the last write was long ago.
+/// `$repeats` says whether the new write has a token of the caller. `$ids` contains the stored ids.
+/// `$kept` contains the stored ids that stay.
 macro_rules! trims_wrongly {
     ($($name:ident: |$repeats:pat_param, $ids:ident| $kept:expr;)*) => {$(
         pub(super) fn $name(was: &Revision, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Revision> {
@@ -225,14 +230,13 @@ pub(super) fn every_failed_condition_is_a_conflict(
     Verdict::Conflict
 }
 
-/// Returns a conflict if the rules of the library return `Unknown` and the broken rule sees a proof
-/// of a conflict.
+/// Returns `Conflict` if the rules of the library return `Unknown` but a broken rule sees a proof
+/// of a conflict (`proven`). Otherwise, returns the verdict of the rules of the library.
 fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
 
-/// Defines broken rules. Each broken rule accepts more cases as a proof of a conflict than the
-/// rules of the library.
+/// Defines broken rules that report a conflict in more cases than the rules of the library.
 macro_rules! too_much_is_proven {
     ($($name:ident: |$expected:pat_param, $found:pat_param| $proven:expr;)*) => {$(
         pub(super) fn $name(
@@ -268,8 +272,8 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// A broken rule: a refusal of a request with a token proves that the server will apply no attempt
-/// later.
+/// A broken rule: if the server refuses a request with a token, the client concludes that the
+/// server will apply no late copy of the request.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -279,8 +283,8 @@ pub(super) fn a_token_proves_everything(
     or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
 }
 
-/// A broken rule: the absence of an item proves the success of its delete, even if the delete had a
-/// token.
+/// A broken rule: if the item is absent after a lost reply to a delete, the delete counts as
+/// successful, even if the delete had a token.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,

@@ -18,15 +18,15 @@ pub(super) struct Counterexample {
     trace: Vec<(u8, Event)>,
 }
 
-/// The first way in which the search has reached a world: the index of the previous world, and the
-/// event.
+/// The first way in which the search has reached a world (a state of the model): the index of the
+/// previous world, and the event after this previous world.
 struct Visit {
     from: usize,
     by: (u8, Event),
 }
 
-/// Returns the number of reachable worlds (states of the model). Returns an error with the shortest
-/// counterexample if the search finds a violation.
+/// Visits all reachable worlds (states of the model), and returns their number. If a world shows a
+/// violation, returns an error with the shortest counterexample.
 pub(super) fn explore(setup: &Setup) -> Result<usize, Counterexample> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let start = setup.world();

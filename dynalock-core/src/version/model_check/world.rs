@@ -21,7 +21,8 @@ use crate::version::{
 pub(super) struct World {
     pub(super) item: Option<Rc<Item>>,
     pub(super) clients: Vec<Client>,
-    /// The requests that may still arrive, although no client waits for their answers.
+    /// The requests that may still arrive at the server, although no client waits for their
+    /// answers.
     late: Vec<Request>,
     /// The applied requests whose tokens the server remembers.
     tokens: Vec<Request>,
@@ -34,47 +35,50 @@ pub(super) struct World {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Item {
     pub(super) revision: Revision,
-    /// The attributes of the caller, as one number. Each call and each batch of calls writes
-    /// another number.
+    /// One number that stands for all attributes that the program writes. Each call and each batch
+    /// of calls writes a different number.
     content: u8,
     /// The ids of the last patches of the item, newest first.
     patches: Vec<u8>,
 }
 
-/// Facts about the past that no client can see.
+/// Facts about the past of the model that no client can see, for the search of violations.
 #[derive(Clone, Hash)]
 struct Ghost {
-    /// For each call, the number of times that the server has applied its write.
+    /// For each call, the number of times that the server has applied the write of the call.
     applied: Vec<u8>,
-    /// For each call, the end that its caller has seen.
+    /// For each call, the result that the caller has received.
     ends: Vec<End>,
-    /// The number of writes so far. The number of writes identifies the state of the item.
+    /// The number of writes that the server has applied so far. This number identifies the current
+    /// state of the item.
     writes: u8,
-    /// The number of deletes so far. The number of deletes distinguishes the item from earlier
-    /// items with the same key.
+    /// The number of deletes that the server has applied so far. This number distinguishes the item
+    /// from earlier items with the same key.
     deletes: u8,
-    /// The call that created the item.
+    /// The number of the call that created the item.
     creator: Option<u8>,
-    /// The first violation that the server saw when it applied a request.
+    /// The first violation that happened when the server applied a request.
     broken: Option<Violation>,
 }
 
-/// An event that must not happen. The field of a variant is the number of the call.
+/// An event that must never happen. The field of each variant is the number of the call to which
+/// the event happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Violation {
     /// The client has computed a write from one state of the item, and the server has applied the
-    /// write to another state.
+    /// write to another state of the item.
     LostUpdate(u8),
     /// The server has applied the update, delete or patch of a call twice.
     AppliedTwice(u8),
     /// The server has applied the create of a call twice.
     CreatedTwice(u8),
-    /// A call reported success, but the server has not applied its write.
+    /// A call reported success, but the server has not applied the write of the call.
     FalseSuccess(u8),
-    /// A call reported a conflict, but the server has applied its write, before or after the
-    /// report.
+    /// A call reported a conflict, but the server has applied the write of the call, before or
+    /// after the report.
     FalseConflict(u8),
-    /// A client has repeated a call with the same token, and the repetition had other content.
+    /// A client has repeated a call with the same token, and the second request had other content
+    /// than the first request.
     OtherContent(u8),
 }
 
@@ -100,18 +104,19 @@ pub(super) enum Change {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     pub(super) call: u8,
-    /// The number of calls that the request writes together. `call` is the number of the first of
-    /// these calls.
+    /// The number of calls whose changes the request writes together. `call` is the number of the
+    /// first of these calls.
     pub(super) calls: u8,
     pub(super) change: Change,
     pub(super) id: u8,
     pub(super) incarnation: u8,
-    /// The time of the write by the client's clock, in epoch milliseconds.
+    /// The time that the client's clock shows at the write, in epoch milliseconds.
     pub(super) at: u64,
     pub(super) keep: u8,
 }
 
-/// The number of patch ids that an item keeps. The library keeps eight.
+/// The number of patch ids that an item of the model keeps. An item of the library keeps eight
+/// patch ids.
 const REGISTER: usize = 2;
 
 impl Hash for Revision {
@@ -131,8 +136,8 @@ impl Request {
         }
     }
 
-    /// Returns the number of deletes before the item that the write requires was created. Returns
-    /// `None` if the write requires no particular item.
+    /// Returns the number of deletes that the server applied before the create of the item that the
+    /// write requires. Returns `None` if the write requires no particular item.
     pub(super) fn life(&self) -> Option<u8> {
         self.basis().map(|basis| basis.deletes)
     }
@@ -144,14 +149,14 @@ impl Request {
         }
     }
 
-    /// Returns `true` for a create or a patch: the condition of a create or a patch can become true
-    /// at any later time.
+    /// Returns `true` for a create or a patch, because the condition of a create or a patch can
+    /// become true at any later time.
     fn may_always_pass(&self) -> bool {
         matches!(self.change, Change::Create | Change::Patch(_))
     }
 
-    /// Returns the sort key of the request. Sorted lists of requests make two states of the model
-    /// equal if they differ only in the order of their requests.
+    /// Returns the value by which lists of requests are sorted. Without the sorting, two states of
+    /// the model that differ only in the order of their requests would count as different states.
     fn order(&self) -> impl Ord + use<> {
         (self.call, self.calls, self.id, self.incarnation, self.at, self.basis().map(|basis| basis.writes))
     }
@@ -170,13 +175,13 @@ impl Request {
         }
     }
 
-    /// Returns `true` if two processes have made these requests for the same call, with one token
-    /// of the caller.
+    /// Returns `true` if two clients have sent these requests for the same call, with one token of
+    /// the caller.
     fn is_repeated_by(&self, other: &Self) -> bool {
         matches!((&self.change, &other.change), (Change::Given(_), Change::Given(_))) && self.call == other.call
     }
 
-    /// Returns `true` if another request would write the same item.
+    /// Returns `true` if this request and another request would write exactly the same item.
     fn has_content_of(&self, other: &Self, rules: &Rules) -> bool {
         let written = |request: &Self| request.next(request.basis().map(|basis| &*basis.item), rules);
         written(self) == written(other)
@@ -186,7 +191,7 @@ impl Request {
         (rules.patched)(patch, &now.revision, incarnation(self.incarnation))
     }
 
-    /// Returns the item after the write, or `None` if the write leaves no item.
+    /// Returns the item after this request, or `None` if the key has no item after this request.
     fn next(&self, now: Option<&Item>, rules: &Rules) -> Option<Item> {
         let (id, begins) = (write_id(self.id), incarnation(self.incarnation));
         let patches = now.map(|now| now.patches.clone()).unwrap_or_default();
@@ -208,15 +213,15 @@ impl Request {
     }
 }
 
-/// Returns the attributes of the caller after a write of `calls` calls. `call` is the number of the
-/// first of these calls.
+/// Returns the number that stands for the attributes of the item after a write of `calls` calls.
+/// `call` is the number of the first of these calls.
 fn content_of(call: u8, calls: u8) -> u8 {
     16 * (calls - 1) + call + 1
 }
 
 impl Item {
-    /// Returns `true` if another item has the same version, the same write ids and the same
-    /// attributes of the caller.
+    /// Returns `true` if this item and another item have the same version, the same write ids and
+    /// the same attributes of the program.
     pub(super) fn has_content_of(&self, other: &Self) -> bool {
         self.revision == other.revision && self.content == other.content
     }
@@ -226,7 +231,7 @@ impl Item {
         matches!(request.change, Change::Patch(_)) && self.patches.contains(&request.id)
     }
 
-    /// Returns the facts that a patch learns from a refusal that returns this item.
+    /// Returns the facts that the client of a patch learns from a refusal with this item.
     pub(super) fn patch(&self) -> Patch {
         Patch { has_stray_ids: self.revision.version.is_none() && self.revision.ring.is_some() }
     }
@@ -252,17 +257,17 @@ impl World {
     }
 
     /// Returns the item that the callers of a batch get after the batch. `request` is the last
-    /// write of the batch.
+    /// request of the batch.
     pub(super) fn returned(&self, request: &Request, setup: &Setup) -> Option<Basis> {
         let now = self.item.as_deref()?;
         let written = request.next(request.basis().map(|basis| &*basis.item), &setup.rules)?;
-        // An earlier attempt may have created the item, so the incarnation comes from the stored
-        // item.
+        // An earlier attempt than `request` may have created the item, so the code takes the
+        // incarnation from the stored item.
         let life = now.revision.ring.as_ref()?.incarnation();
         let ring = written.revision.ring.map(|ring| Ring::of(life, ring.time(), ring.ids()));
         let written = Item { revision: Revision { ring, ..written.revision }, ..written };
-        // The number `u8::MAX` belongs to no state, so a write that starts from a wrong item counts
-        // as a lost update.
+        // No state of the item has the number `u8::MAX`, so the search reports a later write that
+        // starts from this wrong item as a lost update.
         let writes = if written.has_content_of(now) { self.ghost.writes } else { u8::MAX };
         let calls = match setup.rules.returned {
             Returned::AsTheBatchLeftIt => request.calls,
@@ -272,9 +277,9 @@ impl World {
         Some(Basis { item, writes, deletes: self.ghost.deletes })
     }
 
-    /// Applies a request if its condition is true. Returns `true` if the answer is a success, and
-    /// `false` if the condition is false. Returns `None` if the setup does not allow the request to
-    /// arrive yet.
+    /// Applies a request if the condition of the request is true. Returns `true` if the answer of
+    /// the server is a success, and `false` if the condition is false. Returns `None` if the setup
+    /// does not allow that the request arrives now.
     pub(super) fn receive(&mut self, request: &Request, setup: &Setup) -> Option<bool> {
         if self.tokens.contains(request) {
             return Some(true);
@@ -300,8 +305,9 @@ impl World {
         Some(true)
     }
 
-    /// Returns the state of the model after the act of a program that does not know write ids.
-    /// Returns `None` if the setup does not allow the act, or if the act changes nothing.
+    /// Returns the state of the model after a request of a program that does not know write ids.
+    /// Returns `None` if the setup does not allow the request now, or if the request would change
+    /// nothing.
     pub(super) fn foreign(&self, call: u8, act: Foreign, setup: &Setup) -> Option<Self> {
         let mut world = self.clone();
         let version = self.item.as_ref().map(|item| item.revision.number());
@@ -370,14 +376,15 @@ impl World {
         })
     }
 
-    /// Adds a second copy of an answered request. The second copy may arrive later.
+    /// Adds a second copy of a request that the server has answered, if the setup allows such a
+    /// copy. The second copy may arrive later.
     pub(super) fn comes_again(&mut self, request: &Request, duplicates: Duplicates) {
         if !request.may_always_pass() || duplicates == Duplicates::OfAll {
             self.is_late(request);
         }
     }
 
-    /// Adds a request that may arrive after its client has stopped waiting for the answer.
+    /// Adds a request that may arrive after the client has stopped waiting for the answer.
     pub(super) fn is_late(&mut self, request: &Request) {
         let known = self.late.contains(request);
         if !known || request.may_always_pass() {
@@ -386,8 +393,9 @@ impl World {
         }
     }
 
-    /// Returns the states of the model after one more late request has arrived. A late create or
-    /// patch arrives once. A late update or delete may arrive any number of times.
+    /// Returns the states of the model that are possible after one more late request has arrived. A
+    /// late create or patch arrives only once. A late update or delete may arrive any number of
+    /// times.
     pub(super) fn arrivals(&self, setup: &Setup) -> impl Iterator<Item = (u8, Self)> {
         self.late.iter().enumerate().filter_map(move |(index, request)| {
             let once = request.may_always_pass();
@@ -404,7 +412,7 @@ impl World {
     }
 
     /// Returns the state of the model ten minutes later. After ten minutes, the server has
-    /// forgotten all tokens, and no late copy of a request arrives.
+    /// forgotten all tokens, and no late copy of an earlier request arrives.
     pub(super) fn ten_minutes_later(&self) -> Self {
         Self { late: Vec::new(), tokens: Vec::new(), are_tokens_forgotten: true, ..self.clone() }
     }
