@@ -1,6 +1,6 @@
 //! The requests of one call, and the state that they share.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
@@ -26,18 +26,29 @@ use crate::{
     },
 };
 
-/// One call, with its attempts and its write id. All writes of the call have the same write id. If
-/// an item contains this write id, one of the writes of the call was applied.
+/// One call, with its attempts and its write id. All attempts of a write have the same write id. If
+/// an item contains this write id, one of the attempts was applied. After a conflict, the closure of
+/// a call runs again, and the next run writes under another id.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
     id: WriteId,
+    /// The write ids of the runs that were refused.
+    refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,
     /// The condition that the caller added to a single write.
     condition: Option<Arc<Condition<T>>>,
     /// How the writes of this call use the separate lease row.
     companion: CompanionWrite,
+}
+
+/// The next run of a closure, after a conflict.
+pub(super) enum NextRun {
+    /// The closure runs again, on this item.
+    On(Option<Item>),
+    /// The item shows that a late copy of an earlier attempt was applied.
+    AppliedLate(Item),
 }
 
 /// The state of the item that a single write requires.
@@ -70,7 +81,8 @@ impl<T: Versioned> Session<T> {
 
     fn of(repository: Repository<T>, mut attempts: Attempts, delivery: Delivery, policy: LeasePolicy) -> Self {
         let id = WriteId::draw(attempts.rng());
-        Self { repository, attempts, id, delivery, policy, condition: None, companion: CompanionWrite::Check }
+        let (refused, companion) = (Vec::new(), CompanionWrite::Check);
+        Self { repository, attempts, id, refused, delivery, policy, condition: None, companion }
     }
 
     pub(super) fn table(&self) -> &Arc<str> {
@@ -105,6 +117,33 @@ impl<T: Versioned> Session<T> {
                 Err(self.attempts.exhausted(conflict))
             }
         }
+    }
+
+    /// Begins the next run of a closure, after a conflict. The network may repeat a refused create,
+    /// and DynamoDB may apply the copy after another caller has deleted the item. The write ids in
+    /// the item then show whether the copy or the write of the next run was applied.
+    pub(super) async fn next_run(
+        &mut self,
+        get: &GetItem,
+        key: &Key,
+        expected: Option<u64>,
+        met: Option<Item>,
+    ) -> Result<NextRun, Error> {
+        let id = WriteId::draw(self.attempts.rng());
+        self.refused.push(mem::replace(&mut self.id, id));
+        let mut item = met;
+        if !self.shows_refused_run(item.as_ref()) {
+            item = self.after_conflict(get, key, expected, item).await?;
+        }
+        Ok(match item {
+            Some(item) if self.shows_refused_run(Some(&item)) => NextRun::AppliedLate(item),
+            item => NextRun::On(item),
+        })
+    }
+
+    /// Returns whether an item shows that a write of a refused run was applied after its refusal.
+    fn shows_refused_run(&self, item: Option<&Item>) -> bool {
+        item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
     }
 
     /// Returns the conflict of a write that is not attempted again.
@@ -345,7 +384,7 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
 
-    /// Returns whether an item shows that a write of this call was applied.
+    /// Returns whether an item shows that a write of this run was applied.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }

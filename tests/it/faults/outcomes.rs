@@ -2,7 +2,7 @@
 
 use dynalock::{Error, Result, error::Unavailable, local::Fault};
 
-use crate::support::{LOST_REPLIES, Product, Shop, Table, changed, n, s, secs};
+use crate::support::{LOST_REPLIES, Product, Shop, Table, changed, n, repeats::RepeatedCreate, s, secs};
 
 /// The public writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,4 +223,19 @@ async fn an_error_keeps_content_to_itself_also_when_a_write_fails() {
         shop.faults.clear();
     }
     assert_ne!(table.raw.get("a").await.unwrap()["stock"], n(5));
+}
+
+/// The update of the second run is refused, because the item was deleted.
+#[tokio::test(start_paused = true)]
+async fn an_upsert_returns_the_item_of_its_repeated_create() {
+    let (copy, shop, table) = RepeatedCreate::of_refused_create().await;
+    shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
+        others.delete_unchecked("a").await.unwrap();
+        copy.arrive().await;
+    });
+    let upsert = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 1);
+    let product = upsert.await.unwrap();
+    assert_eq!((product.stock, product.version()), (1, 1));
+    let product = table.items.update(changed(product, |product| product.stock += 1)).await.unwrap();
+    assert_eq!((product.stock, product.version()), (2, 2));
 }

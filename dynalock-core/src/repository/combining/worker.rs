@@ -9,12 +9,12 @@ use super::{
 };
 use crate::{
     clock,
-    codec::{Item, Stored, decode_stored},
+    codec::{Item, Stored},
     error::Error,
     key::Key,
     lease::LeasePolicy,
     model::Versioned,
-    repository::{Repository, Session},
+    repository::{Repository, Session, session::NextRun},
     telemetry,
     write::{intent::Change, send::WriteResult},
 };
@@ -158,15 +158,11 @@ impl<T: Versioned + Clone> Worker<T> {
                 }
                 Attempt::Conflict { expected, met } => {
                     batch.thaw();
-                    item = Box::pin(session.after_conflict(&get, &self.key, expected, met)).await?;
-                    // A late copy of an earlier attempt may have been applied.
-                    if let Some(item) = item.take_if(|item| session.has_written(item)) {
-                        // After several runs, it is unknown which of them was applied.
-                        if batch.runs > 1 {
-                            return Err(session.indeterminate());
-                        }
-                        return Ok(Committed { stored: Ok(decode_stored(session.table(), item)?), next: None });
-                    }
+                    item = match Box::pin(session.next_run(&get, &self.key, expected, met)).await? {
+                        NextRun::On(item) => item,
+                        // The batch may have other calls now than the run that was applied.
+                        NextRun::AppliedLate(_) => return Err(session.indeterminate()),
+                    };
                     age = self.join(session, batch);
                 }
             }
@@ -218,14 +214,11 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         Ok(match result {
             WriteResult::Applied(stored) => {
-                // The write of this run was applied, and not that of an earlier run.
-                let is_own = match expected {
-                    Some(version) => stored.version() == version.saturating_add(1),
-                    None => stored.version() == 1 && batch.runs == 1,
-                };
+                // If a late copy was applied, another writer may have written the item since.
+                let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
                 // An item that was kept over a pause may be outdated.
                 let is_fresh = session.pauses() == 0;
-                let next = after.filter(|_| is_own && is_fresh).map(|item| written(item, &stored));
+                let next = after.filter(|_| is_newest && is_fresh).map(|item| written(item, &stored));
                 Attempt::Committed(Committed { stored: Ok(stored), next })
             }
             WriteResult::Conflict(met) => Attempt::Conflict { expected, met },
