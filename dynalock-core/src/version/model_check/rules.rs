@@ -26,6 +26,7 @@ pub(super) struct Rules {
     pub(super) batches: Batches,
     pub(super) returned: Returned,
     pub(super) ids: Drawn,
+    pub(super) refused_runs: RefusedRuns,
     pub(super) incarnations: Drawn,
     /// The frequency with which a token is drawn. An attempt under another token has another
     /// incarnation.
@@ -74,10 +75,20 @@ pub(super) enum Register {
     IsIgnored,
 }
 
+/// The ids of the refused runs of a call, in the item from which the next run starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RefusedRuns {
+    /// Such an id shows that the run was applied after its refusal, so the call ends.
+    AreLookedFor,
+    AreIgnored,
+}
+
 /// The frequency with which a random value is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
     PerCall,
+    /// A run of the closure ends with a certain conflict.
+    PerRun,
     PerAttempt,
 }
 
@@ -92,7 +103,8 @@ pub(super) const REAL: Rules = Rules {
     absent_patch: Verdict::Unknown,
     batches: Batches::Frozen,
     returned: Returned::AsTheBatchLeftIt,
-    ids: Drawn::PerCall,
+    ids: Drawn::PerRun,
+    refused_runs: RefusedRuns::AreLookedFor,
     incarnations: Drawn::PerAttempt,
     tokens: Drawn::PerCall,
 };
