@@ -424,7 +424,7 @@ const OF_TOKEN: u8 = 0x80;
 /// have sent `before` requests, and the call has sent `sent` requests.
 fn marked(setup: &Setup, request: Request, before: u8, sent: u8) -> Request {
     let mark = |drawn| match drawn {
-        Drawn::PerCall => 16 * request.call,
+        Drawn::Once => 16 * request.call,
         Drawn::PerRun => 16 * request.call + before,
         Drawn::PerAttempt => 16 * request.call + sent,
     };

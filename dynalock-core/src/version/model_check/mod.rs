@@ -496,16 +496,16 @@ fn created_again<'a>(incarnations: Drawn, looks_for: fn(&Violation) -> bool) -> 
 /// first.
 #[test]
 fn a_create_is_applied_again_if_its_item_is_deleted_before_it_is_settled() {
-    for incarnations in [Drawn::PerCall, Drawn::PerAttempt] {
+    for incarnations in [Drawn::Once, Drawn::PerAttempt] {
         assert_eq!(created_again(incarnations, |_| true).breaks(), Violation::CreatedTwice(0));
     }
 }
 
 #[test]
 fn one_incarnation_for_all_attempts_of_such_a_create_loses_updates_of_others() {
-    let lost = created_again(Drawn::PerCall, |v| matches!(v, Violation::LostUpdate(_)));
+    let lost = created_again(Drawn::Once, |v| matches!(v, Violation::LostUpdate(_)));
     assert!(matches!(lost.breaks(), Violation::LostUpdate(_)));
-    let reported = created_again(Drawn::PerCall, |v| matches!(v, Violation::FalseConflict(_)));
+    let reported = created_again(Drawn::Once, |v| matches!(v, Violation::FalseConflict(_)));
     assert!(matches!(reported.breaks(), Violation::FalseConflict(_)));
 }
 

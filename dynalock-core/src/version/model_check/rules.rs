@@ -86,7 +86,8 @@ pub(super) enum RefusedRuns {
 /// The frequency with which a random value is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
-    PerCall,
+    /// The value is drawn once for each call.
+    Once,
     /// A run of the closure ends with a certain conflict.
     PerRun,
     PerAttempt,
@@ -106,7 +107,7 @@ pub(super) const REAL: Rules = Rules {
     ids: Drawn::PerRun,
     refused_runs: RefusedRuns::AreLookedFor,
     incarnations: Drawn::PerAttempt,
-    tokens: Drawn::PerCall,
+    tokens: Drawn::Once,
 };
 
 /// The smallest number of ids that a ring can be configured to keep.
