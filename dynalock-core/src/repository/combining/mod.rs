@@ -234,6 +234,8 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`]: `init` made a value with another key.
+    /// - [`Error::Indeterminate`]: also if the network has repeated a refused create, and DynamoDB has
+    ///   applied the copy after another caller deleted the item.
     /// - The other errors of [`update_with`](Self::update_with) are possible too, except
     ///   [`Error::NotFound`].
     ///
