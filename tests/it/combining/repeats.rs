@@ -1,5 +1,7 @@
 //! A create that is refused, and that the network repeats after another writer has deleted the item.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use dynalock::{Error, Pace, Stored, Versioned, local::Faults, request::Combining};
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +20,14 @@ struct Coupon {
 }
 
 impl Coupon {
-    fn new(until: Option<u64>) -> Self {
-        Self { code: "a".to_owned(), uses: 0, until }
+    fn new() -> Self {
+        Self { code: "a".to_owned(), uses: 0, until: None }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a time to live is a time of day")]
+    fn expired() -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        Self { until: Some(now.as_secs() - 100), ..Self::new() }
     }
 }
 
@@ -105,7 +113,7 @@ async fn the_batch_after_a_repeated_create_starts_from_the_newest_item() {
     delay(&shop);
     shop.rival.before_through(&table.others, "PutItem", 0, async |others| {
         travel(millis(5)).await;
-        others.create(Coupon::new(Some(1))).await.unwrap();
+        others.create(Coupon::expired()).await.unwrap();
     });
     shop.rival.before_through(&table.others, "PutItem", 1, async |others| {
         others.delete_unchecked("a").await.unwrap();
@@ -115,7 +123,7 @@ async fn the_batch_after_a_repeated_create_starts_from_the_newest_item() {
         others.update_with("a", |coupon| coupon.uses += 100).await.unwrap();
     });
     let coupons = table.items.clone().pace(Pace::Economy).combining();
-    let upsert = |uses| coupons.upsert_with("a", || Coupon::new(None), move |coupon| coupon.uses += uses);
+    let upsert = |uses| coupons.upsert_with("a", Coupon::new, move |coupon| coupon.uses += uses);
     let first = start([upsert(1)]).remove(0);
     travel(millis(7)).await;
     let second = upsert(10).await.unwrap();
