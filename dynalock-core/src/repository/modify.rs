@@ -3,7 +3,7 @@ use std::{fmt, future::IntoFuture, marker::PhantomData};
 use super::{
     Request,
     request::{Checked, sealed::Sealed},
-    session::Session,
+    session::{NextRun, Session},
 };
 use crate::{
     codec::{Stored, decode, decode_stored},
@@ -195,15 +195,14 @@ impl<T: Versioned> Session<T> {
                     self.create(value, expired).await?
                 }
             };
-            item = match result {
+            let met = match result {
                 WriteResult::Applied(stored) => return Ok(stored),
-                WriteResult::Conflict(met) => Box::pin(self.after_conflict(&get, key, expected, met)).await?,
+                WriteResult::Conflict(met) => met,
             };
-            // If the item contains the write id of this call, a late copy of an earlier attempt was
-            // applied, and the write has succeeded.
-            if let Some(item) = item.take_if(|item| self.has_written(item)) {
-                return Ok(decode_stored(self.table(), item)?);
-            }
+            item = match Box::pin(self.next_run(&get, key, expected, met)).await? {
+                NextRun::On(item) => item,
+                NextRun::AppliedLate(item) => return Ok(decode_stored(self.table(), item)?),
+            };
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A session: one call of a repository with all requests of the call, and the state that these
 //! requests share.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
@@ -27,13 +27,16 @@ use crate::{
     },
 };
 
-/// One call of a repository, with the limits, the retries and the write id of the call. All writes
-/// of a call have the same write id. If an item contains the write id of a call, one of the writes
-/// of the call was applied.
+/// One call of a repository, with the limits and the retries of the call, and the write id of the
+/// current run of its closure. All attempts of one run have the same write id. If an item contains
+/// this write id, DynamoDB has applied one of these attempts. After a conflict, the closure runs
+/// again, and the next run has another write id.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
     id: WriteId,
+    /// The write ids of the runs that were refused.
+    refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,
     /// The condition that the caller added to the write.
@@ -41,6 +44,14 @@ pub(crate) struct Session<T> {
     /// The operation on the separate lease row of the item that accompanies the call's write: a
     /// check of the row, or the removal of an expired lease.
     companion: CompanionWrite,
+}
+
+/// The next run of the closure of a call after a conflict.
+pub(super) enum NextRun {
+    /// The closure runs again on this item.
+    On(Option<Item>),
+    /// The item shows that DynamoDB has applied a late copy of an earlier attempt.
+    AppliedLate(Item),
 }
 
 /// The state of the item that a write of a single item requires.
@@ -74,7 +85,8 @@ impl<T: Versioned> Session<T> {
 
     fn of(repository: Repository<T>, mut attempts: Attempts, delivery: Delivery, policy: LeasePolicy) -> Self {
         let id = WriteId::draw(attempts.rng());
-        Self { repository, attempts, id, delivery, policy, condition: None, companion: CompanionWrite::Check }
+        let (refused, companion) = (Vec::new(), CompanionWrite::Check);
+        Self { repository, attempts, id, refused, delivery, policy, condition: None, companion }
     }
 
     pub(super) fn table(&self) -> &Arc<str> {
@@ -110,6 +122,33 @@ impl<T: Versioned> Session<T> {
                 Err(self.attempts.exhausted(conflict))
             }
         }
+    }
+
+    /// Begins the next run of the closure after a conflict. The network may repeat a refused create,
+    /// and DynamoDB may apply the copy after another caller has deleted the item. The write ids in
+    /// the item then show whether DynamoDB applied the copy or the write of the next run.
+    pub(super) async fn next_run(
+        &mut self,
+        get: &GetItem,
+        key: &Key,
+        expected: Option<u64>,
+        met: Option<Item>,
+    ) -> Result<NextRun, Error> {
+        let id = WriteId::draw(self.attempts.rng());
+        self.refused.push(mem::replace(&mut self.id, id));
+        let mut item = met;
+        if !self.shows_refused_run(item.as_ref()) {
+            item = self.after_conflict(get, key, expected, item).await?;
+        }
+        Ok(match item {
+            Some(item) if self.shows_refused_run(Some(&item)) => NextRun::AppliedLate(item),
+            item => NextRun::On(item),
+        })
+    }
+
+    /// Returns `true` if an item contains the write id of an earlier, refused run of the closure.
+    pub(super) fn shows_refused_run(&self, item: Option<&Item>) -> bool {
+        item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
     }
 
     /// Returns the content of the error for a conflict after which the call does not attempt the
@@ -365,8 +404,8 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
 
-    /// Returns `true` if an item contains the write id of this call, which proves that DynamoDB has
-    /// applied a write of this call.
+    /// Returns `true` if an item contains the write id of this run of the closure, which proves that
+    /// DynamoDB has applied an attempt of the run.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }

@@ -253,6 +253,9 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
     ///   call.
+    /// - [`Error::Indeterminate`]: the outcome of the write is unknown. This error is also possible
+    ///   if the network repeats a refused create, and DynamoDB applies the copy after another caller
+    ///   has deleted the item.
     /// - The other errors of [`update_with`](Self::update_with) are possible too, except
     ///   [`Error::NotFound`].
     ///

@@ -9,12 +9,12 @@ use super::{
 };
 use crate::{
     clock,
-    codec::{Item, Stored, decode_stored},
+    codec::{Item, Stored},
     error::Error,
     key::Key,
     lease::LeasePolicy,
     model::Versioned,
-    repository::{Repository, Session},
+    repository::{Repository, Session, session::NextRun},
     telemetry,
     write::{intent::Change, send::WriteResult},
 };
@@ -169,18 +169,12 @@ impl<T: Versioned + Clone> Worker<T> {
                 }
                 Attempt::Conflict { expected, met } => {
                     batch.thaw();
-                    item = Box::pin(session.after_conflict(&get, &self.key, expected, met)).await?;
-                    // If the item contains the write id of the batch, DynamoDB has applied a late
-                    // copy of an earlier attempt.
-                    if let Some(item) = item.take_if(|item| session.has_written(item)) {
-                        // All attempts of a batch have the same write id. If the closures ran
-                        // several times, the write id does not show the changes of which run
-                        // DynamoDB has applied.
-                        if batch.runs > 1 {
-                            return Err(session.indeterminate());
-                        }
-                        return Ok(Committed { stored: Ok(decode_stored(session.table(), item)?), next: None });
-                    }
+                    item = match Box::pin(session.next_run(&get, &self.key, expected, met)).await? {
+                        NextRun::On(item) => item,
+                        // The batch may now contain other calls than in the run that DynamoDB has
+                        // applied.
+                        NextRun::AppliedLate(_) => return Err(session.indeterminate()),
+                    };
                     age = self.join(session, batch);
                 }
             }
@@ -233,17 +227,13 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         Ok(match result {
             WriteResult::Applied(stored) => {
-                // After a lost reply, DynamoDB may have applied the changes of an earlier run of
-                // the closures. The stored item then differs from `after`, so the next batch must
-                // read the item.
-                let is_own = match expected {
-                    Some(version) => stored.version() == version.saturating_add(1),
-                    None => stored.version() == 1 && batch.runs == 1,
-                };
+                // If DynamoDB applied a late copy of the write, another writer may have changed the
+                // item before the library read it. The next batch must then read the item.
+                let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
                 // If the batch slept between its attempts, another writer may have changed the item
                 // after the write of the batch, so the next batch must read the item.
                 let is_fresh = session.pauses() == 0;
-                let next = after.filter(|_| is_own && is_fresh).map(|item| written(item, &stored));
+                let next = after.filter(|_| is_newest && is_fresh).map(|item| written(item, &stored));
                 Attempt::Committed(Committed { stored: Ok(stored), next })
             }
             WriteResult::Conflict(met) => Attempt::Conflict { expected, met },

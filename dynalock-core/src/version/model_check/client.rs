@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{
     Sending, Setup,
-    rules::{Batches, Drawn, LostPatch, Patch},
+    rules::{Batches, Drawn, LostPatch, Patch, RefusedRuns},
     world::{Basis, Change, Request, World},
 };
 use crate::version::{Doubt, LateCopies, Verdict, ring::tests::id as write_id};
@@ -107,6 +107,8 @@ enum Phase {
 #[derive(Clone, Hash)]
 struct Attempt {
     request: Rc<Request>,
+    /// The number of requests that the earlier runs of this call have sent.
+    before: u8,
     /// The number of requests that the call has sent so far.
     sent: u8,
     in_doubt: bool,
@@ -228,6 +230,11 @@ impl Client {
     /// client computes the request from the item `basis`.
     fn start(&self, setup: &Setup, world: World, basis: Option<Basis>, batch: Batch, sent: u8, at: u64) -> World {
         let call = setup.scripts[usize::from(self.number)][usize::from(self.done)];
+        if basis.as_ref().is_some_and(|basis| self.shows_refused_run(setup, basis, sent)) {
+            // A batch may have other calls than the run that was applied.
+            let end = if call == Call::Combined { End::Indeterminate } else { End::Applied };
+            return self.ends(setup, world, end);
+        }
         let change = match (call, basis) {
             (Call::Given, _) => match setup.world().basis() {
                 Some(basis) => Change::Given(basis),
@@ -246,6 +253,13 @@ impl Client {
         self.sends(setup, world, change, batch, sent, at)
     }
 
+    /// Returns `true` if the item contains the write id of an earlier, refused run of the call. The
+    /// earlier runs have sent `sent` requests.
+    fn shows_refused_run(&self, setup: &Setup, basis: &Basis, sent: u8) -> bool {
+        let mut ids = (0..sent).map(|before| write_id(16 * self.call(setup) + before));
+        setup.rules.refused_runs == RefusedRuns::AreLookedFor && ids.any(|id| basis.shows(id))
+    }
+
     /// Returns the state of the model in which the client sends this change, and no earlier attempt
     /// has an unknown outcome.
     fn sends(&self, setup: &Setup, mut world: World, change: Change, batch: Batch, sent: u8, at: u64) -> World {
@@ -258,7 +272,10 @@ impl Client {
             at,
             keep: setup.keep[usize::from(self.number)],
         };
-        let attempt = Attempt { request: Rc::new(marked(setup, request, sent)), sent, in_doubt: false, batch };
+        // All attempts of a patch have one id.
+        let before = if matches!(request.change, Change::Patch(_)) { 0 } else { sent };
+        let request = Rc::new(marked(setup, request, before, sent));
+        let attempt = Attempt { request, before, sent, in_doubt: false, batch };
         world.clients[usize::from(self.number)].phase = Phase::Sending(attempt);
         world
     }
@@ -320,7 +337,7 @@ impl Client {
 
     fn sends_again(&self, setup: &Setup, mut world: World, again: &Attempt) -> World {
         let request = Request { calls: again.batch.calls, ..Request::clone(&again.request) };
-        let request = Rc::new(marked(setup, request, again.sent));
+        let request = Rc::new(marked(setup, request, again.before, again.sent));
         world.clients[usize::from(self.number)].phase = Phase::Sending(Attempt { request, ..*again });
         world
     }
@@ -423,10 +440,12 @@ fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
 /// The bit that marks the write id of a write with a token of the caller.
 const OF_TOKEN: u8 = 0x80;
 
-/// Returns the request with the write id and the incarnation of the attempt with the number `sent`.
-fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
+/// Returns the request with the write id and the incarnation of its attempt. The earlier runs of the
+/// call have sent `before` requests, and the current run has sent `sent` requests.
+fn marked(setup: &Setup, request: Request, before: u8, sent: u8) -> Request {
     let mark = |drawn| match drawn {
-        Drawn::PerCall => 16 * request.call,
+        Drawn::Once => 16 * request.call,
+        Drawn::PerRun => 16 * request.call + before,
         Drawn::PerAttempt => 16 * request.call + sent,
     };
     // All attempts with the same ClientRequestToken must have the same incarnation, because their

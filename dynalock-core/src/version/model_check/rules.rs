@@ -31,6 +31,7 @@ pub(super) struct Rules {
     pub(super) batches: Batches,
     pub(super) returned: Returned,
     pub(super) ids: Drawn,
+    pub(super) refused_runs: RefusedRuns,
     pub(super) incarnations: Drawn,
     /// Says whether a call draws one ClientRequestToken for all attempts, or a new token for each
     /// attempt. An attempt with a new token also has a new incarnation.
@@ -83,10 +84,23 @@ pub(super) enum Register {
     IsIgnored,
 }
 
+/// Says whether a call looks for the write ids of its refused runs in the item from which its next
+/// run starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RefusedRuns {
+    /// Such a write id shows that the server has applied the run after its refusal, so the call
+    /// ends.
+    AreLookedFor,
+    AreIgnored,
+}
+
 /// Says whether a client draws a random value once for a call, or once for each attempt of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
-    PerCall,
+    /// The value is drawn once for each call.
+    Once,
+    /// A run of the closure ends with a certain conflict.
+    PerRun,
     PerAttempt,
 }
 
@@ -101,9 +115,10 @@ pub(super) const REAL: Rules = Rules {
     absent_patch: Verdict::Unknown,
     batches: Batches::Frozen,
     returned: Returned::AsTheBatchLeftIt,
-    ids: Drawn::PerCall,
+    ids: Drawn::PerRun,
+    refused_runs: RefusedRuns::AreLookedFor,
     incarnations: Drawn::PerAttempt,
-    tokens: Drawn::PerCall,
+    tokens: Drawn::Once,
 };
 
 /// The smallest number that a type can set for the write ids that an item keeps.

@@ -12,7 +12,7 @@ use super::{
     rules::{Patch, Register, Returned, Rules},
 };
 use crate::version::{
-    Expected, Revision, Ring,
+    Expected, Revision, Ring, WriteId,
     ring::tests::{id as write_id, incarnation},
 };
 
@@ -118,6 +118,13 @@ pub(super) struct Request {
 /// The number of patch ids that an item of the model keeps. An item of the library keeps eight
 /// patch ids.
 const REGISTER: usize = 2;
+
+impl Basis {
+    /// Returns whether the item contains this write id.
+    pub(super) fn shows(&self, id: WriteId) -> bool {
+        self.item.revision.ring.as_ref().is_some_and(|ring| ring.contains(id))
+    }
+}
 
 impl Hash for Revision {
     fn hash<H: Hasher>(&self, state: &mut H) {
