@@ -76,3 +76,27 @@ async fn a_read_that_finds_a_repeated_create_ends_the_batch() {
     expect_error!(first, Error::Indeterminate { .. });
     assert_eq!((second.unwrap().stock, stock(&table).await), (11, 11));
 }
+
+/// The second run of the closures changes nothing, so the batch reads the item again.
+#[tokio::test(start_paused = true)]
+async fn a_repeated_create_is_found_by_the_read_after_a_run_without_changes() {
+    let (copy, shop, table) = RepeatedCreate::of_refused_create().await;
+    delay(&shop);
+    shop.rival.before_through(&table.others, "GetItem", 1, async |others| {
+        others.delete_unchecked("a").await.unwrap();
+        copy.arrive().await;
+    });
+    let products = table.items.combining();
+    // The item of the other writer has a stock of 100.
+    let refill = |limit| {
+        let add = move |product: &mut Product| product.stock += if product.stock < limit { 1 } else { 0 };
+        start([products.upsert_with("a", || Product::new("a", 0), add)]).remove(0)
+    };
+    let first = refill(50);
+    // The second call waits while the create of the first call is refused.
+    travel(millis(7)).await;
+    let second = refill(50);
+    let results = [first.await.unwrap(), second.await.unwrap()];
+    assert!(results.iter().all(is_open), "{results:?}");
+    assert_eq!(stock(&table).await, 1, "the first call was applied once, and the second one was not applied");
+}

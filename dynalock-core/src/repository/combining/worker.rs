@@ -165,6 +165,10 @@ impl<T: Versioned + Clone> Worker<T> {
                 Attempt::Outdated => {
                     batch.thaw();
                     item = session.read(&get).await?;
+                    // An earlier run of this batch may have been applied after its refusal.
+                    if session.shows_refused_run(item.as_ref()) {
+                        return Err(session.indeterminate());
+                    }
                     age = ItemAge::AfterCalls;
                 }
                 Attempt::Conflict { expected, met } => {
