@@ -6,7 +6,8 @@ use std::time::Duration;
 /// Exponential backoff with equal jitter. A pause is between half of the window and the whole
 /// window, so a pause is never zero.
 ///
-/// The first window has a given length. The window doubles with each failure, up to one second. See
+/// The first window has a given length. The window doubles with each failure, by default up to one
+/// second. See
 /// "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
@@ -22,9 +23,14 @@ impl Backoff {
 
     /// Returns the next pause. `first` is the length of the first window.
     pub(crate) fn next(&mut self, first: Duration, rng: &mut fastrand::Rng) -> Duration {
+        self.next_up_to(Self::LONGEST, first, rng)
+    }
+
+    /// Returns the next pause like [`next`](Self::next), with another length of the longest window.
+    pub(crate) fn next_up_to(&mut self, longest: Duration, first: Duration, rng: &mut fastrand::Rng) -> Duration {
         // After ten doublings, a window of a millisecond has reached the longest window. The bound
         // keeps the shift in range.
-        let window = first.saturating_mul(1 << self.failures.min(10)).min(Self::LONGEST);
+        let window = first.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }

@@ -354,7 +354,7 @@ impl<'a> Acquisition<'a> {
 
     /// Waits until the next attempt for this lock may be granted.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
-        self.polls.join(&self.spec.row);
+        self.polls.join(&self.spec.row, &self.owner);
         // A lock without a record has no holder to wait for.
         while self.observer.record().is_some() {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));

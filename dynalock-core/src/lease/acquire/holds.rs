@@ -1,22 +1,23 @@
 //! Decides how often a waiter reads the row of a lock.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use crate::{
     clock::Instant,
     lease::record::{LockRecord, Observation},
 };
 
-/// The holders of one lock, as a waiter has observed them. The interval between two reads follows
-/// from the time for which the current holder has been observed, and from the earlier holders.
+/// The holders of one lock, as a waiter has observed them. The pause until the next read follows
+/// from the time for which the current holder has been observed, and from the earlier holders. A
+/// hold is expected to end between four fifths of the mean hold and the whole mean hold.
 ///
-/// | waiter | interval while the holder is young | interval later |
+/// | waiter | until the holder's age is four fifths of the mean hold | later |
 /// |---|---|---|
-/// | next in the queue | until the holder's age is three quarters of the mean hold | a third of the holder's age |
+/// | next in the queue | until that age | a third of the time since that age |
+/// | plain | until that age, and up to half of the mean hold longer | twice the time since that age |
 /// | behind `n` entries of the queue | `n - 1` times the mean hold | `n - 1` times half of the holder's age, if that is longer |
-/// | plain | until the holder's age is three quarters of the mean hold | twice the holder's age |
 ///
-/// The intervals grow with the age, so the number of reads grows with the logarithm of the hold.
+/// The pauses grow with the age, so the number of reads grows with the logarithm of the hold.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
@@ -48,7 +49,8 @@ pub(crate) enum WaiterPlace {
 impl ObservedHolds {
     /// Records the holder of a row that was read at `now`. The same time by the clock of this
     /// machine is `epoch_millis`. A heartbeat does not change the age of the holder.
-    pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64) {
+    /// `ttl` is the ttl of this caller.
+    pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64, ttl: Duration) {
         let Some(observation) = record.observation() else { return };
         // A holder of another program may have no fence.
         let fence = record.last_fence().unwrap_or(0);
@@ -66,10 +68,10 @@ impl ObservedHolds {
             if fence < before.fence {
                 return;
             }
-            // The clock of another machine has written the start of the turn, so the start is a
+            // The clock of another machine has written the start of the grant, so the start is a
             // hint. The last read of the previous holder limits the error.
-            let turn = record.head_since().filter(|_| record.head().is_some()).unwrap_or(epoch_millis);
-            let age = Duration::from_millis(epoch_millis.saturating_sub(turn));
+            let start = record.granted_at(ttl).unwrap_or(epoch_millis);
+            let age = Duration::from_millis(epoch_millis.saturating_sub(start));
             since -= age.min(now.duration_since(before.last_seen));
             // Each grant raises the fence by one, so a larger step shows that reads have missed
             // grants.
@@ -81,11 +83,10 @@ impl ObservedHolds {
         self.holder = Some(ObservedHolder { observation, fence, since, last_seen: now });
     }
 
-    /// Returns the interval of a waiter that receives the reads of another waiter of its process.
-    /// The interval is longer than each pause of the waiter that reads, and longer than a hold, even
-    /// with the random factors of both pauses.
-    pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
-        self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
+    /// Returns the pause of a waiter that does not read for the others of its process. The pause is
+    /// longer than each pause of the waiter that reads, and longer than a hold.
+    pub(crate) fn pause_of_others(&self, place: WaiterPlace, now: Instant) -> Range<Duration> {
+        around(self.pause(place, now).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
     }
 
     /// Records that the lock was free at `now`. The next grant begins then.
@@ -102,19 +103,29 @@ impl ObservedHolds {
         self.mean = Some(self.mean.map_or(hold, |mean| (mean.saturating_mul(3) + hold) / 4));
     }
 
-    /// Returns the interval until the next read. The interval has no limit if no holder is known.
-    pub(crate) fn interval(&self, place: WaiterPlace, now: Instant) -> Duration {
-        let Some(holder) = &self.holder else { return Duration::MAX };
+    /// Returns the range from which the pause until the next read is drawn. The pause has no limit if
+    /// no holder is known. The pauses of two waiters differ, so that they do not send their requests
+    /// at the same time.
+    pub(crate) fn pause(&self, place: WaiterPlace, now: Instant) -> Range<Duration> {
+        let Some(holder) = &self.holder else { return Duration::MAX..Duration::MAX };
         let age = now.duration_since(holder.since);
         let mean = self.mean.unwrap_or_default();
-        let first = mean / 4 * 3;
+        let first = mean / 5 * 4;
+        let (until_first, later) = (first.saturating_sub(age), age.saturating_sub(first));
         match place {
-            WaiterPlace::Behind(places @ 2..) => mean.max(age / 2).saturating_mul(places - 1),
-            _ if age < first => first.saturating_sub(age),
-            WaiterPlace::Behind(_) => age / 3,
-            WaiterPlace::Plain => age.saturating_mul(2),
+            WaiterPlace::Behind(places @ 2..) => around(mean.max(age / 2).saturating_mul(places - 1)),
+            // No other waiter reads at this moment.
+            WaiterPlace::Behind(_) if age < first => until_first..until_first,
+            WaiterPlace::Behind(_) => around(later / 3),
+            WaiterPlace::Plain if age < first => until_first..until_first + mean / 2,
+            WaiterPlace::Plain => around(later.saturating_mul(2)),
         }
     }
+}
+
+/// Returns the range from half of a pause to one and a half pauses.
+fn around(pause: Duration) -> Range<Duration> {
+    pause / 2..pause.saturating_add(pause / 2)
 }
 
 #[cfg(test)]
@@ -134,34 +145,54 @@ mod tests {
         LockRecord::read(lock, &row.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
+    fn observe(holds: &mut ObservedHolds, record: &LockRecord, now: Instant) {
+        holds.observe(record, now, 0, Duration::ZERO);
+    }
+
     #[test]
-    fn the_interval_follows_the_age_of_the_holder_and_the_mean_hold() {
+    fn the_pause_follows_the_age_of_the_holder_and_the_mean_hold() {
         use WaiterPlace::{Behind, Plain};
         let start = clock::now();
         let mut unknown = ObservedHolds::default();
-        unknown.observe(&plain(1), start, 0);
+        observe(&mut unknown, &plain(1), start);
         let mut known = ObservedHolds::default();
-        known.observe(&plain(1), start, 0);
-        known.observe(&plain(2), start + millis(40), 0);
+        observe(&mut known, &plain(1), start);
+        observe(&mut known, &plain(2), start + millis(40));
         for (holds, place, age, expected) in [
-            (&unknown, Behind(1), 0, 0),
-            (&unknown, Behind(1), 30, 10),
-            (&unknown, Behind(3), 30, 30),
-            (&unknown, Plain, 30, 60),
+            (&unknown, Behind(1), 0, 0..0),
+            (&unknown, Behind(1), 30, 5..15),
+            (&unknown, Behind(3), 30, 15..45),
+            (&unknown, Plain, 30, 30..90),
             // The mean is 40 milliseconds.
-            (&known, Behind(1), 0, 30),
-            (&known, Behind(1), 10, 20),
-            (&known, Behind(1), 30, 10),
-            (&known, Behind(1), 300, 100),
-            (&known, Behind(2), 0, 40),
-            (&known, Behind(5), 40, 160),
-            (&known, Behind(5), 200, 400),
-            (&known, Plain, 0, 30),
-            (&known, Plain, 29, 1),
-            (&known, Plain, 30, 60),
+            (&known, Behind(1), 0, 32..32),
+            (&known, Behind(1), 10, 22..22),
+            (&known, Behind(1), 32, 0..0),
+            (&known, Behind(1), 92, 10..30),
+            (&known, Behind(2), 0, 20..60),
+            (&known, Behind(5), 40, 80..240),
+            (&known, Behind(5), 200, 200..600),
+            (&known, Plain, 0, 32..52),
+            (&known, Plain, 30, 2..22),
+            (&known, Plain, 52, 20..60),
         ] {
             let since = holds.holder.as_ref().unwrap().since;
-            assert_eq!(holds.interval(place, since + millis(age)), millis(expected), "{place:?}, {age} ms");
+            let expected = millis(expected.start)..millis(expected.end);
+            assert_eq!(holds.pause(place, since + millis(age)), expected, "{place:?}, {age} ms");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_plain_lease_shows_the_start_of_its_grant() {
+        const TTL: Duration = millis(1_000);
+        let start = clock::now();
+        for (until, since) in [(1_090, 90), (1_200, 100), (1_010, 50)] {
+            let mut holds = ObservedHolds::default();
+            holds.observe(&plain(1), start, 0, TTL);
+            holds.observe(&plain(1), start + millis(50), 50, TTL);
+            let mut record = plain(2);
+            record.until = Some(until);
+            holds.observe(&record, start + millis(100), 100, TTL);
+            assert_eq!(holds.holder.unwrap().since, start + millis(since), "{until}");
         }
     }
 
@@ -171,23 +202,23 @@ mod tests {
         let mut record = plain(1);
         record.fence = None;
         let mut holds = ObservedHolds::default();
-        assert_eq!(holds.interval(WaiterPlace::Plain, start), Duration::MAX);
-        holds.observe(&record, start, 0);
-        holds.observe(&record, start + millis(10), 0);
-        assert_eq!(holds.interval(WaiterPlace::Plain, start + millis(30)), millis(60));
+        assert_eq!(holds.pause(WaiterPlace::Plain, start), Duration::MAX..Duration::MAX);
+        observe(&mut holds, &record, start);
+        observe(&mut holds, &record, start + millis(10));
+        assert_eq!(holds.pause(WaiterPlace::Plain, start + millis(30)), millis(30)..millis(90));
     }
 
     #[test]
     fn the_mean_hold_counts_the_grants_that_no_read_has_shown() {
         let start = clock::now();
         let mut holds = ObservedHolds::default();
-        holds.observe(&plain(1), start, 0);
-        holds.observe(&plain(5), start + millis(100), 0);
+        observe(&mut holds, &plain(1), start);
+        observe(&mut holds, &plain(5), start + millis(100));
         assert_eq!(holds.mean, Some(millis(25)));
         // An outdated read changes nothing.
-        holds.observe(&plain(3), start + millis(110), 0);
+        observe(&mut holds, &plain(3), start + millis(110));
         assert_eq!((holds.mean, holds.holder.as_ref().unwrap().fence), (Some(millis(25)), 5));
-        holds.observe(&plain(6), start + millis(165), 0);
+        observe(&mut holds, &plain(6), start + millis(165));
         assert_eq!(holds.mean, Some(millis(35)));
     }
 
@@ -195,10 +226,11 @@ mod tests {
     fn a_grant_after_a_free_lock_is_as_old_as_the_end_of_the_grant_before() {
         let start = clock::now();
         let mut holds = ObservedHolds::default();
-        holds.observe(&plain(1), start, 0);
+        observe(&mut holds, &plain(1), start);
         holds.observe_free(start + millis(20));
-        holds.observe(&plain(2), start + millis(50), 0);
+        observe(&mut holds, &plain(2), start + millis(50));
         assert_eq!(holds.mean, Some(millis(20)));
-        assert_eq!(holds.interval(WaiterPlace::Plain, start + millis(50)), millis(60));
+        // The mean hold is 20 milliseconds, and the holder is 30 milliseconds old.
+        assert_eq!(holds.pause(WaiterPlace::Plain, start + millis(50)), millis(14)..millis(42));
     }
 }

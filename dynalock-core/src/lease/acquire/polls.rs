@@ -23,23 +23,27 @@ pub(crate) struct Polls {
     options: LeaseOptions,
     holds: ObservedHolds,
     waiter: Option<LocalWaiter>,
+    /// The holder that the last row has shown.
+    holder: Option<Arc<str>>,
     rng: fastrand::Rng,
 }
 
 impl Polls {
     pub(crate) fn new(connection: &Arc<Connection>, options: LeaseOptions) -> Self {
         let (holds, rng) = (ObservedHolds::default(), random::generator());
-        Self { connection: Arc::clone(connection), options, holds, waiter: None, rng }
+        Self { connection: Arc::clone(connection), options, holds, waiter: None, holder: None, rng }
     }
 
     /// Records a row that shows a holder.
     pub(crate) fn observe(&mut self, record: &LockRecord) {
-        self.holds.observe(record, clock::now(), self.options.now());
+        self.holds.observe(record, clock::now(), self.options.now(), self.options.ttl);
+        self.holder = record.holder().map(Into::into);
     }
 
     /// Records a row that shows no holder. Another waiter of this process may get the lock.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
+        self.holder = None;
     }
 
     /// Returns the pause until the next read. By default, the pause is at least a round trip.
@@ -55,18 +59,18 @@ impl Polls {
         let default = Refresh { min: self.connection.round_trip().min(longest), max: longest };
         let Refresh { min, max } = self.options.refresh.unwrap_or(default);
         let now = clock::now();
-        let interval = match self.waiter.as_ref().is_none_or(LocalWaiter::is_first) {
-            true => self.holds.interval(place, now),
-            false => self.holds.interval_of_others(place, now),
+        let pause = match self.reads_for_all() {
+            true => self.holds.pause(place, now),
+            false => self.holds.pause_of_others(place, now),
         };
         let limit = match place {
             WaiterPlace::Plain => Duration::MAX,
             // A caller must notice that it has become the head before its lease ends.
             WaiterPlace::Behind(_) => ttl / 6,
         };
-        // The factor is different for each caller, so that waiters do not send their requests at
-        // the same time.
-        interval.min(max).min(limit).mul_f64(0.5 + self.rng.f64()).max(min.min(limit))
+        let longest = (max / 2).saturating_add(max.mul_f64(self.rng.f64())).min(limit);
+        let (from, to) = (pause.start.min(longest), pause.end.min(longest));
+        (from + (to - from).mul_f64(self.rng.f64())).max(min.min(limit))
     }
 
     /// Returns whether this call has waited longest of all calls of this process.
@@ -74,10 +78,21 @@ impl Polls {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// Begins to receive the rows that other requests of this process show.
-    pub(crate) fn join(&mut self, row: &Row) {
-        let join = || self.connection.local_waiters.join(&row.table, &row.key, clock::now());
-        self.waiter.get_or_insert_with(join);
+    /// Returns whether this call reads the row for all waiters of this process. No call reads while
+    /// the holder is in this process, because its release wakes them.
+    fn reads_for_all(&self) -> bool {
+        let Some(waiter) = &self.waiter else { return true };
+        let is_local = self.holder.as_ref().is_some_and(|holder| waiter.is_local(holder));
+        waiter.is_first() && !is_local
+    }
+
+    /// Begins to receive the rows that other requests of this process show. The call waits to become
+    /// this owner.
+    pub(crate) fn join(&mut self, row: &Row, owner: &Arc<str>) {
+        match &self.waiter {
+            Some(waiter) => waiter.set_owner(owner),
+            None => self.waiter = Some(self.connection.local_waiters.join(&row.table, &row.key, owner, clock::now())),
+        }
     }
 
     /// Shares a row with the other waiters of this process.

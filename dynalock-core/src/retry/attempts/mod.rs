@@ -20,6 +20,9 @@ use crate::{
 /// minutes. The margin of one minute is for requests that arrive late.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
+/// The longest window of the pauses of a unit of work after `TransactionConflict`.
+const LONGEST_AFTER_CONTENTION: Duration = Duration::from_millis(500);
+
 /// One call of the public API, with all its requests.
 #[derive(Debug)]
 pub(crate) struct Attempts {
@@ -328,16 +331,20 @@ impl Attempts {
     /// Sleeps before the next attempt. If the call allows no further attempt, returns the error of
     /// the last attempt. If `costs` is `true`, the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
-        let first = match &last {
+        let pause = match &last {
             // The item shows the outcome of a lost reply only until later writes remove the write
             // id from the ring. The first pause is therefore short.
-            Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
-            // A unit of work competes with whole runs of others. Shorter pauses cost more refusals
-            // than they gain: `cargo bench --bench transactions_contention`.
-            Error::Cancelled(_) if !costs && !self.run.is_zero() => 8 * self.turn(),
-            _ => Backoff::FIRST,
+            Error::Unavailable(_) => {
+                self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
+            }
+            // A unit of work competes with whole runs of others. Shorter first pauses cost more
+            // refusals than they gain. Longer last pauses let new units of work overtake:
+            // `cargo bench --bench transactions_contention`.
+            Error::Cancelled(_) if !costs && !self.run.is_zero() => {
+                self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
+            }
+            _ => self.backoff.next(Backoff::FIRST, self.rng.get()),
         };
-        let pause = self.backoff.next(first, self.rng.get());
         // The order of these tests matters: a retry that has no time left must not take a token
         // from the budget.
         if !self.may_go_on(pause) || (costs && !self.connection.retry_budget.withdraw()) {
