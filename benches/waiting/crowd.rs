@@ -122,8 +122,7 @@ impl Crowd {
     pub(crate) async fn measure(self) -> Result<Figures, Box<dyn Error>> {
         let (mut hand_overs, mut wall, mut writes, mut reads) = (Vec::new(), Duration::ZERO, 0.0, 0.0);
         let mut parts = Vec::new();
-        let runs = std::env::var("GRANTS").ok().and_then(|t| t.parse().ok()).unwrap_or(GRANTS)
-            / (self.processes * self.clients);
+        let runs = GRANTS / (self.processes * self.clients);
         for run in 0..runs {
             let (held, faults, networks) = self.run(run as u64).await?;
             let requests: Vec<_> = networks.iter().map(|network| [network.reads(), network.writes()]).collect();

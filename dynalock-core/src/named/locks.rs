@@ -238,9 +238,11 @@ impl Locks {
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times as long, at most a sixth of the ttl |
     ///
     /// Between these bounds, the interval follows from the holds that the waiter has observed. The
-    /// next waiter of a queue reads after a third of the time for which the holder has had the
-    /// lock, and a waiter without `fair` reads after twice that time. The waiters of one process
-    /// share their reads, and a release in the same process wakes the next waiter without a read.
+    /// first read of a holder's row comes when the holder has had the lock for about the usual time.
+    /// From then on, the next waiter of a queue reads after a third of the time that has passed since
+    /// then, and a waiter without `fair` reads after twice that time. The waiters of one process
+    /// share their reads, and do not read while the holder is in the same process. A release in the
+    /// same process wakes the next waiter without a read.
     ///
     /// A read costs half a read unit while the row is below 4 KB, and one read unit for the next
     /// waiter of a queue. A waiter therefore costs about 2 read units a second with an interval

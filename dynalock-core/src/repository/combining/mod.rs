@@ -63,7 +63,9 @@ use crate::{
 /// The attempts and the attempt timeout of the repository apply to each batch. After a conflict, a
 /// batch attempts again with [`Pace::Latency`], unless the repository has [`Pace::Economy`]: the
 /// calls of a batch share the cost of a refused write. After each sleep of its pace, a batch has new
-/// immediate attempts.
+/// immediate attempts. After a batch whose write was refused, the next batch waits for four round
+/// trips, but at most 100 ms. In this time, other processes write the item, and more calls enter the
+/// batch.
 ///
 /// Leases are treated as by `update_with`: while another caller holds the lease of the item, the
 /// calls of a batch fail with [`Error::Locked`].

@@ -41,6 +41,15 @@ struct Batch<T> {
     calls: Vec<BoxedQueuedCall<T>>,
     /// The number of times that the calls were applied to a working copy.
     runs: u32,
+    /// The number of writes that were refused because another writer was faster.
+    refusals: u32,
+}
+
+/// The state of a worker after a batch.
+struct AfterBatch {
+    /// The item from which the next batch may start.
+    next: Option<Item>,
+    refusals: u32,
 }
 
 /// The age of the item from which a batch starts.
@@ -74,6 +83,9 @@ enum Attempt<T> {
     },
 }
 
+/// The longest pause after a batch that met other writers.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
 /// The growth of a write, in bytes, after which its batch runs no further call.
 const MOST_GROWTH: usize = 64 * 1024;
 
@@ -88,22 +100,31 @@ impl<T: Versioned + Clone> Worker<T> {
     pub(super) async fn run(mut self) {
         let mut last = None;
         while let Some(calls) = self.queues.next_batch(&self.key) {
-            let work = self.work(Batch { calls, runs: 0 }, last);
-            last = telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
+            let work = self.work(Batch { calls, runs: 0, refusals: 0 }, last);
+            let AfterBatch { next, refusals } =
+                telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
+            last = next;
+            // Other processes write the same item. In the pause, they can write, and the next batch
+            // of this process becomes larger. Both cost fewer refusals. An item that is kept over a
+            // pause would be outdated.
+            if refusals > 0 {
+                clock::sleep((4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE)).await;
+                last = None;
+            }
         }
         self.state = WorkerState::Done;
     }
 
-    /// Writes one batch and answers its calls. Returns the item from which the next batch may start.
-    async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> Option<Item> {
+    /// Writes one batch and answers its calls.
+    async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> AfterBatch {
         let mut session = Session::under(&self.repository, LeasePolicy::outside(T::MODEL, self.repository.options));
         let result = self.write(&mut session, &mut batch, last).await;
-        let Batch { calls, runs } = batch;
+        let Batch { calls, runs, refusals } = batch;
         telemetry::batch(&self.repository.table, calls.len(), runs);
         for call in &calls {
             telemetry::follow(call.span());
         }
-        match result {
+        let next = match result {
             Ok(Committed { stored, next }) => {
                 self.queues.double(&self.key);
                 for call in calls {
@@ -116,7 +137,8 @@ impl<T: Versioned + Clone> Worker<T> {
                 self.fail(calls, &error);
                 None
             }
-        }
+        };
+        AfterBatch { next, refusals }
     }
 
     /// Answers the calls of a batch that failed, or puts them back.
@@ -157,6 +179,7 @@ impl<T: Versioned + Clone> Worker<T> {
                     age = ItemAge::AfterCalls;
                 }
                 Attempt::Conflict { expected, met } => {
+                    batch.refusals += 1;
                     batch.thaw();
                     item = Box::pin(session.after_conflict(&get, &self.key, expected, met)).await?;
                     // A late copy of an earlier attempt may have been applied.

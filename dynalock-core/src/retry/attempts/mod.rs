@@ -338,7 +338,7 @@ impl Attempts {
                 self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
             }
             // A unit of work competes with whole runs of others. Shorter first pauses cost more
-            // refusals than they gain. Longer last pauses let new units of work overtake:
+            // refusals, and longer last pauses raise the p99:
             // `cargo bench --bench transactions_contention`.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
                 self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
