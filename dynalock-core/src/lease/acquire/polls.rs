@@ -68,7 +68,8 @@ impl Polls {
             // A caller must notice that it has become the head before its lease ends.
             WaiterPlace::Behind(_) => ttl / 6,
         };
-        let longest = (max / 2).saturating_add(max.mul_f64(self.rng.f64())).min(limit);
+        let max = max.min(limit);
+        let longest = (max / 2).saturating_add(max.mul_f64(self.rng.f64()));
         let (from, to) = (pause.start.min(longest), pause.end.min(longest));
         (from + (to - from).mul_f64(self.rng.f64())).max(min.min(limit))
     }
