@@ -13,6 +13,8 @@ mod load;
 mod network;
 #[path = "../simulated/mod.rs"]
 mod simulated;
+#[path = "../simulated/ways.rs"]
+mod ways;
 
 use std::{env, io};
 

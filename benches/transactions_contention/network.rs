@@ -1,11 +1,8 @@
 //! The time of the network, and the cost of the requests that pass it.
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
 };
 
 use aws_smithy_runtime_api::client::{
@@ -14,7 +11,10 @@ use aws_smithy_runtime_api::client::{
 };
 use serde_json::Value;
 
-use crate::simulated::{self, sleep};
+use crate::{
+    simulated::{self, sleep},
+    ways::ways,
+};
 
 /// A network between the workers and the engine.
 #[derive(Debug, Clone)]
@@ -35,19 +35,6 @@ impl Network {
         let fifths = self.fifths.load(Ordering::Relaxed) as f64;
         fifths / 5.0
     }
-
-    /// Returns the times of a request and of its answer.
-    fn round_trip(&self) -> [Duration; 2] {
-        let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
-        let half = simulated::round_trip(&mut rng).as_secs_f64() * 1_000.0 / 2.0;
-        // Tokio's timer counts whole milliseconds and would round up, so the part of a millisecond
-        // decides at random.
-        [(); 2].map(|()| {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few milliseconds")]
-            let millis = (half + rng.f64()) as u64;
-            Duration::from_millis(millis)
-        })
-    }
 }
 
 impl simulated::Layer for Network {
@@ -56,7 +43,7 @@ impl simulated::Layer for Network {
         let operation = target.rsplit('.').next().unwrap_or_default();
         let cost = fifths(operation, request.body().bytes().unwrap_or_default());
         self.fifths.fetch_add(cost, Ordering::Relaxed);
-        let [there, back] = self.round_trip();
+        let [there, back] = ways(&mut self.rng.lock().unwrap_or_else(PoisonError::into_inner));
         sleep(there).await;
         let answer = engine.call(request).await.expect("the engine answers");
         sleep(back).await;

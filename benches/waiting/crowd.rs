@@ -21,7 +21,7 @@ use crate::{
 
 const TTL: Duration = Duration::from_secs(20);
 /// The number of grants in the figures of a crowd.
-const GRANTS: usize = 800;
+const GRANTS: usize = 3_200;
 
 /// The order in which waiting clients get the lock.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +76,21 @@ pub(crate) struct Figures {
     pub(crate) writes: f64,
     /// The read units of a grant.
     pub(crate) reads: f64,
+    pub(crate) parts: Parts,
+}
+
+/// The mean parts of a hand-over, in milliseconds. Each part begins where the part before it ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Parts {
+    /// From the call of `release` until its request reaches DynamoDB.
+    pub(crate) release: f64,
+    /// Until the next holder's read of the free lock reaches DynamoDB. Zero if the next holder learns
+    /// of the release without a read.
+    pub(crate) until_read: f64,
+    /// Until the request that acquires the lock reaches DynamoDB. Zero in a queue.
+    pub(crate) until_acquire: f64,
+    /// Until the next holder has the answer.
+    pub(crate) answer: f64,
 }
 
 /// The moments of all grants.
@@ -83,18 +98,35 @@ type Log = Arc<Mutex<Vec<Held>>>;
 
 #[derive(Clone, Copy)]
 struct Held {
+    process: usize,
     granted: Instant,
     /// The call of `release`.
     released: Instant,
+}
+
+impl Parts {
+    fn mean(all: &[Self]) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+        let mean = |part: fn(&Self) -> f64| all.iter().map(part).sum::<f64>() / all.len() as f64;
+        Self {
+            release: mean(|parts| parts.release),
+            until_read: mean(|parts| parts.until_read),
+            until_acquire: mean(|parts| parts.until_acquire),
+            answer: mean(|parts| parts.answer),
+        }
+    }
 }
 
 impl Crowd {
     /// Returns the figures of several runs.
     pub(crate) async fn measure(self) -> Result<Figures, Box<dyn Error>> {
         let (mut hand_overs, mut wall, mut writes, mut reads) = (Vec::new(), Duration::ZERO, 0.0, 0.0);
+        let mut parts = Vec::new();
         let runs = GRANTS / (self.processes * self.clients);
         for run in 0..runs {
-            let (held, faults) = self.run(run as u64).await?;
+            let (held, faults, networks) = self.run(run as u64).await?;
+            let requests: Vec<_> = networks.iter().map(|network| [network.reads(), network.writes()]).collect();
+            parts.extend(held.windows(2).map(|pair| self.parts(pair[0], pair[1], &requests)));
             hand_overs.extend(held.windows(2).map(|pair| pair[1].granted.duration_since(pair[0].released)));
             wall += held[held.len() - 1].released.duration_since(held[0].granted);
             for process in faults {
@@ -110,21 +142,45 @@ impl Crowd {
             wall: wall.as_secs_f64() / (grants * self.hold.as_secs_f64()),
             writes: writes / grants,
             reads: reads / grants,
+            parts: Parts::mean(&parts),
         })
     }
 
-    async fn run(self, seed: u64) -> Result<(Vec<Held>, Vec<Faults>), Box<dyn Error>> {
+    /// Returns the parts of a hand-over. `requests` has the reads and the writes of each process.
+    fn parts(self, last: Held, next: Held, requests: &[[Vec<Instant>; 2]]) -> Parts {
+        let [_, writes] = &requests[last.process];
+        let released = writes.iter().copied().find(|write| *write >= last.released).unwrap_or(last.released);
+        let [reads, writes] = &requests[next.process];
+        let newest = |all: &[Instant]| all.iter().copied().rfind(|at| (released..=next.granted).contains(at));
+        let acquired = match self.order {
+            Order::Any => newest(writes),
+            Order::Fair => None,
+        };
+        let read = newest(reads).filter(|read| acquired.is_none_or(|acquired| *read <= acquired)).unwrap_or(released);
+        let acquired = acquired.unwrap_or(read);
+        let millis = |from: Instant, to: Instant| to.saturating_duration_since(from).as_secs_f64() * 1_000.0;
+        Parts {
+            release: millis(last.released, released),
+            until_read: millis(released, read),
+            until_acquire: millis(read, acquired),
+            answer: millis(acquired, next.granted),
+        }
+    }
+
+    async fn run(self, seed: u64) -> Result<(Vec<Held>, Vec<Faults>, Vec<Network>), Box<dyn Error>> {
         let database = Database::in_memory()?;
         Locks::new(&database.client(), "locks").create_table().await?;
         let log = Log::default();
         let mut clients = JoinSet::new();
-        let mut all = Vec::new();
+        let (mut all, mut networks) = (Vec::new(), Vec::new());
         for process in 0..self.processes {
-            let (faults, locks) = self::process(&database, seed * 1_000 + process as u64);
+            let network = Network::new(seed * 1_000 + process as u64);
+            let (faults, locks) = self::process(&database, &network);
             all.push(faults);
+            networks.push(network);
             for client in 0..self.clients {
                 let arrival = Duration::from_millis((process + self.processes * client) as u64);
-                clients.spawn(self.client(locks.clone(), arrival, Arc::clone(&log)));
+                clients.spawn(self.client(process, locks.clone(), arrival, Arc::clone(&log)));
             }
         }
         while let Some(client) = clients.join_next().await {
@@ -132,15 +188,15 @@ impl Crowd {
         }
         let mut held = log.lock().unwrap_or_else(PoisonError::into_inner).clone();
         held.sort_by_key(|held| held.granted);
-        Ok((held, all))
+        Ok((held, all, networks))
     }
 
-    async fn client(self, locks: Locks, arrival: Duration, log: Log) -> dynalock::Result<()> {
+    async fn client(self, process: usize, locks: Locks, arrival: Duration, log: Log) -> dynalock::Result<()> {
         sleep(arrival).await;
         let lock = self.order.acquire(&locks).await?;
         let granted = now();
         sleep(self.hold).await;
-        let held = Held { granted, released: now() };
+        let held = Held { process, granted, released: now() };
         log.lock().unwrap_or_else(PoisonError::into_inner).push(held);
         lock.release().await
     }
@@ -155,11 +211,11 @@ pub(crate) async fn reads(order: Order, hold: Duration) -> Result<(f64, f64), Bo
     for run in 0..RUNS {
         let database = Database::in_memory()?;
         Locks::new(&database.client(), "locks").create_table().await?;
-        let holder = order.acquire(&process(&database, run).1).await?;
+        let holder = order.acquire(&process(&database, &Network::new(run)).1).await?;
         let mut waiting = JoinSet::new();
         let mut all = Vec::new();
         for waiter in 0..WAITERS {
-            let (faults, locks) = process(&database, 1_000 * run + waiter + 1);
+            let (faults, locks) = process(&database, &Network::new(1_000 * run + waiter + 1));
             all.push(faults);
             waiting.spawn(async move { order.acquire(&locks).await });
             sleep(Duration::from_millis(20)).await;
@@ -177,9 +233,9 @@ pub(crate) async fn reads(order: Order, hold: Duration) -> Result<(f64, f64), Bo
 }
 
 /// Returns the locks of another process, and the log of its requests.
-fn process(database: &Database, seed: u64) -> (Faults, Locks) {
+fn process(database: &Database, network: &Network) -> (Faults, Locks) {
     let faults = Faults::none();
-    let http = faults.wrap(Network::new(seed).wrap(database.connector()));
+    let http = faults.wrap(network.wrap(database.connector()));
     let client = Client::from_conf(database.client().config().to_builder().http_client(http).build());
     let locks = Locks::new(&client, "locks").ttl(TTL).wait(Wait::Forever);
     (faults, locks)

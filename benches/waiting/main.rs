@@ -1,10 +1,10 @@
 //! The time and the requests of callers that wait for a lock.
 //!
 //! `cargo bench --bench waiting` runs clients on the engine in the process, in virtual time. The
-//! benchmark prints three tables, and writes the chart of `docs/charts`. `cargo bench --bench
-//! waiting -- holds` makes only the tables with this word in their names: `crowds`, `holds` or
-//! `reads`. A hand-over is the time from the call of `release` to the next grant. The ideal wall
-//! time is the sum of all holds. A process is a client with its own connection.
+//! benchmark prints four tables, and writes the chart of `docs/charts`. `cargo bench --bench waiting
+//! -- holds` makes only the tables with this word in their names: `crowds`, `holds` or `reads`. A
+//! hand-over is the time from the call of `release` to the next grant. The ideal wall time is the sum
+//! of all holds. A process is a client with its own connection.
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
 
@@ -14,11 +14,13 @@ mod crowd;
 mod network;
 #[path = "../simulated/mod.rs"]
 mod simulated;
+#[path = "../simulated/ways.rs"]
+mod ways;
 
 use std::{env, error::Error, time::Duration};
 
 use chart::{Chart, Line};
-use crowd::{Crowd, Figures, Order, reads};
+use crowd::{Crowd, Figures, Order, Parts, reads};
 
 const ORDERS: [Order; 2] = [Order::Fair, Order::Any];
 
@@ -43,13 +45,26 @@ async fn report() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Short holds, by many clients in several processes.
+/// Short holds, by many clients in several processes, and the mean parts of their hand-overs.
 async fn crowds() -> Result<(), Box<dyn Error>> {
     head();
+    let mut parts = Vec::new();
     for (processes, clients) in [(8, 1), (1, 32), (4, 8)] {
         for order in ORDERS {
-            measured(Crowd { order, processes, clients, hold: Duration::from_millis(20) }).await?;
+            let crowd = Crowd { order, processes, clients, hold: Duration::from_millis(20) };
+            let figures = measured(crowd).await?;
+            // The requests of several clients in one process cannot be told apart.
+            if clients == 1 {
+                parts.push((crowd, figures.parts));
+            }
         }
+    }
+    println!(
+        "\n| order | processes | clients in each | held | release | until the read | until the acquire | answer |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    for (crowd, Parts { release, until_read, until_acquire, answer }) in parts {
+        println!("| {crowd} | {release:.1} ms | {until_read:.1} ms | {until_acquire:.1} ms | {answer:.1} ms |");
     }
     Ok(())
 }
@@ -103,7 +118,7 @@ fn head() {
 /// Runs a crowd and prints its row.
 async fn measured(crowd: Crowd) -> Result<Figures, Box<dyn Error>> {
     let figures = crowd.measure().await?;
-    let Figures { p50, p99, wall, writes, reads } = &figures;
+    let Figures { p50, p99, wall, writes, reads, .. } = &figures;
     let [p50, p99] = [p50, p99].map(Duration::as_millis);
     println!("| {crowd} | {p50} ms | {p99} ms | {wall:.2} | {writes:.2} | {reads:.2} |");
     Ok(figures)

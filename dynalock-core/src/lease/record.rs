@@ -244,6 +244,16 @@ impl LockRecord {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
 
+    /// Returns the time, in epoch milliseconds, at which the holder got the lock or sent its last
+    /// heartbeat. Without a queue, the start of the lease follows from its end, if the holder has the
+    /// same `ttl` as the caller.
+    pub(crate) fn granted_at(&self, ttl: Duration) -> Option<u64> {
+        match self.head() {
+            Some(_) => self.head_since(),
+            None => self.until.map(|until| until.saturating_sub(clock::millis(ttl))),
+        }
+    }
+
     /// Returns whether the lease of the queue's head has ended by the clock of this machine.
     pub(crate) fn has_expired_head(&self, options: &LeaseOptions) -> bool {
         let ends = options.expired_before().zip(self.end(options.ttl));

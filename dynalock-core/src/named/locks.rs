@@ -243,11 +243,12 @@ impl Locks {
     ///
     /// Between the shortest and the longest interval, the interval depends on the times for which
     /// the current holder and earlier holders have had the lock. After a grant, a waiter first
-    /// pauses for about three quarters of the average time for which earlier holders had the lock.
-    /// Then the next waiter of a queue reads again after a third of the time for which the current
-    /// holder has had the lock. A waiter without `fair` then reads again after twice the time for
-    /// which the current holder has had the lock. The waiters of one process share the rows that
-    /// they read. A release in the same process wakes the next waiter without a read.
+    /// pauses for about four fifths of the average time for which earlier holders had the lock.
+    /// Then the next waiter of a queue reads again after a third of the time that has passed since
+    /// this pause. A waiter without `fair` then reads again after twice the time that has passed
+    /// since this pause. The waiters of one process share the rows that they read. A release in the
+    /// same process wakes the next waiter without a read, so the waiters of a process read rarely
+    /// while the holder is in their process.
     ///
     /// If the row of the lock is smaller than 4 KB, a read of a waiter costs half a read unit. A
     /// read of the next waiter of a queue is strongly consistent and costs one read unit. With an

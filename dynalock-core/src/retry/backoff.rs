@@ -8,8 +8,8 @@ use std::time::Duration;
 /// time window and the whole window, so a pause is never zero.
 ///
 /// The caller of [`next`](Self::next) gives the length of the first time window. The window doubles
-/// with each failed request, up to one second. The article "Exponential Backoff and Jitter" in the
-/// AWS Architecture Blog (2015) describes the method.
+/// with each failed request, by default up to one second. The article "Exponential Backoff and
+/// Jitter" in the AWS Architecture Blog (2015) describes the method.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
@@ -24,9 +24,14 @@ impl Backoff {
     /// Returns the pause after one more failed request. `first` is the length of the first time
     /// window.
     pub(crate) fn next(&mut self, first: Duration, rng: &mut fastrand::Rng) -> Duration {
+        self.next_up_to(Self::LONGEST, first, rng)
+    }
+
+    /// Returns the next pause like [`next`](Self::next), with another length of the longest window.
+    pub(crate) fn next_up_to(&mut self, longest: Duration, first: Duration, rng: &mut fastrand::Rng) -> Duration {
         // Even from one millisecond, ten doublings reach one second, the longest window. The bound
         // of ten keeps the shift in range.
-        let window = first.saturating_mul(1 << self.failures.min(10)).min(Self::LONGEST);
+        let window = first.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }

@@ -26,9 +26,11 @@ pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRo
 /// A lock row for which calls of this process wait.
 #[derive(Debug, Default)]
 struct AwaitedRow {
-    /// The numbers of the calls that wait for the lock row, in the order in which the calls began
-    /// to wait.
-    waiters: VecDeque<u64>,
+    /// The calls that wait for the lock row, in the order in which the calls began to wait.
+    waiters: VecDeque<WaitingCall>,
+    /// The owner of the call that stopped waiting last. If this owner holds the lock now, its
+    /// release will wake a waiter of this process.
+    left: Option<Arc<str>>,
     /// The number that the next call that waits for the lock row gets.
     next: u64,
     seen: Option<SeenRow>,
@@ -38,6 +40,14 @@ struct AwaitedRow {
     /// The number of consecutive times that this process held the lock, and released the lock while
     /// the lock had no queue. A grant of the lock to another process resets the number.
     releases: u32,
+}
+
+/// A call that waits for changes of a lock row.
+#[derive(Debug)]
+struct WaitingCall {
+    number: u64,
+    /// The owner that the row will show when the call holds the lock.
+    owner: Arc<str>,
 }
 
 /// The content of a lock row that the answer to a request of this process contained.
@@ -79,9 +89,9 @@ pub(crate) struct LocalWaiter {
 }
 
 impl LocalWaiters {
-    /// Adds a call that waits for changes of a lock row. `since` is the time at which the call last
-    /// saw the row.
-    pub(crate) fn join(&self, table: &str, key: &Item, since: Instant) -> LocalWaiter {
+    /// Adds a call that waits for changes of a lock row. `owner` is the owner that the row will show
+    /// when the call holds the lock. `since` is the time at which the call last saw the row.
+    pub(crate) fn join(&self, table: &str, key: &Item, owner: &Arc<str>, since: Instant) -> LocalWaiter {
         let key = text(table, key);
         let mut rows = self.rows();
         let sender = rows.entry(key.clone()).or_insert_with(|| watch::Sender::new(AwaitedRow::default()));
@@ -89,7 +99,7 @@ impl LocalWaiters {
         sender.send_if_modified(|row| {
             number = row.next;
             row.next += 1;
-            row.waiters.push_back(number);
+            row.waiters.push_back(WaitingCall { number, owner: Arc::clone(owner) });
             false
         });
         LocalWaiter { all: self.clone(), key, number, row: sender.subscribe(), since }
@@ -144,7 +154,27 @@ impl LocalWaiter {
     /// Returns `true` if this call has waited for the row longer than all other calls of this
     /// process.
     pub(crate) fn is_first(&self) -> bool {
-        self.row.borrow().waiters.front() == Some(&self.number)
+        self.row.borrow().waiters.front().is_some_and(|first| first.number == self.number)
+    }
+
+    /// Returns whether this owner waits in this process, or has stopped waiting last. If the owner
+    /// holds the lock, this process sends its release.
+    pub(crate) fn is_local(&self, owner: &str) -> bool {
+        let row = self.row.borrow();
+        let mut waiting = row.waiters.iter().map(|waiting| &waiting.owner);
+        row.left.as_deref() == Some(owner) || waiting.any(|waiting| **waiting == *owner)
+    }
+
+    /// Sets the owner that the call will become.
+    pub(crate) fn set_owner(&self, owner: &Arc<str>) {
+        let rows = self.all.rows();
+        let Some(row) = rows.get(&self.key) else { return };
+        row.send_if_modified(|row| {
+            for waiting in row.waiters.iter_mut().filter(|waiting| waiting.number == self.number) {
+                waiting.owner = Arc::clone(owner);
+            }
+            false
+        });
     }
 
     /// Shares the content of a lock row that this call has read. From now on, the call ignores the
@@ -181,7 +211,10 @@ impl Drop for LocalWaiter {
         let mut rows = self.all.rows();
         let Some(row) = rows.get(&self.key) else { return };
         row.send_if_modified(|row| {
-            row.waiters.retain(|number| *number != self.number);
+            let place = row.waiters.iter().position(|waiting| waiting.number == self.number);
+            if let Some(left) = place.and_then(|place| row.waiters.remove(place)) {
+                row.left = Some(left.owner);
+            }
             false
         });
         if row.borrow().waiters.is_empty() {
@@ -208,6 +241,10 @@ mod tests {
         SeenRow { item: None, sent, source: RowSource::Removal }
     }
 
+    fn join(all: &LocalWaiters, owner: &str, since: Instant) -> LocalWaiter {
+        all.join("locks", &Item::new(), &owner.into(), since)
+    }
+
     fn sources(all: &LocalWaiters, waiter: &mut LocalWaiter, fences: impl IntoIterator<Item = u64>) -> Vec<RowSource> {
         let share = |fence| {
             all.share_release("locks", &Item::new(), fence, || seen(clock::now()));
@@ -220,7 +257,7 @@ mod tests {
     fn at_most_four_releases_in_a_row_offer_the_lock_to_a_waiter_of_the_same_process() {
         use RowSource::{Removal, RemovalForOthers};
         let all = LocalWaiters::default();
-        let mut waiter = all.join("locks", &Item::new(), clock::now());
+        let mut waiter = join(&all, "waiter", clock::now());
         let expected = [Removal, Removal, Removal, Removal, RemovalForOthers, Removal];
         assert_eq!(sources(&all, &mut waiter, 1..=6), expected);
         // The gaps between the fences mean that other processes have held the lock with the fences
@@ -232,7 +269,7 @@ mod tests {
     fn a_waiter_ignores_answers_to_requests_that_were_sent_before_it_came() {
         let all = LocalWaiters::default();
         let sent = clock::now();
-        let mut waiter = all.join("locks", &Item::new(), sent + std::time::Duration::from_millis(1));
+        let mut waiter = join(&all, "waiter", sent + std::time::Duration::from_millis(1));
         all.share("locks", &Item::new(), || seen(sent));
         assert!(waiter.seen().now_or_never().is_none());
         all.share("locks", &Item::new(), || seen(sent + std::time::Duration::from_millis(1)));
@@ -242,7 +279,7 @@ mod tests {
     #[test]
     fn a_waiter_that_leaves_makes_the_next_one_the_first() {
         let all = LocalWaiters::default();
-        let [first, second] = [(); 2].map(|()| all.join("locks", &Item::new(), clock::now()));
+        let [first, second] = ["first", "second"].map(|owner| join(&all, owner, clock::now()));
         assert_eq!((first.is_first(), second.is_first()), (true, false));
         drop(first);
         assert!(second.is_first());
@@ -251,9 +288,22 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_is_local_while_it_waits_and_after_it_has_left_last() {
+        let all = LocalWaiters::default();
+        let [first, second, third] = ["first", "second", "third"].map(|owner| join(&all, owner, clock::now()));
+        let local = || ["first", "second", "third"].map(|owner| third.is_local(owner));
+        assert_eq!((local(), third.is_local("elsewhere")), ([true; 3], false));
+        drop(first);
+        assert_eq!(local(), [true; 3]);
+        second.set_owner(&"second again".into());
+        drop(second);
+        assert_eq!((local(), third.is_local("second again")), ([false, false, true], true));
+    }
+
+    #[test]
     fn a_waiter_does_not_receive_its_own_reads() {
         let all = LocalWaiters::default();
-        let [mut reader, mut other] = [(); 2].map(|()| all.join("locks", &Item::new(), clock::now()));
+        let [mut reader, mut other] = ["first", "second"].map(|owner| join(&all, owner, clock::now()));
         let sent = clock::now();
         reader.share(sent, || seen(sent));
         assert!(reader.seen().now_or_never().is_none());

@@ -363,7 +363,7 @@ impl<'a> Acquisition<'a> {
 
     /// Waits until DynamoDB may grant the next attempt for this lock.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
-        self.polls.join(&self.spec.row);
+        self.polls.join(&self.spec.row, &self.owner);
         // A call that knows no holder of the lock makes its next attempt at once.
         while self.observer.record().is_some() {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));

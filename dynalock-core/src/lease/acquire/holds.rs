@@ -1,24 +1,25 @@
 //! Decides how often a waiter reads the row of a lock.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use crate::{
     clock::Instant,
     lease::record::{LockRecord, Observation},
 };
 
-/// The holders of one lock, as a waiter has observed them. The interval between two reads of the
+/// The holders of one lock, as a waiter has observed them. The pause until the next read of the
 /// waiter depends on two times: the time since the current grant (the holder's age), and the mean
-/// time for which earlier holders had the lock (the mean hold).
+/// time for which earlier holders had the lock (the mean hold). A hold is expected to end after four
+/// fifths of the mean hold.
 ///
-/// | waiter | interval while the holder's age is below three quarters of the mean hold | interval at a greater age of the holder |
+/// | waiter | pause until the holder's age is four fifths of the mean hold | pause at a greater age of the holder |
 /// |---|---|---|
-/// | first waiter in the queue | until the holder's age is three quarters of the mean hold | a third of the holder's age |
+/// | first waiter in the queue | until that age | a third of the time since that age |
+/// | waiter without a queue | until that age, and up to half of the mean hold longer | twice the time since that age |
 /// | behind `n` entries of the queue, `n` at least 2 | `n - 1` times the mean hold | `n - 1` times the longer of the mean hold and half of the holder's age |
-/// | waiter without a queue | until the holder's age is three quarters of the mean hold | twice the holder's age |
 ///
-/// The intervals between reads grow with the age of the holder, so the number of reads grows only
-/// with the logarithm of the time for which the lock is held.
+/// The pauses between reads grow with the age of the holder, so the number of reads grows only with
+/// the logarithm of the time for which the lock is held.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
@@ -49,9 +50,9 @@ pub(crate) enum WaiterPlace {
 
 impl ObservedHolds {
     /// Records the holder in a row that was read at the time `now`. `epoch_millis` is the time of
-    /// the read in epoch milliseconds, by the clock of this machine. A heartbeat does not change
-    /// the age of the holder.
-    pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64) {
+    /// the read in epoch milliseconds, by the clock of this machine, and `ttl` is the ttl of this
+    /// caller. A heartbeat does not change the age of the holder.
+    pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64, ttl: Duration) {
         let Some(observation) = record.observation() else { return };
         // A row that another program wrote may have a holder without a fence.
         let fence = record.last_fence().unwrap_or(0);
@@ -69,11 +70,11 @@ impl ObservedHolds {
             if fence < before.fence {
                 return;
             }
-            // The stored time at which the head of the queue changed is only a hint, because it
-            // comes from the clock of another machine. The last read that showed the previous
-            // holder limits the error of the stored time, because the head changed after this read.
-            let turn = record.head_since().filter(|_| record.head().is_some()).unwrap_or(epoch_millis);
-            let age = Duration::from_millis(epoch_millis.saturating_sub(turn));
+            // The time of the grant in the row is only a hint, because it comes from the clock of
+            // another machine. The last read that showed the previous holder limits the error of the
+            // stored time, because the lock was granted after this read.
+            let start = record.granted_at(ttl).unwrap_or(epoch_millis);
+            let age = Duration::from_millis(epoch_millis.saturating_sub(start));
             since -= age.min(now.duration_since(before.last_seen));
             // Each grant raises the fence by one. If the fence has grown by more than one since the
             // last read, the reads have missed grants.
@@ -85,11 +86,11 @@ impl ObservedHolds {
         self.holder = Some(ObservedHolder { observation, fence, since, last_seen: now });
     }
 
-    /// Returns the read interval of a waiter while another waiter of its process reads the row for
-    /// both. Even with the random factors of the pauses, this waiter pauses longer than the mean
-    /// hold, and longer than the waiter that reads for both.
-    pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
-        self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
+    /// Returns the pause of a waiter while another waiter of its process reads the row for both.
+    /// Even with the random factors of the pauses, this waiter pauses longer than the mean hold, and
+    /// longer than the waiter that reads for both.
+    pub(crate) fn pause_of_others(&self, place: WaiterPlace, now: Instant) -> Range<Duration> {
+        around(self.pause(place, now).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
     }
 
     /// Records that the lock was free at the time `now`. The library takes the last time at which
@@ -107,20 +108,29 @@ impl ObservedHolds {
         self.mean = Some(self.mean.map_or(hold, |mean| (mean.saturating_mul(3) + hold) / 4));
     }
 
-    /// Returns the interval until the next read of the waiter, or the longest duration if no holder
-    /// is known.
-    pub(crate) fn interval(&self, place: WaiterPlace, now: Instant) -> Duration {
-        let Some(holder) = &self.holder else { return Duration::MAX };
+    /// Returns the range of the random pause until the next read of the waiter, or the longest
+    /// duration if no holder is known. The pauses of two waiters differ, so that the waiters do not
+    /// send their requests at the same time.
+    pub(crate) fn pause(&self, place: WaiterPlace, now: Instant) -> Range<Duration> {
+        let Some(holder) = &self.holder else { return Duration::MAX..Duration::MAX };
         let age = now.duration_since(holder.since);
         let mean = self.mean.unwrap_or_default();
-        let first = mean / 4 * 3;
+        let first = mean / 5 * 4;
+        let (until_first, later) = (first.saturating_sub(age), age.saturating_sub(first));
         match place {
-            WaiterPlace::Behind(places @ 2..) => mean.max(age / 2).saturating_mul(places - 1),
-            _ if age < first => first.saturating_sub(age),
-            WaiterPlace::Behind(_) => age / 3,
-            WaiterPlace::Plain => age.saturating_mul(2),
+            WaiterPlace::Behind(places @ 2..) => around(mean.max(age / 2).saturating_mul(places - 1)),
+            // No other waiter reads at this moment.
+            WaiterPlace::Behind(_) if age < first => until_first..until_first,
+            WaiterPlace::Behind(_) => around(later / 3),
+            WaiterPlace::Plain if age < first => until_first..until_first + mean / 2,
+            WaiterPlace::Plain => around(later.saturating_mul(2)),
         }
     }
+}
+
+/// Returns the range from half of a pause to one and a half pauses.
+fn around(pause: Duration) -> Range<Duration> {
+    pause / 2..pause.saturating_add(pause / 2)
 }
 
 #[cfg(test)]
@@ -140,34 +150,54 @@ mod tests {
         LockRecord::read(lock, &row.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
+    fn observe(holds: &mut ObservedHolds, record: &LockRecord, now: Instant) {
+        holds.observe(record, now, 0, Duration::ZERO);
+    }
+
     #[test]
-    fn the_interval_follows_the_age_of_the_holder_and_the_mean_hold() {
+    fn the_pause_follows_the_age_of_the_holder_and_the_mean_hold() {
         use WaiterPlace::{Behind, Plain};
         let start = clock::now();
         let mut unknown = ObservedHolds::default();
-        unknown.observe(&plain(1), start, 0);
+        observe(&mut unknown, &plain(1), start);
         let mut known = ObservedHolds::default();
-        known.observe(&plain(1), start, 0);
-        known.observe(&plain(2), start + millis(40), 0);
+        observe(&mut known, &plain(1), start);
+        observe(&mut known, &plain(2), start + millis(40));
         for (holds, place, age, expected) in [
-            (&unknown, Behind(1), 0, 0),
-            (&unknown, Behind(1), 30, 10),
-            (&unknown, Behind(3), 30, 30),
-            (&unknown, Plain, 30, 60),
+            (&unknown, Behind(1), 0, 0..0),
+            (&unknown, Behind(1), 30, 5..15),
+            (&unknown, Behind(3), 30, 15..45),
+            (&unknown, Plain, 30, 30..90),
             // The mean hold time of `known` is 40 milliseconds.
-            (&known, Behind(1), 0, 30),
-            (&known, Behind(1), 10, 20),
-            (&known, Behind(1), 30, 10),
-            (&known, Behind(1), 300, 100),
-            (&known, Behind(2), 0, 40),
-            (&known, Behind(5), 40, 160),
-            (&known, Behind(5), 200, 400),
-            (&known, Plain, 0, 30),
-            (&known, Plain, 29, 1),
-            (&known, Plain, 30, 60),
+            (&known, Behind(1), 0, 32..32),
+            (&known, Behind(1), 10, 22..22),
+            (&known, Behind(1), 32, 0..0),
+            (&known, Behind(1), 92, 10..30),
+            (&known, Behind(2), 0, 20..60),
+            (&known, Behind(5), 40, 80..240),
+            (&known, Behind(5), 200, 200..600),
+            (&known, Plain, 0, 32..52),
+            (&known, Plain, 30, 2..22),
+            (&known, Plain, 52, 20..60),
         ] {
             let since = holds.holder.as_ref().unwrap().since;
-            assert_eq!(holds.interval(place, since + millis(age)), millis(expected), "{place:?}, {age} ms");
+            let expected = millis(expected.start)..millis(expected.end);
+            assert_eq!(holds.pause(place, since + millis(age)), expected, "{place:?}, {age} ms");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_plain_lease_shows_the_start_of_its_grant() {
+        const TTL: Duration = millis(1_000);
+        let start = clock::now();
+        for (until, since) in [(1_090, 90), (1_200, 100), (1_010, 50)] {
+            let mut holds = ObservedHolds::default();
+            holds.observe(&plain(1), start, 0, TTL);
+            holds.observe(&plain(1), start + millis(50), 50, TTL);
+            let mut record = plain(2);
+            record.until = Some(until);
+            holds.observe(&record, start + millis(100), 100, TTL);
+            assert_eq!(holds.holder.unwrap().since, start + millis(since), "{until}");
         }
     }
 
@@ -177,23 +207,23 @@ mod tests {
         let mut record = plain(1);
         record.fence = None;
         let mut holds = ObservedHolds::default();
-        assert_eq!(holds.interval(WaiterPlace::Plain, start), Duration::MAX);
-        holds.observe(&record, start, 0);
-        holds.observe(&record, start + millis(10), 0);
-        assert_eq!(holds.interval(WaiterPlace::Plain, start + millis(30)), millis(60));
+        assert_eq!(holds.pause(WaiterPlace::Plain, start), Duration::MAX..Duration::MAX);
+        observe(&mut holds, &record, start);
+        observe(&mut holds, &record, start + millis(10));
+        assert_eq!(holds.pause(WaiterPlace::Plain, start + millis(30)), millis(30)..millis(90));
     }
 
     #[test]
     fn the_mean_hold_counts_the_grants_that_no_read_has_shown() {
         let start = clock::now();
         let mut holds = ObservedHolds::default();
-        holds.observe(&plain(1), start, 0);
-        holds.observe(&plain(5), start + millis(100), 0);
+        observe(&mut holds, &plain(1), start);
+        observe(&mut holds, &plain(5), start + millis(100));
         assert_eq!(holds.mean, Some(millis(25)));
         // A read that shows a lower fence than an earlier read is outdated, and changes nothing.
-        holds.observe(&plain(3), start + millis(110), 0);
+        observe(&mut holds, &plain(3), start + millis(110));
         assert_eq!((holds.mean, holds.holder.as_ref().unwrap().fence), (Some(millis(25)), 5));
-        holds.observe(&plain(6), start + millis(165), 0);
+        observe(&mut holds, &plain(6), start + millis(165));
         assert_eq!(holds.mean, Some(millis(35)));
     }
 
@@ -201,10 +231,11 @@ mod tests {
     fn a_grant_after_a_free_lock_is_as_old_as_the_end_of_the_grant_before() {
         let start = clock::now();
         let mut holds = ObservedHolds::default();
-        holds.observe(&plain(1), start, 0);
+        observe(&mut holds, &plain(1), start);
         holds.observe_free(start + millis(20));
-        holds.observe(&plain(2), start + millis(50), 0);
+        observe(&mut holds, &plain(2), start + millis(50));
         assert_eq!(holds.mean, Some(millis(20)));
-        assert_eq!(holds.interval(WaiterPlace::Plain, start + millis(50)), millis(60));
+        // The mean hold is 20 milliseconds, and the holder is 30 milliseconds old.
+        assert_eq!(holds.pause(WaiterPlace::Plain, start + millis(50)), millis(14)..millis(42));
     }
 }

@@ -23,24 +23,28 @@ pub(crate) struct Polls {
     options: LeaseOptions,
     holds: ObservedHolds,
     waiter: Option<LocalWaiter>,
+    /// The holder that the last row has shown.
+    holder: Option<Arc<str>>,
     rng: fastrand::Rng,
 }
 
 impl Polls {
     pub(crate) fn new(connection: &Arc<Connection>, options: LeaseOptions) -> Self {
         let (holds, rng) = (ObservedHolds::default(), random::generator());
-        Self { connection: Arc::clone(connection), options, holds, waiter: None, rng }
+        Self { connection: Arc::clone(connection), options, holds, waiter: None, holder: None, rng }
     }
 
     /// Records a row that shows a holder.
     pub(crate) fn observe(&mut self, record: &LockRecord) {
-        self.holds.observe(record, clock::now(), self.options.now());
+        self.holds.observe(record, clock::now(), self.options.now(), self.options.ttl);
+        self.holder = record.holder().map(Into::into);
     }
 
     /// Records a row that shows no holder. The call may have to wait longer, because another waiter
     /// of this process may acquire the free lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
+        self.holder = None;
     }
 
     /// Returns the pause until the next read of the row. By default, the pause between two reads is
@@ -57,9 +61,9 @@ impl Polls {
         let default = Refresh { min: self.connection.round_trip().min(longest), max: longest };
         let Refresh { min, max } = self.options.refresh.unwrap_or(default);
         let now = clock::now();
-        let interval = match self.waiter.as_ref().is_none_or(LocalWaiter::is_first) {
-            true => self.holds.interval(place, now),
-            false => self.holds.interval_of_others(place, now),
+        let pause = match self.reads_for_all() {
+            true => self.holds.pause(place, now),
+            false => self.holds.pause_of_others(place, now),
         };
         let limit = match place {
             WaiterPlace::Plain => Duration::MAX,
@@ -67,9 +71,10 @@ impl Polls {
             // the lease of its entry ends.
             WaiterPlace::Behind(_) => ttl / 6,
         };
-        // The random factor of the pause is different for each waiter, so that waiters do not send
-        // their requests at the same time.
-        interval.min(max).min(limit).mul_f64(0.5 + self.rng.f64()).max(min.min(limit))
+        let max = max.min(limit);
+        let longest = (max / 2).saturating_add(max.mul_f64(self.rng.f64()));
+        let (from, to) = (pause.start.min(longest), pause.end.min(longest));
+        (from + (to - from).mul_f64(self.rng.f64())).max(min.min(limit))
     }
 
     /// Returns whether this call has waited longest of all calls of this process that wait for the
@@ -78,10 +83,21 @@ impl Polls {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
+    /// Returns `true` if this call reads the row for all waiters of this process. While the holder
+    /// is in this process, no call reads for all, because the release of the holder wakes them.
+    fn reads_for_all(&self) -> bool {
+        let Some(waiter) = &self.waiter else { return true };
+        let is_local = self.holder.as_ref().is_some_and(|holder| waiter.is_local(holder));
+        waiter.is_first() && !is_local
+    }
+
     /// Begins to receive the row of the lock whenever another request of this process reads it.
-    pub(crate) fn join(&mut self, row: &Row) {
-        let join = || self.connection.local_waiters.join(&row.table, &row.key, clock::now());
-        self.waiter.get_or_insert_with(join);
+    /// `owner` is the owner that the row will show when this call holds the lock.
+    pub(crate) fn join(&mut self, row: &Row, owner: &Arc<str>) {
+        match &self.waiter {
+            Some(waiter) => waiter.set_owner(owner),
+            None => self.waiter = Some(self.connection.local_waiters.join(&row.table, &row.key, owner, clock::now())),
+        }
     }
 
     /// Shares the row of the lock with the other waiters of this process.

@@ -226,8 +226,8 @@ impl<'a> Queued<'a> {
         progress: &watch::Sender<Option<QueueStatus>>,
         caller: &mut impl Caller,
     ) -> Result<(), Stop> {
-        if let [ticket] = &mut self.tickets[..] {
-            ticket.acquisition.polls.join(&ticket.acquisition.spec.row);
+        if let [Ticket { acquisition, .. }] = &mut self.tickets[..] {
+            acquisition.polls.join(&acquisition.spec.row, &acquisition.owner);
         }
         loop {
             let mut has_evicted = false;

@@ -75,7 +75,9 @@ use crate::{
 /// After a conflict, a batch attempts its write again with [`Pace::Latency`], unless the repository
 /// has [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a
 /// batch share the cost of a refused write. After each sleep, a batch may again make several
-/// attempts without a sleep in between.
+/// attempts without a sleep in between. After a batch whose write was refused, the next batch waits
+/// for four round trips, but at most 100 milliseconds. In this time, other processes write the item,
+/// and more calls enter the next batch.
 ///
 /// While another caller holds the lease of an item, combined calls on the item fail with
 /// [`Error::Locked`], like calls to `update_with`.

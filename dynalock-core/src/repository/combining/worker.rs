@@ -43,6 +43,15 @@ struct Batch<T> {
     /// The number of times that the worker has run the closures of the batch, once for each
     /// attempt.
     runs: u32,
+    /// The number of writes that were refused because another writer was faster.
+    refusals: u32,
+}
+
+/// The state of a worker after a batch.
+struct AfterBatch {
+    /// The item from which the next batch may start.
+    next: Option<Item>,
+    refusals: u32,
 }
 
 /// Says whether the worker read the item of a batch before or after all calls of the batch entered
@@ -79,6 +88,9 @@ enum Attempt<T> {
     },
 }
 
+/// The longest pause after a batch whose write DynamoDB refused because another writer was faster.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
 /// The number of bytes that the calls after the first call of a batch may add to the batch's write.
 /// If the write of a batch has grown by more than `MOST_GROWTH`, the batch runs no further call.
 const MOST_GROWTH: usize = 64 * 1024;
@@ -95,23 +107,31 @@ impl<T: Versioned + Clone> Worker<T> {
     pub(super) async fn run(mut self) {
         let mut last = None;
         while let Some(calls) = self.queues.next_batch(&self.key) {
-            let work = self.work(Batch { calls, runs: 0 }, last);
-            last = telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
+            let work = self.work(Batch { calls, runs: 0, refusals: 0 }, last);
+            let AfterBatch { next, refusals } =
+                telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
+            last = next;
+            // Other processes write the same item. In the pause, they can write, and the next batch
+            // of this process becomes larger. Both cost fewer refusals. An item that is kept over a
+            // pause would be outdated.
+            if refusals > 0 {
+                clock::sleep((4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE)).await;
+                last = None;
+            }
         }
         self.state = WorkerState::Done;
     }
 
-    /// Writes one batch and sends the results to its callers. Returns the stored item after the
-    /// batch, or `None` if the next batch must read the item.
-    async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> Option<Item> {
+    /// Writes one batch and sends the results to its callers.
+    async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> AfterBatch {
         let mut session = Session::under(&self.repository, LeasePolicy::outside(T::MODEL, self.repository.options));
         let result = self.write(&mut session, &mut batch, last).await;
-        let Batch { calls, runs } = batch;
+        let Batch { calls, runs, refusals } = batch;
         telemetry::batch(&self.repository.table, calls.len(), runs);
         for call in &calls {
             telemetry::follow(call.span());
         }
-        match result {
+        let next = match result {
             Ok(Committed { stored, next }) => {
                 self.queues.double(&self.key);
                 for call in calls {
@@ -124,7 +144,8 @@ impl<T: Versioned + Clone> Worker<T> {
                 self.fail(calls, &error);
                 None
             }
-        }
+        };
+        AfterBatch { next, refusals }
     }
 
     /// Handles the error of a batch: sends the error to the callers, or puts their calls back into
@@ -172,6 +193,7 @@ impl<T: Versioned + Clone> Worker<T> {
                     age = ItemAge::AfterCalls;
                 }
                 Attempt::Conflict { expected, met } => {
+                    batch.refusals += 1;
                     batch.thaw();
                     item = match Box::pin(session.next_run(&get, &self.key, expected, met)).await? {
                         NextRun::On(item) => item,

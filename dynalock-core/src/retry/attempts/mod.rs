@@ -21,6 +21,9 @@ use crate::{
 /// because a request that the call sends may arrive late at DynamoDB.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
+/// The longest window of the pauses of a unit of work after `TransactionConflict`.
+const LONGEST_AFTER_CONTENTION: Duration = Duration::from_millis(500);
+
 /// One call of the public API: the limits of the call, and the state of the call's requests and
 /// retries.
 #[derive(Debug)]
@@ -343,18 +346,21 @@ impl Attempts {
     /// the error `last` if the limits of the call allow no further attempt. If `costs` is `true`,
     /// the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
-        let first = match &last {
+        let pause = match &last {
             // The first pause after a lost reply is at most one round trip, because later writes
             // will remove the write id from the item. An item without the write id no longer shows
             // whether the write was applied.
-            Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
+            Error::Unavailable(_) => {
+                self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
+            }
             // A unit of work competes with other units of work, and a run of their closures takes
-            // longer than a round trip. With pauses shorter than eight runs,
-            // `cargo bench --bench transactions_contention` shows more refusals and no gain.
-            Error::Cancelled(_) if !costs && !self.run.is_zero() => 8 * self.turn(),
-            _ => Backoff::FIRST,
+            // longer than a round trip. In `cargo bench --bench transactions_contention`, shorter
+            // first pauses cost more refusals, and longer last pauses raise the p99.
+            Error::Cancelled(_) if !costs && !self.run.is_zero() => {
+                self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
+            }
+            _ => self.backoff.next(Backoff::FIRST, self.rng.get()),
         };
-        let pause = self.backoff.next(first, self.rng.get());
         // The code tests the time before it tests the retry budget, because a call that has no time
         // left must not take a token from the retry budget.
         if !self.may_go_on(pause) || (costs && !self.connection.retry_budget.withdraw()) {
