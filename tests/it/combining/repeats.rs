@@ -1,9 +1,35 @@
 //! A create that is refused, and that the network repeats after another writer has deleted the item.
 
-use dynalock::{Error, Pace, Stored, request::Combining};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dynalock::{Error, Pace, Stored, Versioned, local::Faults, request::Combining};
+use serde::{Deserialize, Serialize};
 
 use super::{delay, stock};
 use crate::support::{Product, Shop, Table, expect_error, millis, repeats::RepeatedCreate, start, travel};
+
+#[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "coupons")]
+struct Coupon {
+    #[dynalock(partition_key)]
+    code: String,
+    uses: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[dynalock(expires)]
+    until: Option<u64>,
+}
+
+impl Coupon {
+    fn new() -> Self {
+        Self { code: "a".to_owned(), uses: 0, until: None }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a time to live is a time of day")]
+    fn expired() -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        Self { until: Some(now.as_secs() - 100), ..Self::new() }
+    }
+}
 
 /// Adds to the stock of the item `a`, or creates it.
 fn upsert(
@@ -99,4 +125,32 @@ async fn a_repeated_create_is_found_by_the_read_after_a_run_without_changes() {
     let results = [first.await.unwrap(), second.await.unwrap()];
     assert!(results.iter().all(is_open), "{results:?}");
     assert_eq!(stock(&table).await, 1, "the first call was applied once, and the second one was not applied");
+}
+
+/// An expired item refuses the create, and another one refuses the write over it. Another writer
+/// changes the item of the repeated create, so the next batch may not start from the create.
+#[tokio::test(start_paused = true)]
+async fn the_batch_after_a_repeated_create_starts_from_the_newest_item() {
+    let copy = RepeatedCreate::default();
+    let shop = Shop::below(Faults::none(), &copy);
+    let table = shop.table::<Coupon>().await;
+    delay(&shop);
+    for nth in 0..2 {
+        shop.rival.before_through(&table.others, "PutItem", nth, async |others| {
+            travel(millis(5)).await;
+            others.create(Coupon::expired()).await.unwrap();
+        });
+    }
+    shop.rival.before_through(&table.others, "GetItem", 1, async |others| {
+        others.delete_unchecked("a").await.unwrap();
+        copy.arrive().await;
+        others.update_with("a", |coupon| coupon.uses += 100).await.unwrap();
+    });
+    let coupons = table.items.clone().pace(Pace::Economy).combining();
+    let upsert = |uses| coupons.upsert_with("a", Coupon::new, move |coupon| coupon.uses += uses);
+    let first = start([upsert(1)]).remove(0);
+    travel(millis(7)).await;
+    let second = upsert(10).await.unwrap();
+    assert_eq!(first.await.unwrap().unwrap().uses, 101);
+    assert_eq!((second.uses, second.version()), (111, 3));
 }

@@ -14,7 +14,7 @@ use crate::{
 ///
 /// | waiter | pause until the holder's age is four fifths of the mean hold | pause at a greater age of the holder |
 /// |---|---|---|
-/// | first waiter in the queue | until that age | a third of the time since that age |
+/// | first waiter in the queue | until that age | a third of the time since that age, at least a twentieth of the mean hold |
 /// | waiter without a queue | until that age, and up to half of the mean hold longer | twice the time since that age |
 /// | behind `n` entries of the queue, `n` at least 2 | `n - 1` times the mean hold | `n - 1` times the longer of the mean hold and half of the holder's age |
 ///
@@ -121,7 +121,8 @@ impl ObservedHolds {
             WaiterPlace::Behind(places @ 2..) => around(mean.max(age / 2).saturating_mul(places - 1)),
             // No other waiter reads at this moment.
             WaiterPlace::Behind(_) if age < first => until_first..until_first,
-            WaiterPlace::Behind(_) => around(later / 3),
+            // The lower bound saves reads while a long hold is about to end.
+            WaiterPlace::Behind(_) => around((later / 3).max(mean / 20)),
             WaiterPlace::Plain if age < first => until_first..until_first + mean / 2,
             WaiterPlace::Plain => around(later.saturating_mul(2)),
         }
@@ -171,7 +172,7 @@ mod tests {
             // The mean hold time of `known` is 40 milliseconds.
             (&known, Behind(1), 0, 32..32),
             (&known, Behind(1), 10, 22..22),
-            (&known, Behind(1), 32, 0..0),
+            (&known, Behind(1), 32, 1..3),
             (&known, Behind(1), 92, 10..30),
             (&known, Behind(2), 0, 20..60),
             (&known, Behind(5), 40, 80..240),
