@@ -90,7 +90,9 @@ impl Failure {
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
     /// Returns the failure for an error that carries data, for example the item of a false
     /// condition. Returns `None` for an error without data.
-    fn modelled(&mut self) -> Option<Failure>;
+    fn modelled(&mut self) -> Option<Failure> {
+        None
+    }
 }
 
 /// Returns the failure for an error of the SDK. Only this function interprets errors of the SDK.

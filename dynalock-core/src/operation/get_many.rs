@@ -80,11 +80,7 @@ impl TransactGet {
     }
 }
 
-impl ServiceFailure for BatchGetItemError {
-    fn modelled(&mut self) -> Option<Failure> {
-        None
-    }
-}
+impl ServiceFailure for BatchGetItemError {}
 
 impl ServiceFailure for TransactGetItemsError {
     /// Returns the most severe reason of a cancellation. A read has no conditions, so no reason

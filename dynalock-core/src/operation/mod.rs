@@ -8,7 +8,6 @@ mod get_many;
 mod page;
 mod put_many;
 mod reasons;
-mod scan;
 mod table;
 mod transact;
 mod update;
@@ -22,7 +21,6 @@ pub(crate) use get_many::{GetMany, TransactGet};
 pub(crate) use page::{Access, ItemPage, PageRequest, PageStart, Segment, Selection};
 pub(crate) use put_many::PutMany;
 pub(crate) use reasons::ActionReasons;
-pub(crate) use scan::Scan;
 pub use table::DeletionProtection;
 pub(crate) use table::{
     Billing, TableSettings, create_table, describe_table, describe_time_to_live, switch_time_to_live_on,
