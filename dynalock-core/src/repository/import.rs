@@ -29,13 +29,7 @@ use crate::{
 /// [`Repository::import_unchecked`](super::Repository::import_unchecked).
 #[derive(Debug)]
 pub struct Import<T> {
-    value: T,
-}
-
-impl<T> Import<T> {
-    pub(super) fn new(value: T) -> Self {
-        Self { value }
-    }
+    pub(super) value: T,
 }
 
 impl<T> Sealed for Import<T> {}

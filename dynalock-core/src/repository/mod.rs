@@ -26,6 +26,7 @@ pub use read::Get;
 pub use request::{Checked, Conditional, Request};
 pub(crate) use session::Session;
 pub use table::{CreateTable, VerifyTable};
+use write::Mode;
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
 pub use write_many::WriteMany;
 pub use write_stream::{ItemResult, WriteStream};
@@ -35,7 +36,7 @@ use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 use aws_sdk_dynamodb::Client;
 
 use crate::{
-    codec::{Item, Stored, key_of},
+    codec::{ExpiredItems, Item, Stored, key_of},
     cost::Meter,
     error::Error,
     key::Key,
@@ -441,7 +442,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Get::new(key.into_key()))
+        self.request(Get { key: key.into_key(), consistent: true, expired: ExpiredItems::Absent })
     }
 
     /// Writes a new item at version 1, and returns it.
@@ -487,7 +488,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Create::new(value))
+        self.request(Create { value })
     }
 
     /// Writes the changed attributes of a value, if the item has not changed since it was read.
@@ -532,7 +533,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Update::changes(stored))
+        self.request(Update { stored, mode: Mode::Changes })
     }
 
     /// Writes the whole value over its item, if the item has not changed since it was read. The
@@ -566,7 +567,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Update::whole(stored))
+        self.request(Update { stored, mode: Mode::Whole })
     }
 
     /// Writes the item like [`update`](Self::update), but increments the version even if no
@@ -600,7 +601,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Update::always(stored))
+        self.request(Update { stored, mode: Mode::Always })
     }
 
     /// Deletes the item, if it has not changed since it was read.
@@ -633,7 +634,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Delete::new(stored))
+        self.request(Delete { stored })
     }
 
     /// Deletes the item with this key, in any state. If there is no item, the call succeeds. The
@@ -666,7 +667,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(DeleteUnchecked::new(key.into_key()))
+        self.request(DeleteUnchecked { key: key.into_key() })
     }
 
     /// Reads the item, runs `change` on its value, and writes the changed attributes. After a

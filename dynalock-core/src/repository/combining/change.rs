@@ -1,34 +1,14 @@
 //! The changes that calls make on a working copy.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use super::copy::WorkingCopy;
 use crate::{
     error::{Error, Result},
     key::Key,
     model::Versioned,
-    repository::{Patch, modify::NoValue},
+    repository::{Patch, TryUpdateWith, UpdateWith, UpsertWith, modify::NoValue},
 };
-
-/// A change by a closure: [`Combining::update_with`](super::Combining::update_with).
-pub struct CombinedUpdate<F> {
-    pub(super) key: Key,
-    pub(super) change: F,
-}
-
-/// A change by a closure that may return an error:
-/// [`Combining::try_update_with`](super::Combining::try_update_with).
-pub struct CombinedTryUpdate<F> {
-    pub(super) key: Key,
-    pub(super) change: F,
-}
-
-/// A change that creates a missing item: [`Combining::upsert_with`](super::Combining::upsert_with).
-pub struct CombinedUpsert<I, F> {
-    pub(super) key: Key,
-    pub(super) init: I,
-    pub(super) change: F,
-}
 
 /// The change of one call of a [`Combining`](super::Combining).
 pub trait CombinedChange<T>: Send + 'static {
@@ -59,7 +39,7 @@ pub trait CombinedChange<T>: Send + 'static {
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, Self::Error>;
 }
 
-impl<T, F, O> CombinedChange<T> for CombinedUpdate<F>
+impl<T, F, O> CombinedChange<T> for UpdateWith<'static, F>
 where
     T: Versioned + Clone,
     F: FnMut(&mut T) -> O + Send + 'static,
@@ -80,7 +60,7 @@ where
     }
 }
 
-impl<T, F, E> CombinedChange<T> for CombinedTryUpdate<F>
+impl<T, F, E> CombinedChange<T> for TryUpdateWith<'static, F>
 where
     T: Versioned + Clone,
     F: FnMut(&mut T) -> Result<(), E> + Send + 'static,
@@ -101,7 +81,7 @@ where
     }
 }
 
-impl<T, I, F, O> CombinedChange<T> for CombinedUpsert<I, F>
+impl<T, I, F, O> CombinedChange<T> for UpsertWith<'static, I, F>
 where
     T: Versioned + Clone,
     I: FnMut() -> T + Send + 'static,
@@ -141,14 +121,3 @@ impl<T: Versioned + Clone> CombinedChange<T> for Patch<T> {
     }
 }
 
-macro_rules! debug_by_name {
-    ($($kind:ident<$($parameter:ident),*>),*) => {$(
-        impl<$($parameter),*> fmt::Debug for $kind<$($parameter),*> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($kind))
-            }
-        }
-    )*};
-}
-
-debug_by_name!(CombinedUpdate<F>, CombinedTryUpdate<F>, CombinedUpsert<I, F>);
