@@ -1,9 +1,9 @@
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use super::{Spent, shown};
 use crate::{
     key::Key,
-    model::{Item, Model},
+    model::{Item, ItemRef},
     version::version_in,
 };
 
@@ -14,24 +14,14 @@ pub struct Conflict(Box<ConflictParts>);
 
 #[derive(Clone)]
 struct ConflictParts {
-    model: &'static Model,
-    table: Arc<str>,
-    key: Key,
-    expected: Option<u64>,
+    item_ref: ItemRef,
     item: Option<Item>,
     spent: Spent,
 }
 
 impl Conflict {
-    pub(crate) fn new(
-        model: &'static Model,
-        table: Arc<str>,
-        key: Key,
-        expected: Option<u64>,
-        item: Option<Item>,
-        spent: Spent,
-    ) -> Self {
-        Self(Box::new(ConflictParts { model, table, key, expected, item, spent }))
+    pub(crate) fn new(item_ref: ItemRef, item: Option<Item>, spent: Spent) -> Self {
+        Self(Box::new(ConflictParts { item_ref, item, spent }))
     }
 
     /// Returns the stored attributes of the item that made the condition false, or `None` if there
@@ -42,29 +32,30 @@ impl Conflict {
 
     /// Returns the version that the write required, or `None` for a create.
     pub fn expected(&self) -> Option<u64> {
-        self.0.expected
+        self.0.item_ref.expected
     }
 
     /// Returns the version of the item that made the condition false. Returns `None` if the key had
     /// no item, or if the item had no version.
     pub fn found(&self) -> Option<u64> {
-        self.0.item.as_ref().and_then(|item| version_in(item, self.0.model.version))
+        self.0.item.as_ref().and_then(|item| version_in(item, self.0.item_ref.model.version))
     }
 
     /// Returns the table.
     pub fn table(&self) -> &str {
-        &self.0.table
+        &self.0.item_ref.table
     }
 
     /// Returns the key of the item.
     pub fn key(&self) -> &Key {
-        &self.0.key
+        &self.0.item_ref.key
     }
 
     /// Returns the key in backticks. If the type has no `#[dynalock(show_key)]`, errors must not
     /// show its keys, and the result is the text `this key`.
     pub(super) fn shown_key(&self) -> String {
-        shown(self.0.model.shown_key(&self.0.key).as_deref())
+        let ItemRef { model, key, .. } = &self.0.item_ref;
+        shown(model.shown_key(key).as_deref())
     }
 
     /// Returns the text of this error without its advice.
@@ -83,7 +74,7 @@ pub(super) struct Difference<'c>(&'c ConflictParts);
 
 impl fmt::Display for Difference<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConflictParts { model, table, key, expected, item, .. } = self.0;
+        let ConflictParts { item_ref: ItemRef { model, table, key, expected, .. }, item, .. } = self.0;
         match model.shown_key(key) {
             Some(key) => write!(f, "the item under key `{key}` in table `{table}` is not as it was read: ")?,
             None => write!(f, "the item in table `{table}` is not as it was read: ")?,
@@ -112,8 +103,8 @@ impl fmt::Display for Conflict {
 impl fmt::Debug for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Conflict")
-            .field("table", &self.0.table)
-            .field("expected", &self.0.expected)
+            .field("table", &self.0.item_ref.table)
+            .field("expected", &self.0.item_ref.expected)
             .field("found", &self.found())
             .field("spent", &self.0.spent)
             .finish_non_exhaustive()

@@ -425,8 +425,8 @@ pub enum Error {
         /// The table.
         table: Arc<str>,
         /// The size of the data in the write, by DynamoDB's rules. For a create or a put, this
-        /// number is the size of the whole item. For an update, this number is the size of the
-        /// names and new values of the changed attributes.
+        /// number is the size of the whole item. For an update, this number is the size of the key,
+        /// and of the names and new values of the changed attributes.
         bytes: usize,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,

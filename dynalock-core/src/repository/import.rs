@@ -9,7 +9,7 @@ use super::{
     write_stream::{ItemResult, Step},
 };
 use crate::{
-    codec::{Basis, Item, Stored, key_of},
+    codec::{Basis, Item, Stored, key_of, size},
     error::{Error, Refusal, Result, Unavailable},
     key::Key,
     lease::LeasePolicy,
@@ -201,9 +201,13 @@ impl<T: Versioned> ImportCall<T> {
 
     /// Returns the error of a value that is too large. The refused request must contain only this
     /// value.
-    fn too_large(&self, sent: &[Sent<T>]) -> Error {
-        let bytes = sent.iter().map(|sent| sent.open.intent.bytes(Some(&sent.next.state.revision)));
-        match bytes.sum::<Result<usize>>() {
+    fn too_large(&mut self, sent: &[Sent<T>]) -> Error {
+        let incarnation = Incarnation::draw(self.attempts.rng());
+        let sizes = sent.iter().map(|Sent { open, .. }| {
+            let WholeItem { item, .. } = open.intent.whole_item(WriteStamp { id: open.id, incarnation })?;
+            Ok(size(&item))
+        });
+        match sizes.sum::<Result<usize>>() {
             Ok(bytes) => Error::ItemTooLarge { table: Arc::clone(&self.table), bytes, spent: self.attempts.spent() },
             Err(error) => error,
         }

@@ -109,7 +109,7 @@ impl<T: Versioned> Session<T> {
 
     /// Returns the conflict of a write that is not attempted again.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
-        Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
+        Conflict::new(self.repository.item_ref(key, expected), met, self.attempts.spent())
     }
 
     /// Returns the state that a single write requires, for the error of a refusal.

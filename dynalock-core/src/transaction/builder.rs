@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::Client;
 
 use super::{
     Op, TransactionGet,
-    commit::{self, AfterContention, Token},
+    commit::{self, AfterContention, Commit},
     explain::{self, Resolved},
     link::Link,
     pending::PendingOperation,
@@ -28,6 +28,7 @@ use crate::{
         assembly::assemble,
         intent::OperationOutput,
         operation::{Operation, OperationKind},
+        outcome::AttemptOutcome,
     },
 };
 
@@ -501,8 +502,8 @@ impl Transaction {
             Resolved::Reads(reads) => return Ok(Explained::before_write(reads)),
         };
         let mut attempts = self.link.attempts_without_requests(self.limits);
-        let (mut stamps, token) = Token::or_drawn(self.token.clone(), &mut attempts);
-        let assembly = commit::refuse_committed(&attempts, &operations, token.known(&stamps))
+        let (_, mut stamps) = commit::token_and_stamps(self.token.clone(), &mut attempts);
+        let assembly = commit::refuse_committed(&attempts, &operations, commit::known_id(&stamps))
             .and_then(|()| assemble(&operations, &mut stamps));
         let actions = assembly.map(|assembly| explain::actions(&operations, assembly));
         self.pending = explain::pending(operations);
@@ -570,15 +571,25 @@ impl Transaction {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = link.attempts(limits);
-        let (mut stamps, mut token) = Token::or_drawn(token, &mut attempts);
-        let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
+        let (mut token, mut stamps) = commit::token_and_stamps(token, &mut attempts);
+        let known = commit::known_id(&stamps);
+        let mut operations = commit::resolve(&mut attempts, id, pending, known).await?;
         // If an item that the program has read contains the write id, an earlier call committed a
         // transaction with this token. DynamoDB may have forgotten the token, so the request is not
         // sent again.
-        commit::refuse_committed(&attempts, &operations, token.known(&stamps))?;
+        commit::refuse_committed(&attempts, &operations, known)?;
         let assembly = assemble(&operations, &mut stamps)?;
-        let again = AfterContention::SendAgain;
-        let next = commit::send(&mut attempts, id, &mut operations, assembly, &mut token, stamps, again).await?;
+        let commit = Commit {
+            attempts: &mut attempts,
+            transaction: id,
+            operations: &mut operations,
+            assembly,
+            stamps,
+            token: &mut token,
+            after_contention: AfterContention::SendAgain,
+            outcome: AttemptOutcome::Known,
+        };
+        let next = commit.run().await?;
         Ok(Committed { transaction: id, outputs: Mutex::new(outputs(operations, next)) })
     }
 

@@ -2,21 +2,22 @@
 
 pub(super) use super::{
     resolve::resolve,
-    token::{Token, refuse_committed},
+    token::{known_id, refuse_committed, token_and_stamps},
 };
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
-use super::token::{TokenOrigin, already_committed, is_committed, shows_id};
+use super::token::{already_committed, is_committed, shows_id};
 use crate::{
     codec::Basis,
     error::{ActionReason, CancellationClass, Cancelled, Error, TransactionId},
     lease::policy::{CompanionWrite, evict_expired_head},
     model::ItemRef,
     operation::{ActionReasons, Failure, Transact, table_names},
+    random,
     retry::{Attempts, mismatch},
     telemetry::{LostReply, lost_reply},
-    version::{Doubt, Expected, Verdict, WriteId, revision_in, verdict},
+    version::{Doubt, Expected, Repeats, Verdict, revision_in, verdict},
     write::{
         assembly::{Assembly, assemble},
         intent::{Adapted, Intent, Target},
@@ -41,49 +42,39 @@ pub(super) enum AfterContention {
 
 /// The commit of a transaction. A request with other content has another token. Such a request is
 /// sent only after DynamoDB has refused the request before it.
-struct Commit<'a> {
-    attempts: &'a mut Attempts,
-    transaction: TransactionId,
-    operations: &'a mut [Operation],
-    positions: Vec<WritePosition>,
-    token: &'a mut Token,
-    id: WriteId,
-    after_contention: AfterContention,
+pub(super) struct Commit<'a> {
+    pub(super) attempts: &'a mut Attempts,
+    pub(super) transaction: TransactionId,
+    pub(super) operations: &'a mut [Operation],
+    /// The current request of the operations.
+    pub(super) assembly: Assembly,
+    pub(super) stamps: WriteStamps,
+    pub(super) token: &'a mut String,
+    pub(super) after_contention: AfterContention,
     /// Whether the outcome of the attempts of the current request is known.
-    outcome: AttemptOutcome,
-}
-
-/// Sends a transaction, and returns the new revisions of its items. If an expired lease in a
-/// separate row refuses the transaction, this function assembles the transaction again with the
-/// removal of the lease. If an expired item refuses the transaction, this function assembles the
-/// transaction again with a write over the item.
-pub(super) async fn send(
-    attempts: &mut Attempts,
-    transaction: TransactionId,
-    operations: &mut [Operation],
-    mut assembly: Assembly,
-    token: &mut Token,
-    mut stamps: WriteStamps,
-    after_contention: AfterContention,
-) -> Result<Vec<Option<Basis>>, Error> {
-    let (id, positions, outcome) = (stamps.id, Vec::new(), AttemptOutcome::Known);
-    let mut commit = Commit { attempts, transaction, operations, positions, token, id, after_contention, outcome };
-    loop {
-        let Assembly { writes, positions, next, .. } = assembly;
-        commit.positions = positions;
-        let request = Transact::new(writes, Some(commit.token.text.clone()))
-            .map_err(|why| Error::Rejected(why.after(commit.attempts.spent())))?;
-        match commit.send(&request).await? {
-            WriteResult::Applied(()) => return Ok(next),
-            WriteResult::Conflict(reasons) => commit.after_refusal(&reasons)?,
-        }
-        // The removal of a lease row is other content, so the request needs another token.
-        *commit.token = Token::drawn(commit.attempts.rng());
-        assembly = assemble(commit.operations, &mut stamps)?;
-    }
+    pub(super) outcome: AttemptOutcome,
 }
 
 impl Commit<'_> {
+    /// Sends a transaction, and returns the new revisions of its items. If an expired lease in a
+    /// separate row refuses the transaction, this method assembles the transaction again with the
+    /// removal of the lease. If an expired item refuses the transaction, this method assembles the
+    /// transaction again with a write over the item.
+    pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
+        loop {
+            let writes = mem::take(&mut self.assembly.writes);
+            let request = Transact::new(writes, Some(self.token.clone()))
+                .map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?;
+            match self.send(&request).await? {
+                WriteResult::Applied(()) => return Ok(self.assembly.next),
+                WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
+            }
+            // The removal of a lease row is other content, so the request needs another token.
+            *self.token = random::token(self.attempts.rng());
+            self.assembly = assemble(self.operations, &mut self.stamps)?;
+        }
+    }
+
     /// Sends the request until its outcome is known. If an expired head of a queue made the request
     /// fail, the head is removed and the request is sent again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
@@ -103,15 +94,15 @@ impl Commit<'_> {
                 // The same values may serialize to other bytes, for example from a `HashMap`. The
                 // items show whether the earlier commit was this transaction.
                 Err(Error::TokenReused { .. })
-                    if self.token.origin == TokenOrigin::Given
-                        && is_committed(self.attempts, self.operations, self.id).await =>
+                    if self.has_given_token()
+                        && is_committed(self.attempts, self.operations, self.stamps.id).await =>
                 {
                     return Err(already_committed(self.attempts));
                 }
                 // Only an earlier run of this unit of work has sent a drawn token. The network
                 // delivered a copy of its request after the refusal, and the result of that run is
                 // gone.
-                Err(reused @ Error::TokenReused { .. }) if self.token.origin == TokenOrigin::Drawn => {
+                Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
                 result => return result,
@@ -177,7 +168,7 @@ impl Commit<'_> {
         match verdicts.contains(&Verdict::Applied) {
             // If an attempt of this call had been applied, DynamoDB would have recognised its
             // token. An earlier call therefore wrote the id.
-            true if token_is_known && self.token.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
+            true if token_is_known && self.has_given_token() => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
             false => Err(self.attempts.indeterminate(&self.tables(), None, None, None)),
@@ -186,10 +177,10 @@ impl Commit<'_> {
 
     /// Decides from the reason of one write whether the transaction was applied.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
-        if shows_id(reason.item.as_ref(), Some(self.id)) {
+        if shows_id(reason.item.as_ref(), Some(self.stamps.id)) {
             return Verdict::Applied;
         }
-        let positions = self.operations.iter().zip(&self.positions);
+        let positions = self.operations.iter().zip(&self.assembly.positions);
         let of_write =
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
@@ -205,14 +196,14 @@ impl Commit<'_> {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
         };
-        verdict(expected, self.id, Doubt::UnderToken, found.as_ref())
+        verdict(expected, self.stamps.id, Doubt::UnderToken, found.as_ref())
     }
 
     /// Removes expired heads from the queues that made the transaction fail. Returns `true` if the
     /// same request can be sent again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
-        for (operation, position) in self.operations.iter().zip(&self.positions) {
+        for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
             let met = position.lease.and_then(|lease| reasons[lease].item.as_ref());
             if let (Some(intent), Some(met)) = (operation.intent(), met) {
                 is_evicted |=
@@ -220,6 +211,11 @@ impl Commit<'_> {
             }
         }
         Ok(is_evicted)
+    }
+
+    /// Returns whether the caller set the token, and may have used it before.
+    fn has_given_token(&self) -> bool {
+        self.stamps.id.repeats == Repeats::Ever
     }
 
     fn tables(&self) -> Arc<str> {
@@ -231,12 +227,11 @@ impl Commit<'_> {
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
         // forgotten the token. The items may still show the write id.
-        let is_given = self.token.origin == TokenOrigin::Given;
-        if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.id))) {
+        if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
         // Under the caller's token, no request with other content may be sent.
-        let may_pass = !is_given && self.adapt(reasons)? == Adapted::Yes;
+        let may_pass = !self.has_given_token() && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
@@ -249,7 +244,7 @@ impl Commit<'_> {
                 self.operations[index].companion = CompanionWrite::RemoveExpired;
                 adapted = Adapted::Yes;
             }
-            let reason = &reasons[self.positions[index].write];
+            let reason = &reasons[self.assembly.positions[index].write];
             let is_refused = reason.class() == Some(CancellationClass::Conflict);
             if is_refused && self.operations[index].adapt(reason.item.as_ref())? == Adapted::Yes {
                 adapted = Adapted::Yes;
@@ -261,9 +256,9 @@ impl Commit<'_> {
     /// Returns the reason of an operation, if its lease condition was the cause of the refusal. If
     /// a write has a guard, the guard counts as the refused operation, and not the write.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
-        let refused = self.positions[index];
+        let refused = self.assembly.positions[index];
         let reason = refused.refused_lease(reasons)?;
-        let mut all = self.operations.iter().zip(&self.positions);
+        let mut all = self.operations.iter().zip(&self.assembly.positions);
         let mut is_guarded =
             || all.any(|(other, position)| position.lease == refused.lease && other.guarded().is_some());
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
@@ -283,12 +278,12 @@ impl Commit<'_> {
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
-            self.operations[index].refusal(met, self.positions[index].judged_at, self.attempts.spent())
+            self.operations[index].refusal(met, self.assembly.positions[index].judged_at, self.attempts.spent())
         };
         if let Some(refusal) = (0..self.operations.len()).find_map(by_lease) {
             return refusal;
         }
-        let parts = self.operations.iter().zip(&self.positions);
+        let parts = self.operations.iter().zip(&self.assembly.positions);
         let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
         Error::Cancelled(Cancelled::new(self.transaction, parts.collect(), self.attempts.spent()))
     }

@@ -9,52 +9,30 @@ use crate::{
     operation::TransactGet,
     random,
     retry::Attempts,
-    version::{WriteId, shows},
+    version::{Repeats, WriteId, shows},
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// The ClientRequestToken of one commit, and its origin.
-pub(super) struct Token {
-    pub(super) text: String,
-    pub(super) origin: TokenOrigin,
+/// Returns the caller's token or a generated token, and the generator of the write ids and
+/// incarnations. With a token of the caller, the ids are derived from the token, so that the same
+/// transaction in another call is the same request.
+pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
+    match given {
+        Some(token) => {
+            let mut rng = random::derived(&token);
+            (token, WriteStamps { id: WriteId::of_token(&mut rng), rng })
+        }
+        None => {
+            let mut rng = attempts.rng().fork();
+            (random::token(&mut rng), WriteStamps { id: WriteId::draw(&mut rng), rng })
+        }
+    }
 }
 
-/// The origin of a ClientRequestToken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TokenOrigin {
-    /// The library generated the token for this commit.
-    Drawn,
-    /// The caller set the token, and may have used it before.
-    Given,
-}
-
-impl Token {
-    /// Returns the caller's token or a generated token, and the generator of the write ids and
-    /// incarnations. With a token of the caller, the ids are derived from the token, so that the
-    /// same transaction in another call is the same request.
-    pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
-        let (mut rng, origin) = match &given {
-            Some(token) => (random::derived(token), TokenOrigin::Given),
-            None => (attempts.rng().fork(), TokenOrigin::Drawn),
-        };
-        let text = given.unwrap_or_else(|| Self::drawn(&mut rng).text);
-        let id = match origin {
-            TokenOrigin::Given => WriteId::of_token(&mut rng),
-            TokenOrigin::Drawn => WriteId::draw(&mut rng),
-        };
-        (WriteStamps { id, rng }, Self { text, origin })
-    }
-
-    /// Generates a token for a request with new content.
-    pub(super) fn drawn(rng: &mut fastrand::Rng) -> Self {
-        Self { text: random::token(rng), origin: TokenOrigin::Drawn }
-    }
-
-    /// Returns the write id that an earlier commit with the caller's token has left in its items.
-    /// Returns `None` if the caller did not set the token.
-    pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
-        (self.origin == TokenOrigin::Given).then_some(stamps.id)
-    }
+/// Returns the write id that an earlier commit with the caller's token has left in its items.
+/// Returns `None` if the caller did not set the token.
+pub(super) fn known_id(stamps: &WriteStamps) -> Option<WriteId> {
+    (stamps.id.repeats == Repeats::Ever).then_some(stamps.id)
 }
 
 /// Returns whether an item contains this id, so that the write with this id was applied.

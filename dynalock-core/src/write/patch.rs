@@ -28,7 +28,7 @@ use crate::{
     },
     model::{ItemExpiry, Model, Versioned},
     operation::Action,
-    version::{Expected, PATCHES, Revision, WRITES, version_in},
+    version::{Expected, PATCHES, WRITES, version_in},
 };
 
 /// The content of a patch. The builder of the caller and the recorded operation share this content.
@@ -94,7 +94,7 @@ impl<T: Versioned> PatchIntent<T> {
         let table = || Arc::clone(&self.table);
         // If several parts of the condition are false, the error names the condition of the caller.
         if content.condition().is_some_and(|condition| !condition.is_true(Some(item))) {
-            let conflict = Conflict::new(T::MODEL, table(), self.key.clone(), None, Some(item.clone()), spent);
+            let conflict = Conflict::new(self.item_ref(), Some(item.clone()), spent);
             return Some(Error::ConditionFailed(conflict));
         }
         match (item.get(T::MODEL.version), version_in(item, T::MODEL.version)) {
@@ -240,10 +240,6 @@ impl<T: Versioned> Intent for PatchIntent<T> {
         let action = Action::Patch(self.text(stamp, texts, lease, &mut to));
         let write = write(&self.table, key_item, action, Some(condition), to);
         Ok(Plan { changed_bytes: content.size(), ..Plan::new(model, &self.key, write, clause)? })
-    }
-
-    fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {
-        Ok(self.content.lock().size())
     }
 }
 

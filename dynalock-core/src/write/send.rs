@@ -168,7 +168,7 @@ impl Writer<'_> {
                     return Box::pin(self.find_patch(failure)).await;
                 }
                 failure => {
-                    Box::pin(self.pause(&facts, failure)).await?;
+                    Box::pin(self.pause(failure)).await?;
                     // While the outcome of a request with a token is unknown, the same request is
                     // sent again, because DynamoDB refuses other content under this token.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
@@ -244,13 +244,13 @@ impl Writer<'_> {
 
     /// Sleeps after a request whose failure does not end the call, or returns the error that ends
     /// the call.
-    async fn pause(&mut self, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
+    async fn pause(&mut self, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
-                let spent = self.attempts.spent();
-                match self.intent.bytes(facts.next.as_ref().map(|next| &next.state.revision)) {
-                    Ok(bytes) => Error::ItemTooLarge { table, bytes, spent },
+                // The request has moved its write, so the size is the size of another plan.
+                match self.plan() {
+                    Ok(plan) => Error::ItemTooLarge { table, bytes: plan.bytes(), spent: self.attempts.spent() },
                     Err(error) => error,
                 }
             }

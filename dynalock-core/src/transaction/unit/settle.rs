@@ -17,7 +17,7 @@ use crate::{
     retry::{AfterConflict, Attempts, Limits},
     telemetry::{set_batch, set_table},
     transaction::{
-        commit::{self, AfterContention, Token, send},
+        commit::{self, AfterContention, Commit},
         link::Link,
         pending::{PendingOperation, Purpose},
         snapshot,
@@ -41,7 +41,7 @@ pub(super) struct Unit {
     snapshot: bool,
     /// The token of a run that met contention. The next run uses the same token, so that DynamoDB
     /// applies only one of the two, even if a network delivers a request twice.
-    token: Option<Token>,
+    token: Option<String>,
     /// The start of the last run.
     began: Instant,
     /// The items that the next run already knows.
@@ -172,7 +172,7 @@ impl Unit {
         set_table(table_names(operations.iter().map(|operation| &operation.item_ref.table)));
         set_batch(operations.len());
 
-        let (mut stamps, drawn) = Token::or_drawn(None, attempts);
+        let (drawn, mut stamps) = commit::token_and_stamps(None, attempts);
         let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
         // A run that changes nothing needs no write. Only checks that the caller asked for must be
@@ -187,8 +187,17 @@ impl Unit {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
             Some(_) | None => {
-                let again = AfterContention::ReadAgain;
-                send(attempts, self.id, &mut operations, assembly, token, stamps, again).await?;
+                let commit = Commit {
+                    attempts,
+                    transaction: self.id,
+                    operations: &mut operations,
+                    assembly,
+                    stamps,
+                    token,
+                    after_contention: AfterContention::ReadAgain,
+                    outcome: AttemptOutcome::Known,
+                };
+                commit.run().await?;
             }
         }
         Ok(CommitResult::Everything)

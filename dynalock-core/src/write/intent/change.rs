@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Adapted, Intent, OperationOutput, OwnedIntent, Target};
 use crate::{
     codec::{
-        Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size, state_of, times_of_create, updated_at,
+        Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, state_of, times_of_create, updated_at,
     },
     error::Error,
     expression::{Condition, Placeholders, absent, unchanged},
@@ -350,19 +350,6 @@ impl<T: Versioned> Intent for IntentOf<T> {
     fn is_refused_for_good(&self, met: Option<&Item>) -> bool {
         let Some((condition, item)) = self.condition.as_ref().zip(met) else { return false };
         self.is_tracked() && self.rests_on(item) && !condition.is_true(Some(item))
-    }
-
-    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
-        match (&self.change, next) {
-            (Change::Update(_) | Change::Touch(_) | Change::Overwrite(..), _) => Ok(self.changes()?.size()),
-            (_, Some(next)) => {
-                let mut item = encode(&self.table, &self.value)?;
-                self.times().write_into(T::MODEL, &mut item);
-                next.write_into(T::MODEL.version, &mut item);
-                Ok(size(&item))
-            }
-            (_, None) => Ok(0),
-        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     key::Key,
     lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
     model::{ItemExpiry, ItemRef, Model},
-    version::{Expected, Repeats, Revision},
+    version::{Expected, Repeats},
 };
 
 /// A change of one item, independent of the item's type.
@@ -42,9 +42,6 @@ pub(crate) trait Intent: Send + Sync {
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
-
-    /// Returns the size of the item with this revision, in bytes.
-    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error>;
 
     /// Returns the lease clause of an attempt that begins now.
     fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {

@@ -2,14 +2,13 @@
 
 use super::{Intent, IntentOf, Target, change::and};
 use crate::{
-    codec::{Basis, Content, Item, size},
+    codec::{Basis, Content, Item},
     error::Error,
     expression::{Placeholders, same_attributes},
     key::Key,
     lease::clause::LeaseClause,
     model::{Model, Versioned},
     operation::Action,
-    version::Revision,
     write::{
         key::checked_key,
         plan::{Plan, write},
@@ -65,14 +64,6 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
 
     fn is_refused_for_good(&self, met: Option<&Item>) -> bool {
         self.intent.is_refused_for_good(met)
-    }
-
-    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
-        let mut item = self.content.clone();
-        if let Some(next) = next {
-            next.write_into(T::MODEL.version, &mut item);
-        }
-        Ok(size(&item))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     lease::{LeasePolicy, clause::LeaseClause},
     model::{ItemRef, Versioned},
     operation::Action,
-    version::{Expected, Revision},
+    version::Expected,
     write::{
         key::checked_key,
         plan::{Plan, check_size, write},
@@ -42,9 +42,5 @@ impl<T: Versioned> Intent for UncheckedDelete<T> {
         let write = write(table, key, Action::Delete, condition, to);
         check_size(&write)?;
         Ok(Plan::alone(write))
-    }
-
-    fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {
-        Ok(0)
     }
 }
