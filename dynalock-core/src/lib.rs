@@ -3,6 +3,9 @@
 //!
 //! The modules are in layers: each module imports only from the modules above it in this list.
 
+#[macro_use]
+mod debug;
+
 mod clock;
 mod number;
 mod random;

@@ -1,7 +1,7 @@
 //! The description of a struct, which `#[derive(Versioned)]` generates. The description contains
 //! only data.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Serialize, de::DeserializeOwned};
@@ -374,11 +374,7 @@ pub(crate) struct ItemExpiry {
     pub(crate) clock_offset: i64,
 }
 
-impl fmt::Debug for ItemRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ItemRef").field("table", &self.table).finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[] ItemRef, self => { table: self.table });
 
 /// One key attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

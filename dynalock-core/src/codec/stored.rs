@@ -382,8 +382,4 @@ impl<T: Serialize> Serialize for Stored<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Stored<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stored").field("value", &self.value).field("version", &self.version()).finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[T: fmt::Debug] Stored<T>, self => { value: self.value, version: self.version() });

@@ -150,12 +150,8 @@ impl Record {
     }
 }
 
-/// The output contains the total and no key, because a key is content.
-impl fmt::Debug for Meter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Meter").field("total", &self.total()).finish_non_exhaustive()
-    }
-}
+// The output contains the total and no key, because a key is content.
+debug_fields!(impl[] Meter, self => { total: self.total() });
 
 /// The output contains the number of keys and not the keys, because a key is content.
 impl fmt::Debug for CostReport {
@@ -166,12 +162,8 @@ impl fmt::Debug for CostReport {
     }
 }
 
-/// The output does not contain the key, because a key is content.
-impl fmt::Debug for KeyCost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyCost").field("cost", &self.cost).finish_non_exhaustive()
-    }
-}
+// The output does not contain the key, because a key is content.
+debug_fields!(impl[] KeyCost, self => { cost: self.cost });
 
 #[cfg(test)]
 mod tests {

@@ -100,13 +100,9 @@ impl fmt::Display for Conflict {
     }
 }
 
-impl fmt::Debug for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Conflict")
-            .field("table", &self.0.item_ref.table)
-            .field("expected", &self.0.item_ref.expected)
-            .field("found", &self.found())
-            .field("spent", &self.0.spent)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[] Conflict, self => {
+    table: self.0.item_ref.table,
+    expected: self.0.item_ref.expected,
+    found: self.found(),
+    spent: self.0.spent,
+});

@@ -454,13 +454,13 @@ impl Error {
     /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
     /// contain the number.
     pub fn attempts(&self) -> Option<u32> {
-        self.spent().map(|spent| spent.attempts)
+        self.facts().spent.map(|spent| spent.attempts)
     }
 
     /// Returns the time from the start of the call to the error, or `None` if the error does not
     /// contain this time.
     pub fn elapsed(&self) -> Option<Duration> {
-        self.spent().map(|spent| spent.elapsed)
+        self.facts().spent.map(|spent| spent.elapsed)
     }
 
     /// Converts the result of an acquire that does not wait: the error [`Error::Locked`] becomes
@@ -486,51 +486,7 @@ impl Error {
     /// # }
     /// ```
     pub fn cost(&self) -> Option<Cost> {
-        self.spent().and_then(|spent| spent.cost.as_deref().copied())
-    }
-
-    fn spent(&self) -> Option<Spent> {
-        // All variants are listed, so that a new variant with a `Spent` is not forgotten here.
-        match self {
-            Self::Conflict(conflict) | Self::AlreadyExists(conflict) | Self::ConditionFailed(conflict) => {
-                Some(conflict.spent())
-            }
-            Self::Cancelled(cancelled) => Some(cancelled.spent()),
-            Self::Locked(locked) => Some(locked.spent.clone()),
-            Self::Contention(refusal)
-            | Self::Throttled(refusal)
-            | Self::Rejected(refusal)
-            | Self::Unavailable(Unavailable::Server(refusal)) => Some(refusal.spent()),
-            Self::AlreadyCommitted { spent }
-            | Self::TokenReused { spent }
-            | Self::QueueFull { spent, .. }
-            | Self::Evicted { spent, .. }
-            | Self::NotFound { spent, .. }
-            | Self::OutOfRange { spent, .. }
-            | Self::Unpatchable { spent, .. }
-            | Self::Indeterminate { spent, .. }
-            | Self::Exhausted { spent, .. }
-            | Self::TableNotFound { spent, .. }
-            | Self::IndexNotFound { spent, .. }
-            | Self::ItemTooLarge { spent, .. }
-            | Self::BudgetExceeded { spent, .. } => Some(spent.clone()),
-            Self::InvalidTransaction(_)
-            | Self::InvalidPatch { .. }
-            | Self::ForeignHandle
-            | Self::Lost(_)
-            | Self::KeyChanged { .. }
-            | Self::InvalidKey { .. }
-            | Self::Corrupt { .. }
-            | Self::VersionExhausted { .. }
-            | Self::ExpressionTooLong { .. }
-            | Self::Unavailable(_)
-            | Self::TableMismatch { .. }
-            | Self::Misconfigured(_)
-            | Self::PageToken { .. }
-            | Self::InvalidSetting(_)
-            | Self::Decode(_)
-            | Self::Encode(_) => None,
-        }
+        self.facts().spent.and_then(|spent| spent.cost.as_deref().copied())
     }
 
     /// Returns whether the call may succeed if the caller repeats the same call later.
@@ -552,46 +508,7 @@ impl Error {
     /// | [`BudgetExceeded`](Self::BudgetExceeded) | `false` | the same call would consume its whole budget again |
     /// | all others | `false` | the call, its data, the table or the client has to be changed |
     pub fn is_retryable(&self) -> bool {
-        match self {
-            Self::Exhausted { .. }
-            | Self::Contention(_)
-            | Self::Throttled(_)
-            | Self::Locked(_)
-            | Self::QueueFull { .. }
-            | Self::Evicted { .. } => true,
-            Self::Unavailable(why) => !matches!(why, Unavailable::RuntimeEnded),
-            Self::Cancelled(cancelled) => cancelled.is_retryable(),
-            // All variants are listed, so that each new variant needs a decision.
-            Self::Conflict(_)
-            | Self::AlreadyExists(_)
-            | Self::ConditionFailed(_)
-            | Self::OutOfRange { .. }
-            | Self::Unpatchable { .. }
-            | Self::InvalidPatch { .. }
-            | Self::InvalidTransaction(_)
-            | Self::ForeignHandle
-            | Self::AlreadyCommitted { .. }
-            | Self::TokenReused { .. }
-            | Self::Lost(_)
-            | Self::NotFound { .. }
-            | Self::KeyChanged { .. }
-            | Self::InvalidKey { .. }
-            | Self::Corrupt { .. }
-            | Self::VersionExhausted { .. }
-            | Self::ExpressionTooLong { .. }
-            | Self::Indeterminate { .. }
-            | Self::TableNotFound { .. }
-            | Self::IndexNotFound { .. }
-            | Self::TableMismatch { .. }
-            | Self::Misconfigured(_)
-            | Self::PageToken { .. }
-            | Self::InvalidSetting(_)
-            | Self::ItemTooLarge { .. }
-            | Self::BudgetExceeded { .. }
-            | Self::Rejected(_)
-            | Self::Decode(_)
-            | Self::Encode(_) => false,
-        }
+        self.facts().is_retryable
     }
 }
 

@@ -427,14 +427,10 @@ fn consistency(consistent: bool) -> &'static str {
     if consistent { "strongly consistent" } else { "eventually consistent" }
 }
 
-/// The output contains no key and no values, because these are content.
-impl fmt::Debug for ExplainedAction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExplainedAction")
-            .field("operation", &self.operation)
-            .field("table", &self.table)
-            .field("condition", &self.condition)
-            .field("update", &self.update)
-            .finish_non_exhaustive()
-    }
-}
+// The output contains no key and no values, because these are content.
+debug_fields!(impl[] ExplainedAction, self => {
+    operation: self.operation,
+    table: self.table,
+    condition: self.condition,
+    update: self.update,
+});

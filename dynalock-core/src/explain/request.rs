@@ -164,12 +164,5 @@ impl fmt::Display for ExplainedRequest {
     }
 }
 
-/// The output contains no values, because these are content.
-impl fmt::Debug for ExplainedRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExplainedRequest")
-            .field("operation", &self.operation)
-            .field("actions", &self.actions)
-            .finish_non_exhaustive()
-    }
-}
+// The output contains no values, because these are content.
+debug_fields!(impl[] ExplainedRequest, self => { operation: self.operation, actions: self.actions });

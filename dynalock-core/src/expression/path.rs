@@ -460,8 +460,4 @@ impl<T, V, R> Clone for Path<T, V, R> {
     }
 }
 
-impl<T, V, R> fmt::Debug for Path<T, V, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Path").field(&self.document.to_string()).finish()
-    }
-}
+debug_fields!(impl[T, V, R] Path<T, V, R>, self => (self.document.to_string()));

@@ -1,4 +1,4 @@
-use std::{fmt, future::Future, mem, ops::Deref, sync::Arc, time::Duration};
+use std::{future::Future, mem, ops::Deref, sync::Arc, time::Duration};
 
 use crate::{
     clock,
@@ -580,15 +580,11 @@ impl<T> Deref for LeaseGuard<T> {
     }
 }
 
-impl<T> fmt::Debug for LeaseGuard<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeaseGuard")
-            .field("owner", &Owner::parse(&self.guard.grant.owner).label)
-            .field("fence", &self.guard.grant.fence)
-            .field("remaining", &self.guard.grant.remaining())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[T] LeaseGuard<T>, self => {
+    owner: Owner::parse(&self.guard.grant.owner).label,
+    fence: self.guard.grant.fence,
+    remaining: self.guard.grant.remaining(),
+});
 
 impl<T: Lockable> Guard for LeaseGuard<T> {}
 

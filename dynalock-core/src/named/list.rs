@@ -1,6 +1,5 @@
 use std::{
     collections::VecDeque,
-    fmt,
     future::poll_fn,
     pin::Pin,
     sync::Arc,
@@ -122,8 +121,4 @@ async fn page(call_cost: Option<Arc<CallCost>>, settings: Settings, after: Optio
     attempts.repeat(&scan.table, || Box::pin(scan.send(&client, &start))).await
 }
 
-impl fmt::Debug for LockList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockList").field("table", &self.settings.table).finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[] LockList, self => { table: self.settings.table });

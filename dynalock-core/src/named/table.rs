@@ -1,5 +1,4 @@
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     pin::Pin,
     sync::Arc,
@@ -97,8 +96,4 @@ impl IntoFuture for CreateLockTable {
     }
 }
 
-impl fmt::Debug for CreateLockTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CreateLockTable").field("table", &self.locks.table).finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[] CreateLockTable, self => { table: self.locks.table });

@@ -1,4 +1,4 @@
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use super::{
     feed::{self, Feed},
@@ -836,14 +836,10 @@ impl<T, K> Clone for Query<T, K> {
     }
 }
 
-/// The output contains no key and no operand, because these are content.
-impl<T, K> fmt::Debug for Query<T, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Query")
-            .field("kind", &std::any::type_name::<K>())
-            .field("repository", &self.repository)
-            .field("filter", &self.filter)
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+// The output contains no key and no operand, because these are content.
+debug_fields!(impl[T, K] Query<T, K>, self => {
+    kind: std::any::type_name::<K>(),
+    repository: self.repository,
+    filter: self.filter,
+    limit: self.limit,
+});

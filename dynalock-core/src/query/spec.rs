@@ -287,17 +287,13 @@ impl<T, K> Clone for QuerySpecBuilder<T, K> {
     }
 }
 
-/// The output shows no key and no operand.
-impl<T> fmt::Debug for QuerySpec<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QuerySpec")
-            .field("index", &self.index())
-            .field("descending", &self.is_descending())
-            .field("filter", &self.filter)
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+// The output shows no key and no operand.
+debug_fields!(impl[T] QuerySpec<T>, self => {
+    index: self.index(),
+    descending: self.is_descending(),
+    filter: self.filter,
+    limit: self.limit,
+});
 
 impl<T, K> fmt::Debug for QuerySpecBuilder<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -186,9 +186,5 @@ impl fmt::Display for PageToken {
     }
 }
 
-/// The output of `Debug` does not show the key in the token.
-impl fmt::Debug for PageToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageToken").finish_non_exhaustive()
-    }
-}
+// The output of `Debug` does not show the key in the token.
+debug_fields!(impl[] PageToken, self => {});

@@ -31,7 +31,7 @@ pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
 pub use write_many::WriteMany;
 pub use write_stream::{ItemResult, WriteStream};
 
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 
@@ -838,8 +838,4 @@ impl<T> Clone for Repository<T> {
     }
 }
 
-impl<T> fmt::Debug for Repository<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Repository").field("table", &self.table).field("limits", &self.limits).finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[T] Repository<T>, self => { table: self.table, limits: self.limits });

@@ -1,7 +1,7 @@
 //! The cost of one call, and the meters that its requests are added to.
 
 use std::{
-    fmt, mem,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -228,8 +228,4 @@ impl Drop for MeteredAttempt {
     }
 }
 
-impl fmt::Debug for CallCost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallCost").field("cost", &self.cost()).finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[] CallCost, self => { cost: self.cost() });

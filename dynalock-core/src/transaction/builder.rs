@@ -1,5 +1,4 @@
 use std::{
-    fmt,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -652,17 +651,6 @@ impl Committed {
     }
 }
 
-impl fmt::Debug for Transaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction")
-            .field("operations", &self.len())
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[] Transaction, self => { operations: self.len(), limits: self.limits });
 
-impl fmt::Debug for Committed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Committed").finish_non_exhaustive()
-    }
-}
+debug_fields!(impl[] Committed, self => {});

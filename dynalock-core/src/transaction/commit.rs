@@ -94,8 +94,7 @@ impl Commit<'_> {
                 // The same values may serialize to other bytes, for example from a `HashMap`. The
                 // items show whether the earlier commit was this transaction.
                 Err(Error::TokenReused { .. })
-                    if self.has_given_token()
-                        && is_committed(self.attempts, self.operations, self.stamps.id).await =>
+                    if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
                 {
                     return Err(already_committed(self.attempts));
                 }

@@ -39,8 +39,7 @@ pub(super) async fn resolve(
                         let index = operations.len();
                         let others = operations.into_iter().map(|operation| operation.item_ref);
                         let others = others.chain(pending.map(|operation| operation.item_ref));
-                        let mut reasons: Vec<_> =
-                            others.map(|item_ref| (item_ref, ActionReason::innocent())).collect();
+                        let mut reasons: Vec<_> = others.map(|item_ref| (item_ref, ActionReason::innocent())).collect();
                         // The item may be missing because an earlier commit of this transaction
                         // deleted it. Another item may then show the write id.
                         if let Some(id) = known

@@ -4,10 +4,7 @@
 //! conflict with other writers. A patch stores its id in the attributes [`PATCHES`], because the
 //! patch does not know the ids in `_writes`.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
@@ -274,8 +271,4 @@ impl<T> Clone for SharedPatch<T> {
     }
 }
 
-impl<T> fmt::Debug for SharedPatch<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SharedPatch")
-    }
-}
+debug_fields!(impl[T] SharedPatch<T>);

@@ -120,4 +120,3 @@ impl<T: Versioned + Clone> CombinedChange<T> for Patch<T> {
         copy.patched(&self.content)
     }
 }
-

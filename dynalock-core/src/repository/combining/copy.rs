@@ -1,6 +1,6 @@
 //! The working copy of a batch: the item after the calls that have run.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     codec::{Basis, Changes, Item, decode, encode, size},
@@ -139,8 +139,4 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for WorkingCopy<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WorkingCopy")
-    }
-}
+debug_fields!(impl[T] WorkingCopy<'_, T>);

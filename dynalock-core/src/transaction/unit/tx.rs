@@ -1,6 +1,5 @@
 use std::{
     collections::HashMap,
-    fmt,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -358,8 +357,4 @@ impl Tx {
     }
 }
 
-impl fmt::Debug for Tx {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tx")
-    }
-}
+debug_fields!(impl[] Tx);
