@@ -85,7 +85,7 @@ impl ExplainedAction {
     pub(super) fn of_write(write: Write) -> Self {
         let operation = match write.action {
             Action::Put(_) => "PutItem",
-            Action::Update(_) | Action::Patch(_) => "UpdateItem",
+            Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) => "UpdateItem",
             Action::Delete => "DeleteItem",
             Action::Check => "ConditionCheck",
         };
@@ -96,7 +96,7 @@ impl ExplainedAction {
     pub(crate) fn in_transaction(write: Write, row: Row) -> Self {
         let operation = match write.action {
             Action::Put(_) => "Put",
-            Action::Update(_) | Action::Patch(_) => "Update",
+            Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) => "Update",
             Action::Delete => "Delete",
             Action::Check => "ConditionCheck",
         };
@@ -112,7 +112,7 @@ impl ExplainedAction {
         let resolve = |text: String| ExplainedExpression::new(&text, names.as_ref(), values.as_ref());
         let (item, update) = match action {
             Action::Put(item) => (Some(item), None),
-            Action::Update(text) | Action::Patch(text) => (None, Some(resolve(text))),
+            Action::Update(text) | Action::Patch(text) | Action::RowUpdate(text) => (None, Some(resolve(text))),
             Action::Delete | Action::Check => (None, None),
         };
         Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, rate) }

@@ -47,7 +47,7 @@ impl ExplainedRequest {
             Action::Check => {
                 Self::transaction(vec![ExplainedAction::in_transaction(write, Row::Item)], RequestToken::Drawn)
             }
-            Action::Put(_) | Action::Update(_) | Action::Patch(_) | Action::Delete => {
+            Action::Put(_) | Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) | Action::Delete => {
                 Self::of(ExplainedAction::of_write(write))
             }
         }

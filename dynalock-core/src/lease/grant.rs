@@ -281,7 +281,7 @@ impl Grant {
             sent = clock::now();
             self.row.release(&self.owner)
         };
-        let item = match attempts.update(request).await? {
+        let item = match attempts.write(request).await? {
             Answered::Applied(before) => before.map(|before| self.row.after_release(before)),
             Answered::Refused(met) => met,
         };

@@ -116,7 +116,7 @@ impl Grant {
         // time or a later one.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
-        let answer = attempts.update(|| {
+        let answer = attempts.write(|| {
             let beat = HeartbeatFields { fence: self.fence, number: beat, until: self.options.until(), payload };
             self.row.beat(self.kind, &self.owner, &beat)
         });

@@ -10,7 +10,6 @@ mod put_many;
 mod reasons;
 mod table;
 mod transact;
-mod update;
 mod write;
 
 pub(crate) use body::keep_body;
@@ -26,5 +25,4 @@ pub(crate) use table::{
     Billing, TableSettings, create_table, describe_table, describe_time_to_live, switch_time_to_live_on,
 };
 pub(crate) use transact::{Transact, table_names};
-pub(crate) use update::UpdateItem;
 pub(crate) use write::{Action, Write};

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use super::{
     intent::{Adapted, Intent, OperationOutput, OwnedIntent, Target},
     key::checked_key,
-    plan::{Plan, write},
+    plan::Plan,
     stamp::WriteStamp,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
         clause::{LeaseClause, LeaseUpdate},
     },
     model::{ItemExpiry, Model, Versioned},
-    operation::Action,
+    operation::{Action, Write},
     version::{Expected, PATCHES, WRITES, version_in},
 };
 
@@ -235,7 +235,7 @@ impl<T: Versioned> Intent for PatchIntent<T> {
         let condition = [own, absent].into_iter().chain(held).chain(conditions).collect::<Vec<_>>().join(" AND ");
         let lease = clause.effect(model, &mut to);
         let action = Action::Patch(self.text(stamp, texts, lease, &mut to));
-        let write = write(&self.table, key_item, action, Some(condition), to);
+        let write = Write::new(&self.table, key_item, action, Some(condition), to);
         Ok(Plan { changed_bytes: content.size(), ..Plan::new(model, &self.key, write, clause)? })
     }
 }

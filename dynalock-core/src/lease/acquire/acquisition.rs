@@ -277,7 +277,7 @@ impl<'a> Acquisition<'a> {
             return Ok(false);
         }
         let Some(remove) = self.spec.row.remove_expired(record, &self.observer.expired()) else { return Ok(false) };
-        let is_removed = matches!(self.attempts().update(|| remove.clone()).await?, Answered::Applied(_));
+        let is_removed = matches!(self.attempts().write(|| remove.clone()).await?, Answered::Applied(_));
         if is_removed {
             self.taken_over = record.fence;
         }

@@ -12,7 +12,7 @@ use crate::{
         record::{GrantKind, LockRecord, Observation, Waiters},
         row::Row,
     },
-    operation::UpdateItem,
+    operation::Write,
     retry::Attempts,
 };
 
@@ -49,7 +49,7 @@ impl Row {
     /// Returns the request that appends an entry to a queue with fewer than `most` entries. The
     /// entry becomes the head if the queue is empty. The head of a queue holds the lock. DynamoDB
     /// refuses a late copy of the request.
-    pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> UpdateItem {
+    pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
         let (owner, now) = (to.value(text(entry)), to.value(number(now)));
@@ -70,7 +70,7 @@ impl Row {
 
     /// Returns the request that removes the head of the queue. In the same write, the next entry
     /// becomes the head, so that no other caller can enter before it.
-    pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
+    pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {
             DequeueReason::Leave { owner, .. } => text(owner),
@@ -122,7 +122,7 @@ impl Row {
     }
 
     /// Returns the request that removes an entry behind the head.
-    pub(crate) fn abandon(&self, entry: &str, place: usize) -> UpdateItem {
+    pub(crate) fn abandon(&self, entry: &str, place: usize) -> Write {
         let to = &mut Placeholders::default();
         let queue = to.name(self.layout.queue);
         let condition = format!("{queue}[{place}] = {}", to.value(text(entry)));
@@ -130,7 +130,7 @@ impl Row {
     }
 
     /// Returns the request that removes a queue, if the queue has been empty since this fence.
-    pub(crate) fn sweep(&self, fence: u64, duplicate: Duplicate) -> UpdateItem {
+    pub(crate) fn sweep(&self, fence: u64, duplicate: Duplicate) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let queue = to.name(lock.queue);
         let mut remove = vec![queue, to.name(lock.turn)];

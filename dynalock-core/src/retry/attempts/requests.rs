@@ -1,4 +1,4 @@
-//! Requests that are safe to repeat: reads, and updates whose own condition makes a repetition
+//! Requests that are safe to repeat: reads, and writes whose own condition makes a repetition
 //! harmless.
 
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use super::Attempts;
 use crate::{
     codec::Item,
     error::{Error, Refusal},
-    operation::{Failure, GetItem, GetMany, TransactGet, UpdateItem},
+    operation::{Failure, GetItem, GetMany, TransactGet, Write},
     retry::Backoff,
 };
 
-/// The result of an update that is safe to repeat.
+/// The result of a write that is safe to repeat.
 pub(crate) enum Answered {
-    /// The update was applied. The field is the item before the update.
+    /// The write was applied. The field is the item before an update.
     Applied(Option<Item>),
     /// The condition was false. The field is the item with which DynamoDB evaluated the condition.
     Refused(Option<Item>),
@@ -60,14 +60,14 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Sends an update until DynamoDB answers. Each attempt builds a new request. The condition of
-    /// the update must make a repetition harmless.
-    pub(crate) async fn update(&mut self, mut make: impl FnMut() -> UpdateItem) -> Result<Answered, Error> {
+    /// Sends a write until DynamoDB answers. Each attempt builds a new request. The condition of the
+    /// write must make a repetition harmless.
+    pub(crate) async fn write(&mut self, mut make: impl FnMut() -> Write) -> Result<Answered, Error> {
         let client = self.connection.client.clone();
         loop {
-            let update = make();
-            let (table, key) = (Arc::clone(&update.table), update.key.clone());
-            match self.attempt(Box::pin(update.send(&client))).await {
+            let write = make();
+            let (table, key) = (Arc::clone(&write.table), write.key.clone());
+            match self.attempt(Box::pin(write.send(&client))).await {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
                 // Either no item exists, or the server did not return the item. The read shows

@@ -14,12 +14,12 @@ use crate::{
     key::Key,
     lease::{LeasePolicy, clause::LeaseClause},
     model::{ItemExpiry, KeptTimes, Model, Versioned},
-    operation::Action,
+    operation::{Action, Write},
     version::{Expected, PATCHES, Revision, Ring, WRITES, revision_in},
     write::{
         check::{Requirement, check},
         key::checked_key,
-        plan::{Plan, check_size, write},
+        plan::{Plan, check_size},
         stamp::WriteStamp,
         update::update as update_text,
     },
@@ -156,7 +156,7 @@ impl<T: Versioned> IntentOf<T> {
         // The expression takes the changes by value, so the content is computed first.
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
-        let write = write(&self.table, key_item, action, Some(condition), to);
+        let write = Write::new(&self.table, key_item, action, Some(condition), to);
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
     }
 
@@ -208,7 +208,7 @@ impl<T: Versioned> IntentOf<T> {
             _ => self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to),
         };
         let condition = and(condition, self.asked(&mut to)?);
-        let write = write(&self.table, key, Action::Put(item), Some(condition), to);
+        let write = Write::new(&self.table, key, Action::Put(item), Some(condition), to);
         Ok(Plan::new(T::MODEL, &self.value.key(), write, clause)?.leaving(next))
     }
 
@@ -253,7 +253,7 @@ impl<T: Versioned> IntentOf<T> {
         let condition = self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to);
         let condition = and(condition, clause.condition(T::MODEL, &mut to));
         let condition = and(condition, self.asked(&mut to)?);
-        let write = write(&self.table, key_item, Action::Delete, Some(condition), to);
+        let write = Write::new(&self.table, key_item, Action::Delete, Some(condition), to);
         Plan::new(T::MODEL, &key, write, clause)
     }
 

@@ -8,12 +8,8 @@ use crate::{
     key::Key,
     lease::clause::LeaseClause,
     model::{Model, Versioned},
-    operation::Action,
-    write::{
-        key::checked_key,
-        plan::{Plan, write},
-        stamp::WriteStamp,
-    },
+    operation::{Action, Write},
+    write::{key::checked_key, plan::Plan, stamp::WriteStamp},
 };
 
 /// An update or an overwrite that is sent as a PutItem of the whole item, because its update
@@ -58,7 +54,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         condition = and(condition, self.intent.asked(&mut to)?);
         let key = value.key();
         let key_item = checked_key(T::MODEL, table, &key)?;
-        let write = write(table, key_item, Action::Put(content), Some(condition), to);
+        let write = Write::new(table, key_item, Action::Put(content), Some(condition), to);
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left, times)))
     }
 
