@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::key::{Key, KeyType};
+use crate::key::{Key, KeyType, KeyValue};
 
 /// A struct that is stored as one item of a DynamoDB table, with a version.
 ///
@@ -383,6 +383,17 @@ pub struct KeyModel {
     pub name: &'static str,
     /// The type of the attribute.
     pub key_type: KeyType,
+}
+
+impl KeyModel {
+    /// Returns why DynamoDB would refuse this value of the attribute, or `None` for a valid value.
+    pub(crate) fn refusal_of(&self, value: &KeyValue) -> Option<&'static str> {
+        const OTHER_TYPE: &str = "its `KeyAttribute` makes another type than it declares";
+        if value.is_empty() {
+            return Some("it is empty");
+        }
+        (value.key_type() != self.key_type).then_some(OTHER_TYPE)
+    }
 }
 
 /// The aliases of one attribute.

@@ -88,8 +88,7 @@ impl IntoFuture for CreateLockTable {
         observe("create_table", Arc::clone(&self.locks.table), async move {
             let Self { locks: Settings { connection, table, limits, .. }, table: settings, deadline } = self;
             let patience = deadline.min(limits.deadline);
-            let attempt_timeout = limits.attempt_timeout.max(Duration::from_secs(10));
-            let limits = Limits { deadline, attempt_timeout, ..limits };
+            let limits = Limits { deadline, ..limits.of_creation() };
             let (connection, table) = (&connection, &table);
             tables::create(Creation { connection, table, model: &MODEL, settings, limits, patience }).await
         })

@@ -805,14 +805,10 @@ fn projection(keys: &[KeyModel], expires: Option<&str>, to: &mut Placeholders) -
 /// Returns an error for a partition key value that DynamoDB would refuse.
 fn check(table: &Arc<str>, attribute: KeyModel, value: &KeyValue) -> Result<()> {
     // Without this check, DynamoDB would refuse the request with an unspecific `Rejected`.
-    let reason = if value.is_empty() {
-        "it is empty"
-    } else if value.key_type() != attribute.key_type {
-        "its `KeyAttribute` makes another type than it declares"
-    } else {
-        return Ok(());
-    };
-    Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason })
+    match attribute.refusal_of(value) {
+        Some(reason) => Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason }),
+        None => Ok(()),
+    }
 }
 
 impl<T, K> Clone for Query<T, K> {
