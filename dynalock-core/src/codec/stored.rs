@@ -141,6 +141,17 @@ impl<T> Stored<T> {
         }
     }
 
+    /// Adds the times and the revision, which a write has left, to the attributes of the value.
+    pub(crate) fn write_state_into(&self, item: &mut Item)
+    where
+        T: Versioned,
+    {
+        if let Ok(basis) = self.origin() {
+            basis.times.write_into(T::MODEL, item);
+            basis.state.revision.write_into(T::MODEL.version, item);
+        }
+    }
+
     /// Returns the value and the basis of its next write. If the value was edited elsewhere,
     /// returns its etag instead of the basis.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {

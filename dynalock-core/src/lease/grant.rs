@@ -232,25 +232,37 @@ impl Grant {
     /// Interprets the row that refused a heartbeat or a write. `Ok` means that the lock is held and
     /// another process sent a later beat. The next beat will then be above the stored beat.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
+        match self.refusal(met) {
+            Some(error) => Err(error),
+            None => {
+                self.pass_beat(met);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the error of a row that refused a heartbeat or a write, or `None` if the lock is
+    /// still held.
+    pub(crate) fn refusal(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
-            return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
+            return Some(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
         }
-        let record = LockRecord::of(&self.row.layout, met);
-        if record.has_last_beat() {
-            return Err(Error::Corrupt {
-                table: Arc::clone(&self.row.table),
-                attribute: self.row.layout.beat,
-                reason: "no heartbeat can be above it; another program has written it: remove it",
-            });
-        }
-        let stored = record.beat.unwrap_or(0);
+        LockRecord::of(&self.row.layout, met).has_last_beat().then(|| Error::Corrupt {
+            table: Arc::clone(&self.row.table),
+            attribute: self.row.layout.beat,
+            reason: "no heartbeat can be above it; another program has written it: remove it",
+        })
+    }
+
+    /// Raises the next beat above the beat of the stored row.
+    pub(crate) fn pass_beat(&self, met: Option<&Item>) {
+        let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
             // Another process uses or used this grant. Later heartbeats of that process may still
             // arrive.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
-        Ok(())
     }
 
     /// Returns whether a row shows that a write of this guard has released the lease. The break of

@@ -109,7 +109,14 @@ impl LeasePolicy {
         match self {
             Self::Ignoring => false,
             Self::Outside { options } => !LockRecord::of(&lock, row).is_alive(&lock, options.expired_before()),
-            Self::Holder { grant, .. } => grant.judge(row).is_ok(),
+            Self::Holder { grant, .. } => grant.refusal(row).is_none(),
+        }
+    }
+
+    /// Prepares the next attempt of a holder after the separate row refused a write.
+    pub(crate) fn pass_beat(&self, row: Option<&Item>) {
+        if let Self::Holder { grant, .. } = self {
+            grant.pass_beat(row);
         }
     }
 

@@ -548,10 +548,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 WriteResult::Applied(stored) => {
                     if ends == AfterWrite::Renew {
                         applied.apply(T::MODEL, &mut self.item);
-                        if let Ok(written) = stored.origin() {
-                            written.state.revision.write_into(T::MODEL.version, &mut self.item);
-                            written.times.write_into(T::MODEL, &mut self.item);
-                        }
+                        stored.write_state_into(&mut self.item);
                         grant.renewed(sent);
                     }
                     self.stored = stored;

@@ -736,12 +736,11 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));
-        let hides_lease_rows = model.lock_in_row().is_some();
         let expires = model.times.expires.map(|expires| expires.name);
         let expires = expires.filter(|name| self.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
             // DynamoDB's own count would include the rows of leases and the expired items.
-            Selection::Count if hides_lease_rows || expires.is_some() => {
+            Selection::Count if model.lock_in_row().is_some() || expires.is_some() => {
                 Selection::Projection(projection(&keys, expires, &mut to))
             }
             selection => selection,
@@ -755,7 +754,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let hides_expired = (self.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
         let limits = self.limits;
         let call_cost = CallCost::begin_call(connection.meter.as_ref(), limits.budget);
-        Ok(Some(Plan { connection, limits, call_cost, model, request, keys, hides_lease_rows, hides_expired, fetches }))
+        Ok(Some(Plan { connection, limits, call_cost, model, request, keys, hides_expired, fetches }))
     }
 
     /// Returns whether the items that the read finds contain an attribute. The table holds all

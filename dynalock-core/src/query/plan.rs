@@ -29,8 +29,6 @@ pub(super) struct Plan {
     pub(super) request: PageRequest,
     /// The key attributes whose values name a place in the order of the read.
     pub(super) keys: Vec<KeyModel>,
-    /// `true` if the table holds lease rows, which the read must leave out.
-    pub(super) hides_lease_rows: bool,
     /// The rule by which the read leaves out expired items, or `None` if the read returns expired
     /// items.
     pub(super) hides_expired: Option<ItemExpiry>,
@@ -93,9 +91,9 @@ impl Plan {
         // The SDK's future is large, so it is boxed where it is made.
         let request = || Box::pin(self.request.send(&client, &start));
         let mut page = attempts.repeat(self.table(), request).await.map_err(|error| self.explained(error))?;
-        // DynamoDB refuses a key attribute in the filter of a query, so a filter cannot leave these
+        // DynamoDB refuses a key attribute in the filter of a query, so a filter cannot leave lease
         // rows out.
-        if self.hides_lease_rows {
+        if self.model.lock_in_row().is_some() {
             page.items.retain(|item| !self.is_lease_row(item));
             page.count = page.items.len();
         }

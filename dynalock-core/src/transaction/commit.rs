@@ -239,9 +239,13 @@ impl Commit<'_> {
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {
-            if self.is_by_expired_lease(index, reasons) {
-                self.operations[index].companion = CompanionWrite::RemoveExpired;
-                adapted = Adapted::Yes;
+            if let Some((intent, reason)) = self.operations[index].intent().zip(self.by_lease(index, reasons)) {
+                let (Target { model, policy, .. }, row) = (intent.target(), reason.item.as_ref());
+                if policy.may_pass(model, row) {
+                    policy.pass_beat(row);
+                    self.operations[index].companion = CompanionWrite::RemoveExpired;
+                    adapted = Adapted::Yes;
+                }
             }
             let reason = &reasons[self.assembly.positions[index].write];
             let is_refused = reason.class() == Some(CancellationClass::Conflict);
@@ -261,15 +265,6 @@ impl Commit<'_> {
         let mut is_guarded =
             || all.any(|(other, position)| position.lease == refused.lease && other.guarded().is_some());
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
-    }
-
-    /// Returns whether an expired lease in a separate row has refused an operation.
-    fn is_by_expired_lease(&self, index: usize, reasons: &[ActionReason]) -> bool {
-        let refused = self.operations[index].intent().zip(self.by_lease(index, reasons));
-        refused.is_some_and(|(intent, reason)| {
-            let Target { model, policy, .. } = intent.target();
-            policy.may_pass(model, reason.item.as_ref())
-        })
     }
 
     /// If a lease made the transaction fail, returns the error of this lease. If no lease made the

@@ -313,6 +313,7 @@ impl Writer<'_> {
         let may_pass = self.intent.target().policy.may_pass(item_ref.model, row.as_ref())
             && self.attempts.may_go_on(Duration::ZERO);
         if may_pass {
+            self.intent.target().policy.pass_beat(row.as_ref());
             *self.companion = CompanionWrite::RemoveExpired;
         }
         let own = reasons.pop().filter(|own| own.class() == Some(CancellationClass::Conflict));

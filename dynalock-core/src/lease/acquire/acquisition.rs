@@ -212,9 +212,9 @@ impl<'a> Acquisition<'a> {
         self.observer.pause_in_queue(self.polls.pause(WaiterPlace::Behind(places)))
     }
 
-    /// Returns whether the next attempt may be granted. The result is `true` if the observed lease
-    /// has ended, or if the row shows no other holder.
-    async fn may_be_granted(&mut self) -> Result<bool, Error> {
+    /// Reads the row, unless the observed lease has ended. Returns `true` if the next attempt may be
+    /// granted: the lease has ended, or the row shows no other holder.
+    async fn poll(&mut self) -> Result<bool, Error> {
         // A missing item has no holder to wait for.
         if self.observer.record().is_none() {
             return Ok(false);
@@ -360,7 +360,7 @@ impl<'a> Acquisition<'a> {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
             let is_over = match self.sleep_until_seen(pause, caller).await? {
                 Some(seen) => self.see(&seen),
-                None => self.may_be_granted().await?,
+                None => self.poll().await?,
             };
             if is_over {
                 return Ok(());
@@ -458,7 +458,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
         let Some(first) = all.iter().find(|acquisition| acquisition.observer.record().is_some()) else { return Ok(()) };
         first.sleep(pause, caller).await?;
         for acquisition in all.iter_mut() {
-            if acquisition.may_be_granted().await? {
+            if acquisition.poll().await? {
                 return Ok(());
             }
         }

@@ -225,7 +225,10 @@ impl<T: Versioned + Clone> Worker<T> {
                 };
                 // An item that was kept over a pause may be outdated.
                 let is_fresh = session.pauses() == 0;
-                let next = after.filter(|_| is_own && is_fresh).map(|item| written(item, &stored));
+                let mut next = after.filter(|_| is_own && is_fresh);
+                if let Some(item) = &mut next {
+                    stored.write_state_into(item);
+                }
                 Attempt::Committed(Committed { stored: Ok(stored), next })
             }
             WriteResult::Conflict(met) => Attempt::Conflict { expected, met },
@@ -293,15 +296,6 @@ impl<T> Batch<T> {
     fn time_left(&self) -> Duration {
         self.calls.iter().map(|call| call.time_left()).max().unwrap_or_default()
     }
-}
-
-/// Returns the item after its write, with the bookkeeping attributes that the write has left.
-fn written<T: Versioned>(mut item: Item, stored: &Stored<T>) -> Item {
-    if let Ok(basis) = stored.origin() {
-        basis.times.write_into(T::MODEL, &mut item);
-        basis.state.revision.write_into(T::MODEL.version, &mut item);
-    }
-    item
 }
 
 /// Returns whether another content of the write may be accepted.

@@ -26,7 +26,7 @@ pub(super) struct Run {
 /// The items that a run knows, in the order in which it learned them.
 #[derive(Default)]
 pub(super) struct Known {
-    held: Vec<KnownItem>,
+    pub(super) held: Vec<KnownItem>,
     /// The index of each item, by table and key.
     positions: HashMap<Arc<str>, HashMap<Key, usize>>,
 }
@@ -76,7 +76,7 @@ impl UnitShared {
 
 impl Run {
     /// Returns a known item, and records that this run has read it.
-    pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
+    pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The writes are not sent before the closure ends, so DynamoDB would return the item as it
         // was before the write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
@@ -93,7 +93,7 @@ impl Run {
     /// Stores an item that was read. If two parts of the closure read the same item at the same
     /// time, both get the first answer.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
-        match self.look_up(&item_ref.table, &item_ref.key)? {
+        match self.read_known(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),
             None => {
                 self.known.push(KnownItem { item_ref, item: item.clone(), origin: ItemOrigin::Fresh, is_read: true });
@@ -132,14 +132,5 @@ impl FromIterator<KnownItem> for Known {
         let mut known = Self::default();
         held.into_iter().for_each(|held| known.push(held));
         known
-    }
-}
-
-impl IntoIterator for Known {
-    type Item = KnownItem;
-    type IntoIter = std::vec::IntoIter<KnownItem>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.held.into_iter()
     }
 }

@@ -222,7 +222,7 @@ impl Unit {
             return Err(attempts.exhausted(Error::Cancelled(refused)));
         }
         if paused == AfterConflict::AtOnce && kept == Kept::Reads {
-            self.known = known.into_iter().filter_map(|held| carried(held, &refused)).collect();
+            self.known = known.held.into_iter().filter_map(|held| carried(held, &refused)).collect();
         }
         Ok(Next::Again)
     }
