@@ -320,7 +320,7 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
         };
-        observe_as(K::OPERATION, table, call, first_failure)
+        observe_as(K::OPERATION, table, call, |results: &Vec<_>| first_failure(results))
     }
 }
 
@@ -386,6 +386,6 @@ impl<K: Sealed> Sealed for WriteMany<K> {}
 impl<K: Checked> Checked for WriteMany<K> {}
 
 /// Returns the type of the first error.
-fn first_failure<O>(results: &Vec<Result<O>>) -> Option<&'static str> {
+fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
     results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
