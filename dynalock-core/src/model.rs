@@ -374,7 +374,7 @@ pub(crate) struct ItemExpiry {
     pub(crate) clock_offset: i64,
 }
 
-debug_fields!(impl[] ItemRef, self => { table: self.table });
+debug_fields!(ItemRef, self => { table: self.table });
 
 /// One key attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -393,4 +393,4 @@ impl<T: Serialize> Serialize for Stored<T> {
     }
 }
 
-debug_fields!(impl[T: fmt::Debug] Stored<T>, self => { value: self.value, version: self.version() });
+debug_fields!([T: fmt::Debug] Stored<T>, self => { value: self.value, version: self.version() });

@@ -151,7 +151,7 @@ impl Record {
 }
 
 // The output contains the total and no key, because a key is content.
-debug_fields!(impl[] Meter, self => { total: self.total() });
+debug_fields!(Meter, self => { total: self.total() });
 
 /// The output contains the number of keys and not the keys, because a key is content.
 impl fmt::Debug for CostReport {
@@ -163,7 +163,7 @@ impl fmt::Debug for CostReport {
 }
 
 // The output does not contain the key, because a key is content.
-debug_fields!(impl[] KeyCost, self => { cost: self.cost });
+debug_fields!(KeyCost, self => { cost: self.cost });
 
 #[cfg(test)]
 mod tests {

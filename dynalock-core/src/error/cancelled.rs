@@ -218,13 +218,13 @@ impl fmt::Display for OperationReason<'_> {
     }
 }
 
-debug_fields!(impl[] Cancelled, self => {
+debug_fields!(Cancelled, self => {
     class: self.class(),
     reasons: self.reasons().collect::<Vec<_>>(),
     spent: self.0.spent,
 });
 
-debug_fields!(impl[] OperationReason<'_>, self => {
+debug_fields!(OperationReason<'_>, self => {
     index: self.index,
     table: self.item_ref.table,
     code: self.code(),

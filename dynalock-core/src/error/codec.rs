@@ -155,7 +155,7 @@ impl fmt::Display for CodecError {
     }
 }
 
-debug_fields!(impl[] CodecError, self => { table: self.0.table, path: self.path(), reason: self.reason() });
+debug_fields!(CodecError, self => { table: self.0.table, path: self.path(), reason: self.reason() });
 
 impl SerdeError {
     pub(crate) fn new(reason: CodecReason) -> Self {
@@ -209,7 +209,7 @@ impl fmt::Display for SerdeError {
     }
 }
 
-debug_fields!(impl[] SerdeError, self => { path: self.0.to_path(), reason: self.0.reason });
+debug_fields!(SerdeError, self => { path: self.0.to_path(), reason: self.0.reason });
 
 impl StdError for SerdeError {}
 

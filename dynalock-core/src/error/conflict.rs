@@ -100,7 +100,7 @@ impl fmt::Display for Conflict {
     }
 }
 
-debug_fields!(impl[] Conflict, self => {
+debug_fields!(Conflict, self => {
     table: self.0.item_ref.table,
     expected: self.0.item_ref.expected,
     found: self.found(),

@@ -428,7 +428,7 @@ fn consistency(consistent: bool) -> &'static str {
 }
 
 // The output contains no key and no values, because these are content.
-debug_fields!(impl[] ExplainedAction, self => {
+debug_fields!(ExplainedAction, self => {
     operation: self.operation,
     table: self.table,
     condition: self.condition,

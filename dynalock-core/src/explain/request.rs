@@ -165,4 +165,4 @@ impl fmt::Display for ExplainedRequest {
 }
 
 // The output contains no values, because these are content.
-debug_fields!(impl[] ExplainedRequest, self => { operation: self.operation, actions: self.actions });
+debug_fields!(ExplainedRequest, self => { operation: self.operation, actions: self.actions });

@@ -103,4 +103,4 @@ impl<T, V, R> Clone for Attribute<T, V, R> {
 
 impl<T, V, R> Copy for Attribute<T, V, R> {}
 
-debug_fields!(impl[T, V, R] Attribute<T, V, R>, self => (self.field.name));
+debug_fields!([T, V, R] Attribute<T, V, R>, self => (self.field.name));

@@ -57,7 +57,7 @@ pub enum AttributeType {
 #[must_use = "a size does nothing until it is compared"]
 pub struct Size<P>(P);
 
-debug_fields!(impl[P: fmt::Debug] Size<P>, self => (self.0));
+debug_fields!([P: fmt::Debug] Size<P>, self => (self.0));
 
 impl AttributeType {
     pub(crate) fn name(self) -> &'static str {

@@ -460,4 +460,4 @@ impl<T, V, R> Clone for Path<T, V, R> {
     }
 }
 
-debug_fields!(impl[T, V, R] Path<T, V, R>, self => (self.document.to_string()));
+debug_fields!([T, V, R] Path<T, V, R>, self => (self.document.to_string()));

@@ -113,7 +113,7 @@ impl LeasePolicy {
         }
     }
 
-    /// Prepares the next attempt of a holder after the separate row refused a write.
+    /// Raises the next beat of a holder above the beat of the separate row, which refused a write.
     pub(crate) fn pass_beat(&self, row: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.pass_beat(row);

@@ -577,7 +577,7 @@ impl<T> Deref for LeaseGuard<T> {
     }
 }
 
-debug_fields!(impl[T] LeaseGuard<T>, self => {
+debug_fields!([T] LeaseGuard<T>, self => {
     owner: Owner::parse(&self.guard.grant.owner).label,
     fence: self.guard.grant.fence,
     remaining: self.guard.grant.remaining(),

@@ -103,4 +103,4 @@ impl<'g, T: Lockable> IntoFuture for GuardPatch<'g, T> {
     }
 }
 
-debug_fields!(impl[T] GuardPatch<'_, T>, self => {});
+debug_fields!([T] GuardPatch<'_, T>, self => {});

@@ -688,7 +688,7 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Fair> {
     }
 }
 
-debug_fields!(impl[T, O, Q] LeaseRequest<T, O, Q>, self => { repository: self.repository, options: self.options });
+debug_fields!([T, O, Q] LeaseRequest<T, O, Q>, self => { repository: self.repository, options: self.options });
 
 impl<T> ClockAhead for Repository<T> {
     fn clock_ahead_by_millis(mut self, millis: i64) -> Self {

@@ -380,7 +380,7 @@ impl sealed::Sealed for LockGuard {
     }
 }
 
-debug_fields!(impl[] LockGuard, self => {
+debug_fields!(LockGuard, self => {
     name: self.name(),
     owner: self.owner(),
     fence: self.fence(),

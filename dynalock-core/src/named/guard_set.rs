@@ -245,4 +245,4 @@ impl IntoIterator for LockSetGuard {
     }
 }
 
-debug_fields!(impl[] LockSetGuard, self => (self.locks));
+debug_fields!(LockSetGuard, self => (self.locks));

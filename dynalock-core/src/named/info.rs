@@ -72,7 +72,7 @@ impl LockInfo {
     }
 }
 
-debug_fields!(impl[] LockInfo, self => {
+debug_fields!(LockInfo, self => {
     name: self.name,
     owner: self.owner,
     waiting: self.waiting,

@@ -121,4 +121,4 @@ async fn page(call_cost: Option<Arc<CallCost>>, settings: Settings, after: Optio
     attempts.repeat(&scan.table, || Box::pin(scan.send(&client, &start))).await
 }
 
-debug_fields!(impl[] LockList, self => { table: self.settings.table });
+debug_fields!(LockList, self => { table: self.settings.table });

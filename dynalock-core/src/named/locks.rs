@@ -596,4 +596,4 @@ impl ClockAhead for Locks {
     }
 }
 
-debug_fields!(impl[] Locks, self => { table: self.settings.table, options: self.settings.options });
+debug_fields!(Locks, self => { table: self.settings.table, options: self.settings.options });

@@ -520,7 +520,7 @@ impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
     }
 }
 
-debug_fields!(impl[O, N: fmt::Debug, Q: fmt::Debug] Acquire<O, N, Q>, self => {
+debug_fields!([O, N: fmt::Debug, Q: fmt::Debug] Acquire<O, N, Q>, self => {
     names: self.names,
     options: self.settings.options,
     order: self.order,

@@ -95,4 +95,4 @@ impl IntoFuture for CreateLockTable {
     }
 }
 
-debug_fields!(impl[] CreateLockTable, self => { table: self.locks.table });
+debug_fields!(CreateLockTable, self => { table: self.locks.table });

@@ -832,7 +832,7 @@ impl<T, K> Clone for Query<T, K> {
 }
 
 // The output contains no key and no operand, because these are content.
-debug_fields!(impl[T, K] Query<T, K>, self => {
+debug_fields!([T, K] Query<T, K>, self => {
     kind: std::any::type_name::<K>(),
     repository: self.repository,
     filter: self.filter,

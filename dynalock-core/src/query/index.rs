@@ -34,4 +34,4 @@ impl<T, P, K> Clone for Index<T, P, K> {
 
 impl<T, P, K> Copy for Index<T, P, K> {}
 
-debug_fields!(impl[T, P, K] Index<T, P, K>, self => (self.model.name));
+debug_fields!([T, P, K] Index<T, P, K>, self => (self.model.name));

@@ -288,7 +288,7 @@ impl<T, K> Clone for QuerySpecBuilder<T, K> {
 }
 
 // The output shows no key and no operand.
-debug_fields!(impl[T] QuerySpec<T>, self => {
+debug_fields!([T] QuerySpec<T>, self => {
     index: self.index(),
     descending: self.is_descending(),
     filter: self.filter,

@@ -111,4 +111,4 @@ impl<R> Stream for ItemStream<R> {
     }
 }
 
-debug_fields!(impl[R] ItemStream<R>, self => { table: self.table });
+debug_fields!([R] ItemStream<R>, self => { table: self.table });

@@ -187,4 +187,4 @@ impl fmt::Display for PageToken {
 }
 
 // The output of `Debug` does not show the key in the token.
-debug_fields!(impl[] PageToken, self => {});
+debug_fields!(PageToken, self => {});

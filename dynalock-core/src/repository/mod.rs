@@ -838,4 +838,4 @@ impl<T> Clone for Repository<T> {
     }
 }
 
-debug_fields!(impl[T] Repository<T>, self => { table: self.table, limits: self.limits });
+debug_fields!([T] Repository<T>, self => { table: self.table, limits: self.limits });

@@ -204,6 +204,6 @@ impl<T: Versioned> Session<T> {
     }
 }
 
-debug_fields!(impl[F] UpdateWith<'_, F>);
-debug_fields!(impl[F] TryUpdateWith<'_, F>);
-debug_fields!(impl[I, F] UpsertWith<'_, I, F>);
+debug_fields!([F] UpdateWith<'_, F>);
+debug_fields!([F] TryUpdateWith<'_, F>);
+debug_fields!([I, F] UpsertWith<'_, I, F>);

@@ -282,7 +282,7 @@ impl<T: Lockable, K: Checked> Request<T, K> {
     }
 }
 
-debug_fields!(impl[T, K] Request<T, K>, self => {
+debug_fields!([T, K] Request<T, K>, self => {
     kind: std::any::type_name::<K>(),
     repository: self.repository,
     limits: self.limits,

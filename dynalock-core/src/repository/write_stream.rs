@@ -147,4 +147,4 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
 /// The futures in the stream are boxed, so the stream itself can be moved.
 impl<O> Unpin for WriteStream<O> {}
 
-debug_fields!(impl[O] WriteStream<O>, self => { left: self.left });
+debug_fields!([O] WriteStream<O>, self => { left: self.left });

@@ -228,4 +228,4 @@ impl Drop for MeteredAttempt {
     }
 }
 
-debug_fields!(impl[] CallCost, self => { cost: self.cost() });
+debug_fields!(CallCost, self => { cost: self.cost() });

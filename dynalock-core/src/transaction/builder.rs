@@ -651,6 +651,6 @@ impl Committed {
     }
 }
 
-debug_fields!(impl[] Transaction, self => { operations: self.len(), limits: self.limits });
+debug_fields!(Transaction, self => { operations: self.len(), limits: self.limits });
 
-debug_fields!(impl[] Committed, self => {});
+debug_fields!(Committed, self => {});

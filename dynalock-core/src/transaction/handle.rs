@@ -26,4 +26,4 @@ impl<T, Out> Op<T, Out> {
     }
 }
 
-debug_fields!(impl[T, Out] Op<T, Out>, self => (self.index));
+debug_fields!([T, Out] Op<T, Out>, self => (self.index));

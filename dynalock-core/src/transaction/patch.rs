@@ -97,4 +97,4 @@ impl Tx {
     }
 }
 
-debug_fields!(impl[T] PatchOp<T>, self => (self.operation));
+debug_fields!([T] PatchOp<T>, self => (self.operation));

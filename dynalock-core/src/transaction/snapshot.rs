@@ -271,6 +271,6 @@ impl Snapshot {
     }
 }
 
-debug_fields!(impl[] TransactionGet, self => { items: self.item_refs.len() });
+debug_fields!(TransactionGet, self => { items: self.item_refs.len() });
 
-debug_fields!(impl[] Snapshot, self => { items: self.items.len() });
+debug_fields!(Snapshot, self => { items: self.items.len() });

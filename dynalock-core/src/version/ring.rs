@@ -205,7 +205,7 @@ impl Ring {
     }
 }
 
-debug_fields!(impl[] Ring, self => { ids: self.ids().len() });
+debug_fields!(Ring, self => { ids: self.ids().len() });
 
 #[cfg(test)]
 pub(super) mod tests {

@@ -271,4 +271,4 @@ impl<T> Clone for SharedPatch<T> {
     }
 }
 
-debug_fields!(impl[T] SharedPatch<T>);
+debug_fields!([T] SharedPatch<T>);

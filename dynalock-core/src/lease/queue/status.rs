@@ -191,4 +191,4 @@ impl<G> Future for QueueTicket<G> {
     }
 }
 
-debug_fields!(impl[G] QueueTicket<G>, self => { position: self.position() });
+debug_fields!([G] QueueTicket<G>, self => { position: self.position() });

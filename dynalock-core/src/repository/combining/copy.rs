@@ -139,4 +139,4 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
     }
 }
 
-debug_fields!(impl[T] WorkingCopy<'_, T>);
+debug_fields!([T] WorkingCopy<'_, T>);

@@ -301,4 +301,4 @@ impl<T> Clone for Combining<T> {
     }
 }
 
-debug_fields!(impl[T] Combining<T>, self => { repository: self.repository });
+debug_fields!([T] Combining<T>, self => { repository: self.repository });

@@ -85,7 +85,7 @@ where
     }
 }
 
-debug_fields!(impl[T, C] CombinedCall<T, C>, self => {
+debug_fields!([T, C] CombinedCall<T, C>, self => {
     kind: std::any::type_name::<C>(),
     repository: self.repository,
     deadline: self.deadline,

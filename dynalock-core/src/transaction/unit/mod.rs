@@ -307,4 +307,4 @@ where
     }
 }
 
-debug_fields!(impl[F] UnitOfWork<'_, F>, self => { limits: self.limits, snapshot: self.snapshot });
+debug_fields!([F] UnitOfWork<'_, F>, self => { limits: self.limits, snapshot: self.snapshot });

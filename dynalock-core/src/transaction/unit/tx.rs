@@ -357,4 +357,4 @@ impl Tx {
     }
 }
 
-debug_fields!(impl[] Tx);
+debug_fields!(Tx);
