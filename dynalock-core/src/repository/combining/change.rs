@@ -7,8 +7,31 @@ use crate::{
     error::{Error, Result},
     key::Key,
     model::Versioned,
-    repository::{Patch, TryUpdateWith, UpdateWith, UpsertWith, modify::NoValue},
+    repository::{Patch, modify::NoValue},
 };
+
+// These types have no lifetime. If a combined call had the type `UpdateWith<'static, F>`, the
+// compiler would not accept a spawned future that awaits the call.
+
+/// A change by a closure: [`Combining::update_with`](super::Combining::update_with).
+pub struct CombinedUpdate<F> {
+    pub(super) key: Key,
+    pub(super) change: F,
+}
+
+/// A change by a closure that may return an error:
+/// [`Combining::try_update_with`](super::Combining::try_update_with).
+pub struct CombinedTryUpdate<F> {
+    pub(super) key: Key,
+    pub(super) change: F,
+}
+
+/// A change that creates a missing item: [`Combining::upsert_with`](super::Combining::upsert_with).
+pub struct CombinedUpsert<I, F> {
+    pub(super) key: Key,
+    pub(super) init: I,
+    pub(super) change: F,
+}
 
 /// The change of one call of a [`Combining`](super::Combining).
 pub trait CombinedChange<T>: Send + 'static {
@@ -39,7 +62,7 @@ pub trait CombinedChange<T>: Send + 'static {
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, Self::Error>;
 }
 
-impl<T, F, O> CombinedChange<T> for UpdateWith<'static, F>
+impl<T, F, O> CombinedChange<T> for CombinedUpdate<F>
 where
     T: Versioned + Clone,
     F: FnMut(&mut T) -> O + Send + 'static,
@@ -60,7 +83,7 @@ where
     }
 }
 
-impl<T, F, E> CombinedChange<T> for TryUpdateWith<'static, F>
+impl<T, F, E> CombinedChange<T> for CombinedTryUpdate<F>
 where
     T: Versioned + Clone,
     F: FnMut(&mut T) -> Result<(), E> + Send + 'static,
@@ -81,7 +104,7 @@ where
     }
 }
 
-impl<T, I, F, O> CombinedChange<T> for UpsertWith<'static, I, F>
+impl<T, I, F, O> CombinedChange<T> for CombinedUpsert<I, F>
 where
     T: Versioned + Clone,
     I: FnMut() -> T + Send + 'static,
@@ -120,3 +143,7 @@ impl<T: Versioned + Clone> CombinedChange<T> for Patch<T> {
         copy.patched(&self.content)
     }
 }
+
+debug_fields!([F] CombinedUpdate<F>);
+debug_fields!([F] CombinedTryUpdate<F>);
+debug_fields!([I, F] CombinedUpsert<I, F>);

@@ -12,9 +12,10 @@ pub use request::CombinedCall;
 
 use std::sync::Arc;
 
+use change::{CombinedTryUpdate, CombinedUpdate, CombinedUpsert};
 use queue::Queues;
 
-use super::{Patch, Repository, TryUpdateWith, UpdateWith, UpsertWith, modify::NoValue};
+use super::{Patch, Repository, modify::NoValue};
 use crate::{
     error::Error,
     model::{IntoKey, Versioned},
@@ -156,12 +157,12 @@ impl<T: Versioned + Clone> Combining<T> {
     /// If the future is dropped before the batch of the call is written, the closure is taken out. The
     /// same holds after a conflict, before the batch is written again. If the future is dropped while
     /// the batch is being written, the change may be applied.
-    pub fn update_with<F, O>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, UpdateWith<'static, F>>
+    pub fn update_with<F, O>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedUpdate<F>>
     where
         F: FnMut(&mut T) -> O + Send + 'static,
         O: NoValue,
     {
-        self.call(UpdateWith::new(key.into_key(), change))
+        self.call(CombinedUpdate { key: key.into_key(), change })
     }
 
     /// Changes the item by a closure that can return an error, like [`Repository::try_update_with`].
@@ -206,12 +207,12 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Cancel safety
     ///
     /// The cancel safety is the same as for [`update_with`](Self::update_with).
-    pub fn try_update_with<F, E>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, TryUpdateWith<'static, F>>
+    pub fn try_update_with<F, E>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedTryUpdate<F>>
     where
         F: FnMut(&mut T) -> Result<(), E> + Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        self.call(TryUpdateWith::new(key.into_key(), change))
+        self.call(CombinedTryUpdate { key: key.into_key(), change })
     }
 
     /// Changes the item by a closure, and creates the item if it is missing, like
@@ -244,13 +245,13 @@ impl<T: Versioned + Clone> Combining<T> {
         key: impl IntoKey<T>,
         init: I,
         change: F,
-    ) -> CombinedCall<T, UpsertWith<'static, I, F>>
+    ) -> CombinedCall<T, CombinedUpsert<I, F>>
     where
         I: FnMut() -> T + Send + 'static,
         F: FnMut(&mut T) -> O + Send + 'static,
         O: NoValue,
     {
-        self.call(UpsertWith::new(key.into_key(), init, change))
+        self.call(CombinedUpsert { key: key.into_key(), init, change })
     }
 
     /// Changes attributes of the item, like [`Repository::patch`]. The patch is applied in memory, in
