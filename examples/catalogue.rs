@@ -6,9 +6,9 @@
 //!
 //! The products are created by `create_many`, with a progress bar on a terminal. A visitor then
 //! pages through one category, in the order of the prices. The browser gets the token of the next
-//! page as a text, and sends it back. There are no tokens of previous pages, so the browser keeps
-//! the tokens of the pages that it has seen. The tokens are signed: the program refuses a token
-//! that was changed, or that belongs to another category or another filter.
+//! page as a text, and sends it back. The program makes no tokens of previous pages, so the browser
+//! keeps the tokens of the pages that it has seen. The tokens are signed: the program refuses a
+//! token that was changed, or that belongs to another category or another filter.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -98,7 +98,7 @@ impl<'p> Browser<'p> {
         Ok(Self { products, address, seen: vec![None], shown })
     }
 
-    /// Follows the link "next", if the page is not the last one.
+    /// Follows the link "next", unless the current page is the last page.
     async fn next(&mut self) -> dynalock::Result<bool> {
         let Some(next) = self.shown.next.clone() else { return Ok(false) };
         self.shown = self.load(Some(next.clone())).await?;
@@ -106,7 +106,7 @@ impl<'p> Browser<'p> {
         Ok(true)
     }
 
-    /// Follows the link "previous", if the page is not the first one.
+    /// Follows the link "previous", unless the current page is the first page.
     async fn previous(&mut self) -> dynalock::Result<bool> {
         let [.., previous, _] = &self.seen[..] else { return Ok(false) };
         self.shown = self.load(previous.clone()).await?;

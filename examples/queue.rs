@@ -16,8 +16,8 @@
 //! cargo run --example queue -- --endpoint http://127.0.0.1:8000 --name alice
 //! ```
 //!
-//! Both ways print the URL of the `DynamoDB`. The command line of dynalock can watch the queue there,
-//! with any credentials:
+//! Both ways to start the processes print the URL of the `DynamoDB`. The command line of dynalock
+//! can watch the queue at this URL, with any credentials:
 //!
 //! ```text
 //! dynalock queue watch dynalock-queue printer --endpoint-url http://127.0.0.1:8000
@@ -83,8 +83,8 @@ fn locks_at(url: &str) -> Locks {
         .expiry(Expiry::Clock { max_skew: MAX_SKEW })
 }
 
-/// Runs a client. The client waits for its turn, prints its position meanwhile, and then prints a
-/// page.
+/// Runs a client. The client prints its position while it waits for its turn, and prints a page in
+/// its turn.
 async fn print(url: &str, name: &str) -> Result<(), Failure> {
     let locks = locks_at(url);
     locks.create_table().await?;

@@ -1,5 +1,5 @@
-//! Accounts, and transfers of money between them. Each transfer happens completely or not at all,
-//! even if other transfers run at the same time.
+//! Transfers of money between accounts. Each transfer happens completely or not at all, even if
+//! other transfers run at the same time.
 //!
 //! ```text
 //! cargo run --example transfer

@@ -11,7 +11,7 @@ pub use dynalock_core::{condition, cost, lock, query, request, store, table};
 #[cfg(feature = "metrics")]
 pub use dynalock_core::metrics;
 
-/// The types that errors contain.
+/// The types that the variants of `Error` contain.
 pub mod error {
     pub use dynalock_core::error::{
         CancellationClass, Cancelled, CodecError, CodecReason, Conflict, InvalidPatch, InvalidSetting,
@@ -20,7 +20,7 @@ pub mod error {
     };
 }
 
-/// Transactions before their commit, their handles and their results.
+/// The builder types of transactions, the handles of their operations, and their results.
 pub mod transaction {
     pub use dynalock_core::transaction::{Committed, Op, PatchOp, Reason, Snapshot, TransactionGet, UnitOfWork};
 }

@@ -34,11 +34,11 @@ pub(crate) enum Caller {
     Combining,
     /// [`transact`], with an update of each of two items.
     Transact,
-    /// Read, write on the condition that the item is as it was read, and start again at once, up to
-    /// ten times.
+    /// A loop that reads the item and writes it on the condition that it has not changed. After a
+    /// conflict, the loop starts again at once, up to ten times.
     Textbook,
-    /// The same with a pause after each conflict, until five seconds are over. See "Exponential
-    /// Backoff and Jitter", AWS Architecture Blog, 2015.
+    /// The textbook loop with a pause after each conflict, until five seconds are over. See
+    /// "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
     FullJitter,
     /// One request that adds to a number without any condition.
     BlindAdd,
@@ -80,7 +80,7 @@ impl World {
         for sku in ITEMS {
             let product = Product { sku: sku.to_owned(), stock: 0, note: "x".repeat(200) };
             items.create(product).await.expect("an item");
-            // A full ring of write ids is the steady state of a busy item.
+            // A busy item always has the largest number of write ids.
             for _ in 0..16 {
                 items.update_with(sku, |product| product.stock += 1).await.expect("an update");
             }

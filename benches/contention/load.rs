@@ -1,4 +1,4 @@
-//! The loads on one item, and what the callers experience.
+//! The loads on one item, and the figures of the callers.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -15,9 +15,9 @@ use crate::{
 pub(crate) enum Load {
     /// All calls start at the same moment.
     Burst { calls: usize },
-    /// Calls start at random moments for a time, however long earlier calls take.
+    /// For a time, calls start at random moments, however long earlier calls take.
     Arrivals { per_second: u32, time: Duration },
-    /// Four writers start each call when the last one is done.
+    /// Each of four writers starts its next call when its last call has ended.
     Writers { time: Duration },
 }
 
@@ -113,8 +113,8 @@ impl Sample {
         }
     }
 
-    /// Returns the time in milliseconds within which so many thousandths of the applied updates were
-    /// done.
+    /// Returns the time in milliseconds within which this number of thousandths of the applied
+    /// updates ended.
     pub(crate) fn quantile(&self, thousandths: usize) -> f64 {
         let place = self.times.len() * thousandths / 1_000;
         let time = self.times.get(place.min(self.times.len().saturating_sub(1)));

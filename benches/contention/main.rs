@@ -1,15 +1,16 @@
 //! Many callers update one item: the cost and the time of each update.
 //!
-//! `cargo bench --bench contention` runs the library's own code and loops that are written by hand
-//! on the in-process engine, in virtual time. It prints the tables as Markdown, and writes the charts
-//! of `docs/charts`. `cargo bench --bench contention -- starvation` makes the tables with that word
-//! in their names.
+//! `cargo bench --bench contention` runs the library's own code and hand-written loops on the
+//! in-process engine, in virtual time. The benchmark prints the tables as Markdown, and writes the
+//! charts of `docs/charts`. `cargo bench --bench contention -- starvation` makes only the tables
+//! with this word in their names.
 //!
-//! Four processes have a client each. An item takes 0.5 ms for a write and 0.2 ms for a refusal, one
-//! request after the other, and has 1,000 write units a second. A write of the item costs one unit,
-//! in a transaction two; a refused write costs the same. A read costs a fifth of a unit. The network
-//! and the arrivals have seeds. The library draws its pauses from the operating system, so the
-//! figures of two runs differ by a few percent.
+//! Each of four processes has its own client. An item handles one request after the other: a write
+//! takes 0.5 ms, and a refusal takes 0.2 ms. An item accepts 1,000 write units a second. A write of
+//! the item costs one unit, and a write in a transaction costs two units. A refused write costs as
+//! much as an applied write. A read costs a fifth of a unit. The times of the network and the
+//! arrivals of the calls come from seeds. The library draws its pauses from the operating system,
+//! so the figures of two runs differ by a few percent.
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
 

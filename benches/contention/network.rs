@@ -1,8 +1,8 @@
 //! A network between the clients and the in-process engine, on tokio's paused clock.
 //!
-//! Tokio's timer counts milliseconds, but an item needs only a part of one. The network therefore
-//! computes the times of a request exactly, and rounds only the moments at which a request arrives
-//! and at which its answer returns.
+//! Tokio's timer counts milliseconds, but an item needs only a part of a millisecond for a request.
+//! The network therefore computes the times of a request exactly, and rounds only the moments at
+//! which a request arrives and at which its answer returns.
 
 use std::{
     collections::HashMap,
@@ -56,7 +56,7 @@ struct Partition {
     counted: Instant,
 }
 
-/// What a request asks of the items that it writes.
+/// The items that a request writes, and the write units that each item costs.
 struct Demand {
     items: Vec<String>,
     units_per_item: f64,

@@ -27,7 +27,7 @@ use aws_smithy_types::body::SdkBody;
 /// The bytes of all request bodies of this process.
 static SENT: AtomicU64 = AtomicU64::new(0);
 
-/// The answers of each operation, one after the other. After the last answer, the first one
+/// The answers of each operation, one after the other. After the last answer, the first answer
 /// follows. An operation without answers gets `{}`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Canned(HashMap<&'static str, Arc<Answers>>);

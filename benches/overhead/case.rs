@@ -73,7 +73,7 @@ impl Case {
         }
     }
 
-    /// The rings that make a difference to the call.
+    /// The numbers of write ids that make a difference to the call.
     pub(crate) fn rings(self) -> &'static [Ring] {
         match self {
             Self::Create | Self::LockByName => &[Ring::Short],

@@ -21,7 +21,7 @@ const OWNER: &str = "worker-7/0123456789abcdef";
 /// Epoch milliseconds of the hand-written side, which reads no clock.
 const NOW: u64 = 1_772_352_000_000;
 
-/// A lease of an item, one update under it, and a last one that ends it.
+/// A lease of an item, one update under the lease, and a last update that ends the lease.
 pub(crate) async fn item(side: Side, ring: Ring, runs: u64) {
     let granted = Answer::success(format!(r#"{{"Attributes":{}}}"#, json(0, ring)));
     let client = Canned::default().answering("UpdateItem", [granted, Answer::EMPTY, Answer::EMPTY]).client();

@@ -4,8 +4,8 @@
 //! `cargo bench --bench overhead` counts the instructions of each call with callgrind (`valgrind`
 //! must be installed), its allocations with a counting allocator, and the bytes of its requests.
 //! Each request is answered from memory, without a network. Unlike times, the counts are the same
-//! on a busy machine. `cargo bench --bench overhead -- update` measures the calls with that word in
-//! their names.
+//! on a busy machine. `cargo bench --bench overhead -- update` measures only the calls with this
+//! word in their names.
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
 

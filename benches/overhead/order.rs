@@ -1,4 +1,4 @@
-//! The item: an order of nine attributes, and what a program does with one by hand.
+//! The item: an order of nine attributes, and the hand-written requests for an order.
 
 use std::collections::HashMap;
 
@@ -139,7 +139,7 @@ impl ReadOrder {
         Self { order: serde_dynamo::from_item(item).expect("an order"), version, writes: writes.into_inner() }
     }
 
-    /// The ring after one more write.
+    /// The ring of write ids after one more write.
     pub(crate) fn next_writes(&self) -> Blob {
         let mut writes = self.writes.clone();
         writes.splice(12..12, *b"write-id");

@@ -88,7 +88,7 @@ async fn write_by_hand(client: &Client, read: &ReadOrder) -> Result<(), SdkError
     update.update_expression(SET).condition_expression(UNCHANGED).send().await.map(drop)
 }
 
-/// An update of an order that was read before. Both sides start from a copy of it.
+/// An update of an order that was read before. Both sides start from a copy of the order.
 pub(crate) async fn update(side: Side, ring: Ring, runs: u64) {
     let (client, id) = (order::client(ring), id(0));
     match side {

@@ -19,7 +19,8 @@ fn client(orders: usize, ring: Ring) -> Client {
     Canned::default().answering("GetItem", answers).client()
 }
 
-/// A transaction of updates of orders that were read before. Both sides start from copies of them.
+/// A transaction of updates of orders that were read before. Both sides start from copies of the
+/// orders.
 pub(crate) async fn updates(number: usize, side: Side, ring: Ring, runs: u64) {
     let client = client(number, ring);
     match side {

@@ -1,5 +1,5 @@
-//! The same unit of work as a textbook loop on the SDK. After each refusal, the loop sleeps with
-//! full jitter and reads the items again.
+//! The unit of work of the benchmark as a textbook loop on the SDK. After each refusal, the loop
+//! sleeps with full jitter and reads the items again.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::simulated::sleep;
 /// The number of attempts before the loop gives up.
 const ATTEMPTS: u32 = 10;
 
-/// The longest pause after the first refusal. It doubles with each refusal.
+/// The longest pause after the first refusal. The longest pause doubles with each refusal.
 const JITTER: Duration = Duration::from_millis(25);
 
 /// The longest pause after any refusal.

@@ -1,7 +1,7 @@
 //! Units of work that compete for a few items, in virtual time.
 //!
-//! `cargo bench --bench transactions_contention` prints what a unit of work costs, how many are
-//! done in a second, and how long they take. The clock is tokio's paused clock, so the figures do
+//! `cargo bench --bench transactions_contention` prints the cost of a unit of work, the number of
+//! units of work in a second, and their times. The clock is tokio's paused clock, so the figures do
 //! not depend on the machine. The seeds of the library's own pauses come from the operating system,
 //! so the figures of two runs differ a little.
 

@@ -1,10 +1,10 @@
 //! The time and the requests of callers that wait for a lock.
 //!
-//! `cargo bench --bench waiting` runs clients on the engine in the process, in virtual time. It
-//! prints three tables, and writes the chart of `docs/charts`. `cargo bench --bench waiting --
-//! holds` makes the tables with that word in their names: `crowds`, `holds` or `reads`. A hand-over
-//! is the time from the call of `release` to the next grant. The ideal wall time is the sum of all
-//! holds. A process is a client with its own connection.
+//! `cargo bench --bench waiting` runs clients on the engine in the process, in virtual time. The
+//! benchmark prints three tables, and writes the chart of `docs/charts`. `cargo bench --bench
+//! waiting -- holds` makes only the tables with this word in their names: `crowds`, `holds` or
+//! `reads`. A hand-over is the time from the call of `release` to the next grant. The ideal wall
+//! time is the sum of all holds. A process is a client with its own connection.
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports")]
 

@@ -1,5 +1,5 @@
-//! Reads clocks and sleeps, for the whole library. All times come from tokio's clock, so that a
-//! test can pause the time.
+//! Contains all code of the library that reads a clock or sleeps. All times come from tokio's
+//! clock, so that a test can pause the time.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
 
@@ -26,10 +26,12 @@ pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F
 }
 
 /// Returns the current time in epoch milliseconds. In a test that pauses tokio's clock, the
-/// returned time moves with tokio's clock.
+/// returned time advances only with tokio's clock.
 pub(crate) fn epoch_millis() -> u64 {
-    // Tokio's clock differs from the real clock only in a test that pauses it. The difference can
-    // be negative, so both directions are computed.
+    // Tokio's clock differs from the real clock only in a test that pauses tokio's clock. Tokio's
+    // clock can be ahead of the real clock or behind it. A saturating subtraction returns zero for
+    // a negative difference. The code therefore subtracts the clocks in both directions: one of the
+    // two differences is zero.
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);
     let epoch = ahead.saturating_sub(own.saturating_duration_since(tokio));
@@ -41,9 +43,10 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Sets the clock of one client forward or back, for tests with clocks that differ.
+/// Lets a test set the clock of one repository or lock client forward or back, so that the clocks
+/// of clients differ.
 pub trait ClockAhead {
-    /// Sets the clock forward by this number of milliseconds. A negative number of milliseconds
-    /// sets the clock back.
+    /// Sets the clock of the repository or lock client forward by `millis` milliseconds. A negative
+    /// number of milliseconds sets the clock back.
     fn clock_ahead_by_millis(self, millis: i64) -> Self;
 }

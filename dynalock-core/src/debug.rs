@@ -1,4 +1,4 @@
-/// Implements `Debug` for a type whose text leaves fields out, or whose parameters are not `Debug`.
+/// Implements `Debug` for a type whose text leaves out fields, or whose parameters are not `Debug`.
 ///
 /// | call | text |
 /// |---|---|

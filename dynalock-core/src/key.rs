@@ -10,7 +10,7 @@ use crate::number;
 /// has one.
 ///
 /// The generated key types, for example `ProductKey` for a `Product`, convert into a `Key`. A `Key`
-/// contains only the values of the key attributes. Their names are in the
+/// contains only the values of the key attributes. The names of the key attributes are in the
 /// [`Model`](crate::private::Model).
 ///
 /// # Examples
@@ -28,7 +28,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// Makes a key from its values.
+    /// Makes a key from the value of the partition key, and the value of the sort key if the table
+    /// has one.
     pub fn new(partition: KeyValue, sort: Option<KeyValue>) -> Self {
         Self { partition: partition.canonical(), sort: sort.map(KeyValue::canonical) }
     }
@@ -38,14 +39,15 @@ impl Key {
         &self.partition
     }
 
-    /// Returns the key values, in the order of
-    /// [`Model::key_attributes`](crate::private::Model::key_attributes).
+    /// Returns the value of the partition key, followed by the value of the sort key if the table
+    /// has one.
     pub fn values(&self) -> impl Iterator<Item = &KeyValue> {
         std::iter::once(&self.partition).chain(&self.sort)
     }
 
-    /// Returns the key of the separate lease row of an item. Returns `None` if the last key value
-    /// is a number, because a number cannot have a suffix.
+    /// Returns the key of the separate lease row of an item: the key of the item with the suffix
+    /// `#lock`. Returns `None` if the last key value is a number, because a number cannot have a
+    /// suffix.
     pub(crate) fn lease_row(&self) -> Option<Self> {
         match &self.sort {
             Some(sort) => Some(Self { partition: self.partition.clone(), sort: Some(sort.lease_row()?) }),
@@ -53,13 +55,13 @@ impl Key {
         }
     }
 
-    /// Returns whether the key is the key of a separate lease row.
+    /// Returns whether this key belongs to a separate lease row, and not to an item.
     pub(crate) fn is_lease_row(&self) -> bool {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// Returns the key of the item that a lease row belongs to. If this key is not the key of a
-    /// lease row, returns this key unchanged.
+    /// Converts the key of a separate lease row into the key of the leased item. Returns any other
+    /// key unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },
@@ -73,8 +75,8 @@ impl Key {
     }
 }
 
-/// The output is a text of the key values, for example `"alice", 7`. A key is content of its item,
-/// so errors show the key only if the type has `#[dynalock(show_key)]`.
+/// The text of a key contains the key values, for example `"alice", 7`. A key is content of its
+/// item, so errors show the key only if the type of the item has `#[dynalock(show_key)]`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.partition.fmt(f)?;
@@ -85,7 +87,8 @@ impl fmt::Display for Key {
     }
 }
 
-/// The suffix of the last key value in the key of a separate lease row.
+/// The suffix at the end of the last key value that distinguishes a separate lease row from its
+/// item.
 const SUFFIX: &str = "#lock";
 
 /// The value of one key attribute.
@@ -100,7 +103,7 @@ pub enum KeyValue {
 }
 
 impl KeyValue {
-    /// Returns the type of this value.
+    /// Returns the type of this key value.
     pub fn key_type(&self) -> KeyType {
         match self {
             Self::S(_) => KeyType::S,
@@ -133,8 +136,8 @@ impl KeyValue {
         }
     }
 
-    /// Returns the value in canonical notation, so that equal numbers have equal texts. Without the
-    /// canonical notation, the texts `1` and `1.0` would be different keys.
+    /// Returns a key value in canonical notation, so that equal numbers have equal texts. Without
+    /// the canonical notation, the texts `1` and `1.0` would be different keys.
     fn canonical(self) -> Self {
         match self {
             Self::N(digits) => Self::N(number::canonical(digits)),
@@ -142,7 +145,7 @@ impl KeyValue {
         }
     }
 
-    /// Returns whether the value is empty. DynamoDB refuses empty values in keys.
+    /// Returns whether the key value is empty. DynamoDB refuses empty values in keys.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::S(text) | Self::N(text) => text.is_empty(),
@@ -151,8 +154,8 @@ impl KeyValue {
     }
 }
 
-/// The output is a string in quotation marks, the digits of a number, or bytes as hexadecimal
-/// digits.
+/// The text of a key value is a string in quotation marks, the digits of a number, or bytes as
+/// hexadecimal digits.
 impl fmt::Display for KeyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -189,10 +192,11 @@ impl From<KeyType> for ScalarAttributeType {
 
 /// A type whose values can be a key attribute: a string, a whole number or bytes.
 ///
-/// `#[derive(KeyAttribute)]` implements this trait for three kinds of types: a newtype of a key
-/// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. For
-/// an enum, the key is the name that serde writes. A hand-written implementation must return the
-/// same value that the `Serialize` of the type writes:
+/// `#[derive(KeyAttribute)]` implements `KeyAttribute` for three kinds of types: a newtype of a key
+/// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. The
+/// key of an enum is the variant name that serde writes. If a program implements `KeyAttribute` by
+/// hand, `to_key_value` must return the same value that the `Serialize` implementation of the type
+/// writes:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -210,7 +214,7 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// If the `Serialize` of the type writes another value than `to_key_value` returns, a create or
+/// If the `Serialize` implementation writes another value than `to_key_value` returns, a create or
 /// replace fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
@@ -219,22 +223,23 @@ impl From<KeyType> for ScalarAttributeType {
     note = "serde writes `Vec<u8>` as a list: bytes are a newtype with `#[serde(with = \"serde_bytes\")]`"
 )]
 pub trait KeyAttribute {
-    /// The type of the attribute in DynamoDB.
+    /// The DynamoDB type of the key attribute.
     const TYPE: KeyType;
 
-    /// Returns the value in the form in which DynamoDB stores it.
+    /// Converts this value into the key value that DynamoDB stores.
     fn to_key_value(&self) -> KeyValue;
 }
 
-/// A type of field that can be a key attribute of an index: a [`KeyAttribute`], or an `Option` of a
-/// [`KeyAttribute`]. An index does not contain items without one of its key attributes.
+/// A field type that can be a key attribute of an index: a [`KeyAttribute`], or an `Option` of a
+/// [`KeyAttribute`]. If an item lacks a key attribute of an index, the index does not contain the
+/// item.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of an index",
     label = "not a string, a whole number or bytes, nor an `Option` of one",
     note = "for a newtype of one of them, and for an enum without fields, add `#[derive(dynalock::KeyAttribute)]`"
 )]
 pub trait IndexAttribute {
-    /// The type of the key, without the `Option`.
+    /// The type of the index key, without the `Option`.
     type Key: KeyAttribute;
 }
 
@@ -246,14 +251,14 @@ impl<K: KeyAttribute> IndexAttribute for Option<K> {
     type Key = K;
 }
 
-/// A value that can be given in place of a key attribute of type `T`: a `T`, a `&T`, and a `&str`
+/// A value that a caller can pass where a key of type `T` is expected: a `T`, a `&T`, or a `&str`
 /// for a `String`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name a key of type `{T}`",
     label = "expected `{T}`, or a tuple of the partition key and the sort key if the table has one"
 )]
 pub trait AsKey<T> {
-    /// Returns the value in the form in which DynamoDB stores it.
+    /// Converts this value into the key value that DynamoDB stores.
     fn as_key(&self) -> KeyValue;
 }
 

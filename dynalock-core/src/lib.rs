@@ -1,7 +1,8 @@
-//! The runtime library of dynalock. Programs use this library through the crate `dynalock`, which
-//! exports all public items again.
+//! The runtime library of dynalock. Programs use dynalock-core through the crate `dynalock`, which
+//! re-exports all public items of dynalock-core.
 //!
-//! The modules are in layers: each module imports only from the modules above it in this list.
+//! The modules of dynalock-core form layers. A module imports only from modules that the file
+//! `lib.rs` declares earlier than the importing module.
 
 #[macro_use]
 mod debug;
@@ -80,8 +81,8 @@ pub mod lock {
     };
 }
 
-/// The builders of the calls of a [`Repository`]. A caller changes the settings of a builder, and
-/// sends the call by `.await`.
+/// The request builders that the methods of a [`Repository`] return. A caller changes the settings
+/// of a builder, and sends the request by `.await`.
 pub mod request {
     pub use crate::explain::{Explained, ExplainedAction, ExplainedExpression, ExplainedRequest};
     pub use crate::repository::{
@@ -90,13 +91,14 @@ pub mod request {
     };
 }
 
-/// The metrics of the library.
+/// The function `describe`, which registers the units and the descriptions of the library's
+/// metrics.
 #[cfg(feature = "metrics")]
 pub mod metrics {
     pub use crate::telemetry::describe;
 }
 
-/// The creation of tables, the comparison of a table with its struct, and the types of keys.
+/// Types for the creation of tables, for the comparison of a table with its struct, and for keys.
 pub mod table {
     pub use crate::{
         key::{KeyType, KeyValue},

@@ -1,5 +1,5 @@
-//! Parses and compares the texts of DynamoDB numbers. Several texts can denote the same number, for
-//! example `1` and `1.0`.
+//! Parses and compares DynamoDB numbers, which are stored as text. Several texts can denote the
+//! same number, for example `1` and `1.0`.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 /// the text is not a number, returns the text unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
-    // Nearly all numbers already have canonical notation, and need no copy.
+    // Nearly all numbers already have canonical notation, and the function returns such a number
+    // without a copy.
     let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit()) && !plain.starts_with('0');
     if is_plain || text == "0" {
         return text;
@@ -29,7 +30,7 @@ pub(crate) fn canonical(text: String) -> String {
 /// Returns the number of digits without leading and trailing zeros. For a text that is not a
 /// number, returns the length of the text.
 pub(crate) fn significant_digits(text: &str) -> usize {
-    // Most numbers are positive whole numbers, and need no copy of their digits.
+    // Most numbers are positive whole numbers, so the function counts their digits without a copy.
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.trim_matches('0').len();
     }
@@ -40,7 +41,7 @@ pub(crate) fn significant_digits(text: &str) -> usize {
 const LONGEST: usize = 126;
 
 /// Parses a whole number in any notation, for example `12`, `12.0` or `1.2e1`. Returns `None` if
-/// the text is not a whole number of 64 bits.
+/// the text is not a whole number, or if the number does not fit into a `u64`.
 pub(crate) fn whole_number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -53,13 +54,14 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(shift)?)
 }
 
-/// Parses a number and rounds it up to a whole number. Returns `None` if the number is negative or
-/// too large.
+/// Parses a number and rounds it up to a whole number. Returns `None` if the number is negative, or
+/// too large for a `u64`.
 pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
-    // Whole numbers have been returned above, so this number has a fraction.
+    // `whole_number` has handled the whole numbers that fit into a `u64`. Of all other numbers, the
+    // function can round up only a positive number with a fraction.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);
@@ -79,8 +81,8 @@ pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
     })
 }
 
-/// Returns the sum of two numbers in canonical notation. Returns `None` if one of the texts is not a
-/// number, or if the sum needs more than the 38 digits that DynamoDB stores.
+/// Returns the sum of two numbers in canonical notation. Returns `None` if one of the texts is not
+/// a number. Also returns `None` if the sum needs more than the 38 digits that DynamoDB stores.
 pub(crate) fn sum(one: &str, other: &str) -> Option<String> {
     let (one, other) = (normal(one)?, normal(other)?);
     let exponent = match (one.digits.is_empty(), other.digits.is_empty()) {
@@ -93,12 +95,12 @@ pub(crate) fn sum(one: &str, other: &str) -> Option<String> {
     (significant_digits(&text) <= MOST_DIGITS).then_some(text)
 }
 
-/// The number of digits that DynamoDB stores.
+/// The largest number of significant digits that DynamoDB stores in a number.
 const MOST_DIGITS: usize = 38;
 
 impl Normal {
-    /// Returns the number in units of a power of ten that divides it, or `None` if it has more than 38
-    /// digits in these units.
+    /// Returns the number divided by ten to the power of `exponent`. Returns `None` if the result
+    /// is not a whole number, or does not fit into an `i128`.
     fn shifted(&self, exponent: i32) -> Option<i128> {
         if self.digits.is_empty() {
             return Some(0);
@@ -108,19 +110,20 @@ impl Normal {
         Some(if self.negative { -magnitude } else { magnitude })
     }
 
-    /// Returns the order of the absolute values. Neither number has zeros at either end, so their
-    /// digits can be compared as text.
+    /// Returns the order of the absolute values of two parsed numbers. Parsed numbers have no
+    /// leading or trailing zeros, so the function can compare their digits as text.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
-            // Zero has no digits and becomes `None`, which is less than each number of places.
+            // The number zero has no digits and becomes `None`, which is less than each `Some` in a
+            // comparison.
             (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
         };
         places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))
     }
 }
 
-/// A parsed number: its significant digits and a power of ten. Zero has no digits.
+/// A parsed number: its significant digits and a power of ten. The number zero has no digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Normal {
     negative: bool,

@@ -1,5 +1,5 @@
-//! The items that generated code and the command line use. These items are not public API, and
-//! change together with the derive and the command line.
+//! The functions and types for generated code and for the command line tool. The module `private`
+//! is not public API, and changes together with the derive macros and the command line tool.
 
 use std::sync::Arc;
 
@@ -37,13 +37,13 @@ pub use crate::{
     version::{RememberedWrite, WriteHistory},
 };
 
-/// Returns the lease that an item contains, or `None` if the item was never leased. The result has
-/// the given name.
+/// Returns the lease that an item contains, or `None` if the item was never leased. `name` becomes
+/// the lock name of the returned lease.
 pub fn lease_of(name: &str, item: &Item) -> Option<LockInfo> {
     LockInfo::of_lease(name, &LeaseOptions::default(), item)
 }
 
-/// Creates a table that has no Rust type, and waits at most a minute until it can be used.
+/// Creates a table that has no Rust type, and waits at most one minute until the table is active.
 ///
 /// # Errors
 ///
@@ -69,18 +69,18 @@ pub async fn verify_table(client: &Client, table: &str, model: &'static Model) -
     tables::verify(&Arc::new(Connection::over(client)), &table.into(), model, Limits::default()).await
 }
 
-/// Returns the handle of the attribute with this name, which has no aliases and no default.
+/// Returns the [`Attribute`] for a field that has no aliases and no default value.
 pub const fn attribute<T, V, R>(name: &'static str) -> Attribute<T, V, R> {
     Attribute::new(name, &[], Missing::Refused)
 }
 
-/// Returns whether the library evaluates a condition as true on an item. A test compares this
-/// result with the results of DynamoDB engines.
+/// Returns whether a condition is true for an item. A test compares the results of `is_true` with
+/// the results of DynamoDB and of compatible servers.
 pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (String, AttributeValue)>) -> bool {
     condition.is_true(Some(&item.into_iter().collect()))
 }
 
-/// Returns the handle of an attribute that may be missing from an item, or that serde also reads
+/// Returns the [`Attribute`] for a field that may be missing from an item, or that serde also reads
 /// under aliases.
 pub const fn attribute_with<T, V, R>(
     name: &'static str,
@@ -90,14 +90,14 @@ pub const fn attribute_with<T, V, R>(
     Attribute::new(name, aliases, missing)
 }
 
-/// Returns the handle of the index at position `place` in the model.
+/// Returns the [`Index`] for the index at position `place` in the list of indexes of the model.
 pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, K> {
     Index::of(&model.indexes[place])
 }
 
-/// Generated code calls this function in a constant, so that a type with `#[lockable(separate)]`
-/// does not compile if its last key attribute is a number. The key of a separate lease row needs
-/// the suffix `#lock`, which a number cannot have.
+/// Checks at compile time that the last key attribute of a type with `#[lockable(separate)]` is not
+/// a number. Generated code calls `takes_suffix` in a constant expression. The key of a separate
+/// lease row needs the suffix `#lock`, which a number cannot have.
 ///
 /// # Panics
 ///
@@ -111,10 +111,11 @@ pub const fn takes_suffix(last_key: KeyType) {
     );
 }
 
-/// The type of a field with `#[dynalock(version)]`, which the library sets to the stored version.
+/// A type that a field with `#[dynalock(version)]` may have. The library sets the field to the
+/// stored version of the item.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {
-    /// Sets the field to the stored version.
+    /// Sets the field to the stored version of the item.
     fn mirror(&mut self, version: u64);
 }
 
@@ -124,14 +125,15 @@ impl VersionField for u64 {
     }
 }
 
-/// The type of a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, which the
-/// library writes.
+/// A type that a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]` may have. The
+/// library sets the field to the time that the item stores.
 #[diagnostic::on_unimplemented(
     message = "a time that the library keeps is a `u64` or an `i64`, or an `Option` of one, not `{Self}`",
     label = "must be `u64` or `i64`, or an `Option` of one"
 )]
 pub trait KeptTimeField {
-    /// Sets the field to the stored time.
+    /// Sets the field to the time that the item stores. If the item stores no time, sets the field
+    /// to `None`, or to zero if the field is not an `Option`.
     fn mirror(&mut self, time: Option<i64>);
 }
 
@@ -157,13 +159,14 @@ impl<V: KeptTimeField + Default> KeptTimeField for Option<V> {
     }
 }
 
-/// The type of a field with `#[dynalock(expires)]`, which contains the time to live of its item.
+/// A type that a field with `#[dynalock(expires)]` may have. The field contains the time to live of
+/// the item.
 #[diagnostic::on_unimplemented(
     message = "a time to live is a whole number of epoch seconds, or an `Option` of one, not `{Self}`",
     label = "must be `u64`, `i64` or `u32`, or an `Option` of one"
 )]
 pub trait ExpiresField {
-    /// The unit of the time to live. DynamoDB requires seconds.
+    /// The unit of the time to live. DynamoDB requires a time to live in seconds.
     const UNIT: TimeUnit = TimeUnit::Seconds;
 }
 

@@ -1,28 +1,29 @@
-//! Makes the generators of random numbers for the whole library.
+//! Makes the random number generators of the library.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip::SipHasher13;
 
-/// Returns a generator for one call. The seed of the generator comes from the operating system.
+/// Returns a random number generator for one call, with a seed from the operating system.
 ///
-/// Write ids come from a generator of this function. If two processes had the same seed, each
-/// process would mistake the writes of the other process for its own writes. The default seed of
-/// `fastrand` comes from a clock and a thread number, which can be equal on machines that were
-/// started from one snapshot.
+/// Each call of the library draws its write id from its own generator. If two generators had the
+/// same seed, two calls would have the same write id. Each call would mistake the write of the
+/// other call for its own write. The default seed of `fastrand` is not sufficient: it comes from a
+/// clock and a thread number, which can be equal on machines that were started from the same
+/// snapshot.
 #[expect(clippy::disallowed_methods, reason = "this is the source that all others use")]
 pub(crate) fn generator() -> fastrand::Rng {
     let seed = getrandom::u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish());
     fastrand::Rng::with_seed(seed)
 }
 
-/// Returns a new `ClientRequestToken`.
+/// Returns a new random `ClientRequestToken` for a transaction.
 pub(crate) fn token(rng: &mut fastrand::Rng) -> String {
     format!("{:032x}", rng.u128(..))
 }
 
-/// Returns a generator whose numbers depend only on `text`. All processes get the same numbers for
-/// the same text.
+/// Returns a random number generator whose numbers depend only on `text`. All processes get the
+/// same numbers for the same text.
 pub(crate) fn derived(text: &str) -> fastrand::Rng {
     fastrand::Rng::with_seed(SipHasher13::new().hash(text.as_bytes()))
 }

@@ -3,8 +3,9 @@
 //!
 //! # Replacements
 //!
-//! A replacement of the repository, for example in memory for a test, makes its values and errors
-//! without DynamoDB, by these functions:
+//! A replacement of the repository, for example a map in memory for a test, must return values and
+//! errors without DynamoDB. The table lists the functions that make the values and errors of a
+//! replacement:
 //!
 //! | needed | made by |
 //! |---|---|
@@ -26,20 +27,21 @@ use crate::{
     repository::{Deleted, Repository},
 };
 
-/// The closure of [`Store::update_with`]. Without this type alias, `async_trait` would give the
-/// `&mut T` in the closure's type a lifetime of the method.
+/// The closure of [`Store::update_with`]. The method uses this alias, because `async_trait` would
+/// change the lifetime of a `&mut T` in the signature of the method.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
-/// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement.
+/// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement of
+/// a repository in a test.
 ///
-/// A service takes an `Arc<dyn Store<Order>>`, so that a program can decorate the repository (a
-/// cache, an audit, metrics) or replace the repository in tests. Each method has the result and the
-/// errors of the repository's method of the same name. The settings of the calls, for example the
-/// deadline, are the settings of the repository.
+/// A service that takes an `Arc<dyn Store<Order>>` also works with a decorated repository (a cache,
+/// an audit, metrics) and with a replacement in tests. Each method of `Store` has the same result
+/// and errors as the method of [`Repository`] with the same name. The calls of a `Store` use the
+/// settings of the repository, for example the deadline.
 ///
 /// # Examples
 ///
-/// In this example, a service runs on a decorator, which counts the created orders:
+/// In the example, a service uses a decorator of a repository, which counts the created orders:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -101,7 +103,7 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 /// ```
 #[async_trait]
 pub trait Store<T: Versioned>: Send + Sync {
-    /// Returns the item under a key, or `None` if there is no item: [`Repository::get`].
+    /// Returns the item under a key, or `None` if the key has no item, like [`Repository::get`].
     ///
     /// # Examples
     ///
@@ -117,14 +119,14 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::get`].
+    /// This method returns the same errors as [`Repository::get`].
     ///
     /// # Cancel safety
     ///
     /// The future can be dropped at any time: a read changes nothing.
     async fn get(&self, key: T::Key) -> Result<Option<Stored<T>>>;
 
-    /// Writes a new item at version 1, and returns it: [`Repository::create`].
+    /// Writes a new item at version 1, and returns the new item, like [`Repository::create`].
     ///
     /// # Examples
     ///
@@ -140,14 +142,15 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::create`].
+    /// This method returns the same errors as [`Repository::create`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn create(&self, value: T) -> Result<Stored<T>>;
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read:
+    /// Writes the changed attributes of a value, if the item has not changed since the read, like
     /// [`Repository::update`].
     ///
     /// # Examples
@@ -165,14 +168,15 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::update`].
+    /// This method returns the same errors as [`Repository::update`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn update(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
-    /// Writes the whole value over its item, if the item has not changed since it was read:
+    /// Replaces the whole item by the value, if the item has not changed since the read, like
     /// [`Repository::replace`].
     ///
     /// # Examples
@@ -189,15 +193,16 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::replace`].
+    /// This method returns the same errors as [`Repository::replace`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
-    /// Reads the item, runs `change` on its value, and writes the changed attributes:
-    /// [`Repository::update_with`]. After a conflict, `change` runs again on the newer item.
+    /// Reads the item, runs `change` on the value, and writes the changed attributes, like
+    /// [`Repository::update_with`]. After a conflict, `change` runs again on the current item.
     ///
     /// # Examples
     ///
@@ -213,14 +218,15 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::update_with`].
+    /// This method returns the same errors as [`Repository::update_with`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn update_with(&self, key: T::Key, change: &mut Change<'_, T>) -> Result<Stored<T>>;
 
-    /// Deletes the item, if it has not changed since it was read: [`Repository::delete`].
+    /// Deletes the item, if the item has not changed since the read, like [`Repository::delete`].
     ///
     /// # Examples
     ///
@@ -236,15 +242,16 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::delete`].
+    /// This method returns the same errors as [`Repository::delete`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied.
+    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
+    /// apply the write.
     async fn delete(&self, stored: Stored<T>) -> Result<Deleted>;
 
-    /// Returns the items under several keys, one `Option` for each key, in the order of the keys:
-    /// [`Repository::get_many`].
+    /// Returns the items under several keys, like [`Repository::get_many`]. The result contains one
+    /// `Option` for each key, in the order of the keys.
     ///
     /// # Examples
     ///
@@ -261,15 +268,16 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Repository::get_many`].
+    /// This method returns the same errors as [`Repository::get_many`].
     ///
     /// # Cancel safety
     ///
     /// The future can be dropped at any time: a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query: [`Query::page`]. The page begins at the place that the token
-    /// names. Without a token, the page begins at the first item.
+    /// Returns one page of a query, like [`Query::page`]. The page begins at the place in the
+    /// query's result that the token names. If `token` is `None`, the page begins at the first item
+    /// of the result.
     ///
     /// # Examples
     ///
@@ -289,7 +297,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Query::page`].
+    /// This method returns the same errors as [`Query::page`].
     ///
     /// # Cancel safety
     ///
@@ -332,8 +340,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
     }
 }
 
-/// Makes the error of an update, a replace or a delete that found another version of its item, or
-/// no item.
+/// Makes the conflict error of an update, a replace or a delete, for a key that has no item or an
+/// item with another version.
 ///
 /// # Examples
 ///
@@ -357,7 +365,7 @@ pub fn conflict<T: Versioned>(written: &Stored<T>, current: Option<&Stored<T>>) 
     }
 }
 
-/// Makes the error of a create that found an item.
+/// Makes the error of a create whose key already has an item.
 ///
 /// # Examples
 ///
@@ -377,7 +385,7 @@ pub fn already_exists<T: Versioned>(current: &Stored<T>) -> Error {
     }
 }
 
-/// Makes the error of an `update_with` that found no item.
+/// Makes the error of an `update_with` whose key has no item.
 ///
 /// # Examples
 ///
@@ -394,7 +402,7 @@ pub fn not_found<T: Versioned>(key: T::Key) -> Error {
     Error::NotFound { table: Arc::from(T::MODEL.table), key, spent: Spent::default() }
 }
 
-/// Returns the item that a repository would have stored for a value.
+/// Returns the item that a repository would store for a value.
 fn item<T: Versioned>(stored: &Stored<T>) -> Result<Item> {
     let mut item = encode(&Arc::from(T::MODEL.table), &**stored)?;
     if let Ok(basis) = stored.origin() {

@@ -1,4 +1,4 @@
-//! Reads `#[dynalock(..)]`.
+//! Reads the attribute `#[dynalock(..)]` of structs and fields.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
@@ -14,21 +14,21 @@ use crate::{
 const STRUCT_KEYS: &[&str] = &["table", "version", "write_ids", "key_type", "show_key", "index", "crate"];
 const FIELD_KEYS: &[&str] = &["partition_key", "sort_key", "version", "created_at", "updated_at", "expires"];
 
-/// The content of `#[dynalock(..)]` on the struct.
+/// The content of `#[dynalock(..)]` on a struct.
 #[derive(Default)]
 pub(crate) struct StructAttrs {
     pub(crate) table: Option<LitStr>,
     pub(crate) version: Option<LitStr>,
     pub(crate) write_ids: Option<LitInt>,
     pub(crate) key_type: Option<Ident>,
-    /// The tokens of the word `show_key`, so that errors can point at them.
+    /// The tokens of the word `show_key`, so that an error message can point at the word.
     pub(crate) show_key: Option<Ident>,
     pub(crate) indexes: Vec<IndexAttrs>,
     pub(crate) krate: Option<Path>,
 }
 
-/// The content of `#[dynalock(..)]` on a field, with the tokens of its words, so that errors can
-/// point at them.
+/// The content of `#[dynalock(..)]` on a field. The tokens of the words in the attribute are kept,
+/// so that an error message can point at a word.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) partition_key: Option<Ident>,
@@ -39,14 +39,15 @@ pub(crate) struct FieldAttrs {
     pub(crate) expires: Option<Ident>,
 }
 
-/// A field with a time that the library writes.
+/// The attribute `created_at` or `updated_at` of a field whose time the library writes.
 pub(crate) struct KeptTime {
-    /// The word `created_at` or `updated_at`, where errors point.
+    /// The tokens of the word `created_at` or `updated_at`, so that an error message can point at
+    /// the word.
     pub(crate) word: Ident,
     pub(crate) unit: TimeUnit,
 }
 
-/// The unit of an epoch time.
+/// The unit of a stored epoch time.
 #[derive(Clone, Copy)]
 pub(crate) enum TimeUnit {
     Seconds,
@@ -62,8 +63,8 @@ impl StructAttrs {
         attrs
     }
 
-    /// Returns the path of the crate dynalock from the attributes of a struct, for a derive that
-    /// reads no other setting.
+    /// Returns the path of the crate dynalock from `#[dynalock(crate = "..")]`, for a derive macro
+    /// that uses no other key of `#[dynalock(..)]`.
     pub(crate) fn read_crate(attributes: &[Attribute], errors: &mut Errors) -> Path {
         let mut attrs = Self::default();
         for entry in understood(attributes, errors) {
@@ -75,7 +76,8 @@ impl StructAttrs {
         attrs.krate()
     }
 
-    /// Returns the path of the crate dynalock in the program.
+    /// Returns the path of the crate dynalock in the user's program. The default path of the crate
+    /// is `::dynalock`.
     pub(crate) fn krate(&self) -> Path {
         self.krate.clone().unwrap_or_else(|| parse_quote!(::dynalock))
     }
@@ -135,7 +137,8 @@ fn understood(attributes: &[Attribute], errors: &mut Errors) -> Vec<Entry> {
     understood
 }
 
-/// Stores a value that may be given only once, or reports the second value.
+/// Stores the value of a key in a Rust attribute like `#[dynalock(..)]`, or reports an error if the
+/// attribute contains the key twice.
 pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key, format_args!("duplicate key `{key}`"));
@@ -144,7 +147,7 @@ pub(crate) fn once<T>(slot: &mut Option<T>, key: &Ident, value: Option<T>, error
     }
 }
 
-/// Returns the string of `key = ".."`.
+/// Returns the string in `key = ".."`, or reports an error if the value is not a string.
 pub(crate) fn text(key: &Ident, value: &Value, errors: &mut Errors) -> Option<LitStr> {
     if let Value::Text(text) = value {
         return Some(text.clone());
@@ -171,7 +174,8 @@ fn ident(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     text.parse().map_err(|_| errors.at(&text, format_args!("expected the name of a type: `{key} = \"OrderId\"`"))).ok()
 }
 
-/// The time of `created_at`, `created_at = "seconds"` or `created_at = "millis"`.
+/// Returns the content of `created_at`, `created_at = "seconds"` or `created_at = "millis"`, or
+/// reports an error if the attribute has another value.
 fn kept_time(key: &Ident, value: &Value, errors: &mut Errors) -> Option<KeptTime> {
     let unit = match value {
         Value::Absent => Some(TimeUnit::Seconds),
@@ -186,7 +190,8 @@ fn kept_time(key: &Ident, value: &Value, errors: &mut Errors) -> Option<KeptTime
     unit.map(|unit| KeptTime { word: key.clone(), unit })
 }
 
-/// Reports `lockable` inside `#[dynalock(..)]`, because `lockable` is a separate attribute.
+/// Reports `lockable` inside `#[dynalock(..)]` as an error, because `#[lockable]` is a separate
+/// attribute.
 fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     let arguments = if matches!(value, Value::Absent) { "" } else { "(..)" };
     errors.at(
@@ -195,7 +200,8 @@ fn own_attribute(key: &Ident, value: &Value, errors: &mut Errors) {
     );
 }
 
-/// Returns the tokens of a key without a value.
+/// Returns the tokens of a key in a Rust attribute that takes no value, for example `show_key`, or
+/// reports an error if the key has a value.
 pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
     match value {
         Value::Absent => return Some(key.clone()),
@@ -211,7 +217,8 @@ pub(crate) fn flag(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Id
     None
 }
 
-/// Returns the tokens that an error points at: the value, or the key if there is no value.
+/// Returns the tokens that an error points at: the value of a key in a Rust attribute, or the key
+/// itself if the key has no value.
 fn word(key: &Ident, value: &Value) -> TokenStream {
     match value {
         Value::Text(text) => text.to_token_stream(),
@@ -221,8 +228,7 @@ fn word(key: &Ident, value: &Value) -> TokenStream {
     }
 }
 
-/// Reports a key that this attribute does not have, and suggests a key that the author may have
-/// meant.
+/// Reports an unknown key in `#[dynalock(..)]`, and suggests a key that the author may have meant.
 pub(crate) fn unknown(key: &Ident, here: &[&str], (there, place): (&[&str], &str), errors: &mut Errors) {
     let name = key.to_string();
     let message = if there.contains(&name.as_str()) {

@@ -12,11 +12,12 @@ pub(crate) enum RenameRule {
 }
 
 impl RenameRule {
-    /// Returns the rule with this name, for example `camelCase`. For an unknown rule, returns
-    /// [`RenameRule::None`], because serde itself reports an error.
+    /// Returns the rename rule with the given name, for example `camelCase`. For an unknown name,
+    /// returns [`RenameRule::None`], because serde itself reports an unknown rule.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
-            // Serde expects field names in snake case, so they are already lower case.
+            // Serde assumes that field names are in snake case. `SCREAMING_SNAKE_CASE` and
+            // `UPPERCASE` are therefore the same rule for fields.
             "UPPERCASE" | "SCREAMING_SNAKE_CASE" => Self::Upper,
             "PascalCase" => Self::Pascal,
             "camelCase" => Self::Camel,

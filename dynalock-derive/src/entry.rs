@@ -1,4 +1,5 @@
-//! The syntax of an attribute: `key`, `key = value` and `key(entries)`, separated by commas.
+//! The syntax of a Rust attribute like `#[dynalock(..)]`: a list of entries, separated by commas.
+//! An entry has the form `key`, `key = value` or `key(entries)`.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{
@@ -15,20 +16,21 @@ pub(crate) struct Entry {
 }
 
 pub(crate) enum Value {
-    /// `key`
+    /// The entry is a key without a value, in the form `key`.
     Absent,
-    /// `key = ".."`
+    /// The entry is a key with a string, in the form `key = ".."`.
     Text(LitStr),
-    /// `key = 8`
+    /// The entry is a key with a whole number, in the form `key = 8`.
     Number(LitInt),
-    /// `key(..)`
+    /// The entry is a key with a list of entries in parentheses, in the form `key(..)`.
     List(Vec<Entry>),
-    /// A value of any other form.
+    /// The entry is a key with a value that is no string, no whole number and no list, for example
+    /// `key = 1.5`.
     Other(TokenStream),
 }
 
-/// Returns the entries of the attributes with this name. Returns a syntax error for each attribute
-/// that has no entries.
+/// Returns the entries of each Rust attribute with the given name, for example `dynalock`. Returns
+/// a syntax error for each attribute without entries in parentheses.
 pub(crate) fn entries<'a>(
     attributes: &'a [Attribute],
     name: &'a str,
@@ -46,7 +48,7 @@ pub(crate) fn entries<'a>(
     })
 }
 
-/// Returns the text at the start of the attribute, where a key is expected.
+/// Returns the string at the start of a Rust attribute's content, where the syntax requires a key.
 fn lone_text(input: ParseStream<'_>) -> Option<LitStr> {
     input.fork().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Collects all errors of a derive, so that one compilation reports all of them.
+//! Collects all errors of a derive macro, so that one compilation reports all errors.
 
 use std::fmt::Display;
 
@@ -24,8 +24,8 @@ impl Errors {
         self.0.is_none()
     }
 
-    /// Returns `item`, or the errors that were reported. If `item` is `None`, at least one error
-    /// was reported.
+    /// Returns `item`, or all reported errors. If `item` is `None` and no error was reported,
+    /// returns a general error.
     pub(crate) fn finish<T>(self, item: Option<T>) -> syn::Result<T> {
         match (self.0, item) {
             (None, Some(item)) => Ok(item),

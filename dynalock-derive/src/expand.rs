@@ -1,5 +1,5 @@
-//! Generates the code of `#[derive(Versioned)]`. The generation cannot fail, because `check` has
-//! already found all errors.
+//! Generates the code of `#[derive(Versioned)]`. The code generation cannot fail, because the
+//! module `check` has already found all errors.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -33,8 +33,8 @@ pub(crate) fn expand(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the name of the key type: `OrderKey` for an `Order`, unless the attribute sets another
-/// name.
+/// Returns the name of the generated key type, which is `OrderKey` for an `Order`, unless
+/// `#[dynalock(key_type = "..")]` sets another name.
 pub(crate) fn key_ident(input: &DeriveInput, named: Option<&Ident>) -> Ident {
     match named {
         Some(named) => generated_ident(named),
@@ -46,13 +46,13 @@ fn key_of(item: &Item<'_>) -> Ident {
     key_ident(item.input, item.key_type.as_ref())
 }
 
-/// Returns the name of the struct for generated code, with a span for which the lints of the user's
-/// crate are off.
+/// Returns the name of the struct for generated code, with a span that disables the lints of the
+/// user's crate.
 pub(crate) fn type_ident(input: &DeriveInput) -> Ident {
     generated_ident(&input.ident)
 }
 
-/// Returns a word of the user, as an identifier for generated code.
+/// Converts a word from the user's code into an identifier for generated code.
 pub(crate) fn generated_ident(word: &Ident) -> Ident {
     let mut ident = word.clone();
     ident.set_span(generated(ident.span()));
@@ -180,8 +180,8 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
     }
 }
 
-/// Returns `impl Lockable` for a struct with `#[lockable]`. The code also checks that the key can
-/// have the suffix of a separate lease row.
+/// Returns `impl Lockable` for a struct with `#[lockable]`. For a separate lease row, the generated
+/// code also checks that the type of the last key attribute can take the suffix `#lock`.
 fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let lock = item.lock.as_ref()?;
     let krate = &item.krate;
@@ -189,8 +189,8 @@ fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let key_type = quote_spanned!(last.span()=> <#last as #krate::private::KeyAttribute>::TYPE);
     let takes_suffix = match &lock.place {
         Place::Item => None,
-        // All tokens of the call have the span of the word `separate`, so that the compiler shows
-        // the error at this word.
+        // All tokens of the call to `takes_suffix` have the span of the word `separate`, so that
+        // the compiler shows an error at the word `separate`.
         Place::Separate(word) => Some(quote_spanned! {generated(word.span())=>
             const _: () = {
                 use #krate::private::takes_suffix;
@@ -215,7 +215,7 @@ fn key_model(krate: &Path, Attribute { ty, name, .. }: &Attribute<'_>) -> TokenS
     quote!(#krate::private::KeyModel { name: #name, key_type: #key_type })
 }
 
-/// Returns the arguments of `Key::new` for a value.
+/// Returns the code of the arguments with which `Key::new` makes the key of a value.
 fn key_values(item: &Item<'_>, value: &TokenStream) -> TokenStream {
     let krate = &item.krate;
     let key_value = |Attribute { ident, ty, .. }: &Attribute<'_>| {
@@ -247,7 +247,8 @@ fn mirror(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the method that writes the kept times into their fields, if there are such fields.
+/// Returns the code of a method that sets the fields marked with `created_at` and `updated_at` to
+/// the stored times. Returns `None` if the struct has neither `created_at` nor `updated_at`.
 fn mirror_times(item: &Item<'_>) -> Option<TokenStream> {
     let krate = &item.krate;
     let Times { created_at, updated_at, .. } = &item.times;
@@ -318,7 +319,7 @@ fn conversions(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the conversion into the key type from the types of the key fields.
+/// Returns the conversions from the types of the key fields into the key type.
 fn plain_conversion(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let key = key_of(item);
@@ -353,8 +354,7 @@ fn plain_conversion(item: &Item<'_>) -> TokenStream {
     }
 }
 
-/// Returns the implementations that accept the partition of a query, and the ranges of its sort
-/// key.
+/// Returns the implementations by which a query accepts a partition key and a range of sort keys.
 fn ranges(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     let ident = type_ident(item.input);
@@ -429,8 +429,8 @@ pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     }
 }
 
-/// Returns the where clause of the struct. If the struct has type parameters, the where clause also
-/// contains `Self: bounds`.
+/// Returns the where clause of the user's struct. If the struct has type parameters, the returned
+/// where clause also requires that the struct implements the traits in `bounds`.
 pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
     let mut generics = input.generics.clone();
     let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

@@ -1,5 +1,5 @@
-//! Generates the code after an error of a derive. With this code, the error causes no further
-//! errors where the program uses the struct.
+//! If `#[derive(Versioned)]` reports an error, this module generates code in place of the normal
+//! code. The generated code prevents further errors where the program uses the struct.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -16,12 +16,13 @@ use crate::{
     serde,
 };
 
-/// The plain types that convert into a key by value.
+/// The plain number types that the generated key type accepts by value.
 const PLAIN: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
 
 pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
-    // The errors of these attributes have already been reported.
+    // `derive` has already reported the errors in `#[dynalock(..)]`, so `expand` ignores the
+    // errors.
     let attrs = StructAttrs::read(&input.attrs, &mut Errors::default());
     let krate = attrs.krate();
     let ident = key_ident(input, attrs.key_type.as_ref());
@@ -42,16 +43,15 @@ pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     }
 }
 
-/// Returns the handles of all fields that could be read.
+/// Returns the attribute handles of all fields that the derive could read in spite of the errors.
 fn handles(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
     let model = Struct::read(input, &mut Errors::default())?;
     let handles = Handle::all(&model);
     (!handles.is_empty()).then(|| handles::expand(input, krate, &handles))
 }
 
-/// Returns whether the type may implement the supertraits of `Versioned`. If serde cannot have
-/// implemented its traits for the type, an implementation of `Versioned` would cause a second
-/// error.
+/// Returns whether the type may implement the supertraits of `Versioned`. If the type does not
+/// implement the traits of serde, an implementation of `Versioned` would cause a second error.
 fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     let without_impl = |word: &Ident| word == "remote" || word == "untagged";
     let union = matches!(input.data, Data::Union(_));
@@ -59,8 +59,9 @@ fn can_be_owned_and_serde(input: &DeriveInput) -> bool {
     !union && !borrows && !serde::StructAttrs::read(&input.attrs).refused.iter().any(without_impl)
 }
 
-/// Returns a key type with conversions from nearly every type. A single `From` for all types is not
-/// possible, because it would overlap with `From<T> for T`.
+/// Returns the code of a key type that accepts a value of nearly every type. The code has several
+/// `From` implementations, because a single implementation for all types would overlap with
+/// `From<T> for T`.
 fn key(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     let vis = &input.vis;
     let plain = PLAIN.map(|name| format_ident!("{name}"));
@@ -157,8 +158,8 @@ fn versioned(input: &DeriveInput, krate: &Path, key: &Ident) -> TokenStream {
     }
 }
 
-/// Returns `impl Lockable`, so that a lease of an item with invalid attributes causes no further
-/// error.
+/// Returns `impl Lockable` for a struct with `#[lockable]`, so that code which acquires a lease on
+/// the item causes no further error.
 fn lockable(input: &DeriveInput, krate: &Path) -> Option<TokenStream> {
     let is_lockable = Lockable::read(&input.attrs, &mut Errors::default()).is_some();
     let ident = type_ident(input);

@@ -10,7 +10,7 @@ use crate::{
     expand::{generated, generated_ident, type_ident},
 };
 
-/// Returns the code for these handles. The list must have at least one handle.
+/// Returns the code for the given attribute handles. `handles` must contain at least one handle.
 pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenStream {
     let structure = structure(input, krate, handles);
     let copy = copy(input);
@@ -25,7 +25,8 @@ pub(crate) fn expand(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) 
     }
 }
 
-/// Returns the name of the struct that contains the handles: `OrderAttributes` for an `Order`.
+/// Returns the name of the struct that contains the attribute handles, for example
+/// `OrderAttributes` for an `Order`.
 fn attributes_ident(input: &DeriveInput) -> Ident {
     let name = format!("{}Attributes", input.ident.unraw());
     Ident::new(&name, generated(input.ident.span()))
@@ -49,8 +50,9 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
         }
     });
 
-    // The types come from the fields of the struct, where lints have already checked them. Unused
-    // handles are not an error.
+    // The generated struct repeats the field types of the user's struct, in which lints have
+    // already checked these types. A program need not use all generated handles, so an unused
+    // handle is no mistake.
     quote! {
         #[doc = #doc]
         #[allow(
@@ -68,8 +70,8 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
     }
 }
 
-/// Returns `Clone`, `Copy` and `Debug`. A derive would also require these traits of the type
-/// parameters.
+/// Returns implementations of `Clone`, `Copy` and `Debug` for the struct of handles. Derived
+/// implementations would require that the type parameters also implement these traits.
 fn copy(input: &DeriveInput) -> TokenStream {
     let attributes = attributes_ident(input);
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
@@ -127,12 +129,12 @@ fn constant(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> TokenS
     }
 }
 
-/// Returns a field of `OrderAttributes`.
+/// Returns the name of the field of `OrderAttributes` that contains the handle.
 fn field(handle: &Handle<'_>) -> Ident {
     generated_ident(handle.attribute.ident)
 }
 
-/// Returns the Rust expression that makes a handle.
+/// Returns the Rust expression that makes an attribute handle.
 fn value(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream {
     let Handle { attribute, missing, aliases, .. } = handle;
     let name = &attribute.name;
@@ -148,7 +150,7 @@ fn value(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream 
     quote!(#krate::private::attribute_with(#name, &[#(#aliases),*], #krate::private::Missing::#missing))
 }
 
-/// Returns a function that returns the default value of the field.
+/// Returns the Rust expression of a function, which returns the default value of the field.
 fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveInput) -> TokenStream {
     let field = field(handle);
     match default {
@@ -168,12 +170,13 @@ fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveIn
     }
 }
 
-/// Returns the path of a function. Serde reports a text that is no path.
+/// Returns the tokens of the function path in `#[serde(default = "path")]`. If the text is not a
+/// path, returns no tokens, because serde itself reports an error.
 fn function(path: &LitStr) -> TokenStream {
     path.parse::<ExprPath>().map(|path| path.to_token_stream()).unwrap_or_default()
 }
 
-/// Returns the value type of an attribute.
+/// Returns the type of the values in an attribute handle.
 fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream {
     match handle.values {
         Values::Typed => outside(handle.attribute.ty, input),
@@ -186,8 +189,8 @@ fn values(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream
     }
 }
 
-/// Returns a type in the form in which it can be written outside the struct: `Self` is replaced by
-/// the name of the struct.
+/// Returns the type of a field, for generated code outside of the struct. In the returned type, the
+/// name of the struct replaces `Self`.
 pub(crate) fn outside(ty: &Type, input: &DeriveInput) -> TokenStream {
     let ident = type_ident(input);
     let (_, ty_generics, _) = input.generics.split_for_impl();

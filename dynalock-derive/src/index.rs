@@ -1,4 +1,4 @@
-//! Reads `index(..)` inside `#[dynalock(..)]`.
+//! Reads the index attribute `index(..)` inside `#[dynalock(..)]`.
 
 use proc_macro2::{Ident, Span};
 use syn::LitStr;
@@ -11,9 +11,10 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// The description of one index, with the tokens of its words, so that errors can point at them.
+/// The content of one `index(..)`. The tokens of the words are kept, so that an error message can
+/// point at a word.
 pub(crate) struct IndexAttrs {
-    /// The tokens of the word `index`.
+    /// The tokens of the word `index`, so that an error message can point at the word.
     pub(crate) word: Ident,
     pub(crate) name: Option<LitStr>,
     pub(crate) partition_key: Option<LitStr>,
@@ -26,7 +27,7 @@ pub(crate) struct IndexAttrs {
 pub(crate) enum Projection {
     All,
     KeysOnly,
-    /// The index contains the fields with these names.
+    /// The names of the fields that the index contains in addition to its keys.
     Include(Vec<Ident>),
 }
 
@@ -45,7 +46,8 @@ impl IndexAttrs {
         Some(attrs)
     }
 
-    /// Returns the place that an error points at if it concerns the whole index.
+    /// Returns the span at which an error about the whole index points: the name of the index, or
+    /// the word `index`.
     pub(crate) fn place(&self) -> Span {
         self.name.as_ref().map_or_else(|| self.word.span(), LitStr::span)
     }

@@ -1,8 +1,8 @@
-//! `#[derive(KeyAttribute)]`: finds the key type (string, number or bytes) of a newtype or an
-//! enum without fields.
+//! Implements `#[derive(KeyAttribute)]`: finds the key type (string, number or bytes) of a newtype
+//! or of an enum without fields.
 //!
-//! At run time, the value of a key comes from serde. The key of an enum is therefore the name that
-//! serde writes for the variant.
+//! At run time, serde writes the value of a key, so the key of an enum is the name that serde
+//! writes for the variant.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -19,9 +19,9 @@ use crate::{
     serde,
 };
 
-/// The form in which serde writes the type.
+/// The form in which serde writes a value of a key type.
 enum Written {
-    /// The key is the name of a variant.
+    /// The key is the name of an enum variant.
     Text,
     /// The key is bytes, because serde writes the type by `serde_bytes`.
     Bytes,
@@ -48,7 +48,7 @@ fn written(input: &DeriveInput, errors: &mut Errors) -> Option<Written> {
         );
     }
     if let Some(into) = text(&input.attrs, "into") {
-        // If the text is not a type, serde itself reports an error.
+        // If the text in `#[serde(into = "..")]` is not a type, serde itself reports an error.
         return into.parse().ok().map(Box::new).map(Written::As);
     }
     match &input.data {
@@ -161,8 +161,8 @@ fn expand(input: &DeriveInput, krate: &Path, written: &Written) -> TokenStream {
     implementation(input, krate, &generics, &key_type, &quote!(#krate::private::key_value(self)))
 }
 
-/// Returns an implementation after an error, so that uses of the type as a key cause no further
-/// errors.
+/// Returns an implementation of `KeyAttribute` after an error of the derive, so that uses of the
+/// type as a key cause no further errors.
 fn fallback(input: &DeriveInput, krate: &Path, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
     let key_type = quote!(#krate::private::KeyType::S);
@@ -192,13 +192,14 @@ fn implementation(
     }
 }
 
-/// Returns the words of `known` that appear in `#[serde(..)]`.
+/// Returns the words in `#[serde(..)]` that the list `known` also contains.
 fn words(attributes: &[Attribute], known: &[&str]) -> Vec<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.map(|entry| entry.key).filter(|key| known.contains(&&*key.to_string())).collect()
 }
 
-/// Returns the word `rename_all` if the attribute has different rules for writing and reading.
+/// Returns the word `rename_all` if `#[serde(rename_all(..))]` has different rules for writing and
+/// reading.
 fn two_rules(attributes: &[Attribute]) -> Option<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.filter(|entry| entry.key == "rename_all").find_map(|entry| match entry.value {
@@ -215,7 +216,7 @@ fn two_rules(attributes: &[Attribute]) -> Option<Ident> {
     })
 }
 
-/// Returns the text of one key in `#[serde(..)]`.
+/// Returns the string of the key `name` in `#[serde(..)]`.
 fn text(attributes: &[Attribute], name: &str) -> Option<LitStr> {
     entries(attributes, "serde").flatten().flatten().find_map(|entry| match entry.value {
         Value::Text(text) if entry.key == name => Some(text),
@@ -235,7 +236,8 @@ fn is_phantom(ty: &Type) -> bool {
     last_word(ty).is_some_and(|word| word == "PhantomData")
 }
 
-/// Returns whether the type is a type of the crate `serde_bytes`, which is written as bytes.
+/// Returns whether the type has the name `ByteBuf` or `ByteArray`. The crate `serde_bytes` has
+/// types with these two names, which serde writes as bytes.
 fn is_byte_buffer(ty: &Type) -> bool {
     last_word(ty).is_some_and(|word| word == "ByteBuf" || word == "ByteArray")
 }

@@ -1,4 +1,4 @@
-//! Reads `#[lockable]`.
+//! Reads the attribute `#[lockable]` of a struct.
 
 use proc_macro2::Ident;
 use syn::{Attribute, LitStr, Meta, Path};
@@ -12,21 +12,22 @@ use crate::{
 const KEYS: &[&str] =
     &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
 
-/// The content of `#[lockable(..)]` on the struct, with the tokens of its words, so that errors can
-/// point at them.
+/// The content of `#[lockable(..)]` on a struct. The tokens of the words are kept, so that an error
+/// message can point at a word.
 pub(crate) struct Lockable {
-    /// The tokens of the word `lockable`.
+    /// The tokens of the word `lockable`, so that an error message can point at the word.
     pub(crate) word: Path,
     pub(crate) ttl: Option<LitStr>,
     /// The names of the lease attributes, in the order of [`Lockable::NAMES`].
     pub(crate) names: [Option<LitStr>; 8],
     pub(crate) unit: Option<LitStr>,
-    /// The word `separate` of the attribute. `None` if the lease is stored in the item itself.
+    /// The tokens of the word `separate`, or `None` if the lease is stored in the item itself.
     pub(crate) separate: Option<Ident>,
 }
 
 impl Lockable {
-    /// The keys that set the name of a lease attribute, and their defaults.
+    /// The keys in `#[lockable(..)]` that set the names of the lease attributes, and the default
+    /// names.
     pub(crate) const NAMES: [(&str, &str); 8] = [
         ("owner", "_owner"),
         ("fence", "_fence"),

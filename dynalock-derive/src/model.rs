@@ -1,4 +1,4 @@
-//! The struct with its attributes, as they were read and before they are checked.
+//! The struct with its parsed attributes, before the checks.
 
 use proc_macro2::Ident;
 use quote::ToTokens;
@@ -24,9 +24,10 @@ pub(crate) struct Field<'a> {
     pub(crate) ty: &'a Type,
     pub(crate) attrs: FieldAttrs,
     pub(crate) serde: serde::FieldAttrs,
-    /// The name of the attribute, as serde writes it.
+    /// The attribute name under which serde writes the field.
     pub(crate) written: String,
-    /// The name of the attribute, as serde reads it.
+    /// The attribute name under which serde reads the field. The aliases of the field are further
+    /// names for reading.
     pub(crate) read: String,
 }
 
@@ -78,23 +79,24 @@ impl<'a> Field<'a> {
         Some(Self { ident, ty: &field.ty, attrs: FieldAttrs::read(&field.attrs, errors), serde, written, read })
     }
 
-    /// Returns whether serde writes the field as an attribute of its written name.
+    /// Returns whether serde writes the field as one attribute under the name `written`.
     pub(crate) fn is_written(&self) -> bool {
         self.serde.flatten.is_none() && self.serde.not_written.is_none()
     }
 
-    /// Returns whether serde reads the field from an attribute of its written name.
+    /// Returns whether serde reads the field from one attribute, which may have several names.
     pub(crate) fn is_read(&self) -> bool {
         self.serde.flatten.is_none() && self.serde.not_read.is_none()
     }
 
-    /// Returns all names under which serde reads the field.
+    /// Returns all attribute names from which serde reads the field, including aliases.
     pub(crate) fn read_names(&self) -> impl Iterator<Item = String> {
         let further = self.serde.further_names().map(LitStr::value);
         std::iter::once(self.read.clone()).chain(further)
     }
 
-    /// Returns the names under which serde reads the field, without the written name.
+    /// Returns the attribute names from which serde reads the field, except the name under which
+    /// serde writes the field.
     pub(crate) fn aliases(&self) -> Vec<String> {
         let mut aliases: Vec<String> = self.read_names().filter(|name| *name != self.written).collect();
         aliases.sort_unstable();

@@ -1,7 +1,7 @@
-//! Reads the parts of `#[serde(..)]` that matter for an item.
+//! Reads the parts of `#[serde(..)]` that affect the attributes of an item.
 //!
-//! Serde itself reports invalid attributes, unknown keys and wrong values, so this file ignores
-//! them.
+//! The derive ignores invalid attributes, unknown keys and wrong values in `#[serde(..)]`, because
+//! serde itself reports them as errors.
 
 use proc_macro2::Ident;
 use syn::{Attribute, LitStr};
@@ -11,52 +11,53 @@ use crate::{
     entry::{Entry, Value, entries},
 };
 
-/// The content of `#[serde(..)]` on the struct.
+/// The content of `#[serde(..)]` on a struct.
 #[derive(Default)]
 pub(crate) struct StructAttrs {
-    /// The rule for the names that serde writes.
+    /// The rule of `rename_all` for the names that serde writes.
     pub(crate) written: RenameRule,
-    /// The rule for the names that serde reads.
+    /// The rule of `rename_all` for the names that serde reads.
     pub(crate) read: RenameRule,
-    /// The tokens of the word `rename_all`, so that errors can point at them.
+    /// The tokens of the word `rename_all`, so that an error message can point at the word.
     pub(crate) rename_all: Option<Ident>,
-    /// The words by which the fields of the struct would not become the attributes of the item.
+    /// The tokens of refused serde words, for example `untagged`. With a refused serde word, the
+    /// fields of the struct would not become the attributes of the item.
     pub(crate) refused: Vec<Ident>,
-    /// The value of missing fields.
+    /// The serde attribute `default` of the struct, which sets the values of missing fields.
     pub(crate) default: Option<DefaultAttr>,
 }
 
-/// The attribute `default` of a struct or of a field.
+/// The serde attribute `default` of a struct or of a field.
 pub(crate) enum DefaultAttr {
-    /// `default`
+    /// A `default` without a path, for which serde calls `Default::default()`.
     OfType,
-    /// `default = "path"`
+    /// A `default = "path"`, for which serde calls the function at the path.
     Path(LitStr),
 }
 
 /// The content of `#[serde(..)]` on a field.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
-    /// The name that serde writes, if it is set.
+    /// The attribute name that `rename` sets for writing.
     pub(crate) written: Option<LitStr>,
-    /// The names that serde reads, if they are set. The first name is the usual name, and the other
-    /// names are aliases.
+    /// The attribute names that `rename` sets for reading. The names after the first name are
+    /// aliases.
     pub(crate) read: Vec<LitStr>,
-    /// The tokens of the word `rename`, so that errors can point at them.
+    /// The tokens of the word `rename`, so that an error message can point at the word.
     pub(crate) rename: Option<Ident>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) flatten: Option<Ident>,
-    /// `skip` or `skip_serializing`.
+    /// The tokens of the word `skip` or `skip_serializing`.
     pub(crate) not_written: Option<Ident>,
-    /// `skip` or `skip_deserializing`.
+    /// The tokens of the word `skip` or `skip_deserializing`.
     pub(crate) not_read: Option<Ident>,
-    /// `skip_serializing_if`.
+    /// The tokens of the word `skip_serializing_if`.
     pub(crate) sometimes_written: Option<Ident>,
-    /// `with`, `serialize_with` and `deserialize_with`.
+    /// The tokens of the words `with`, `serialize_with` and `deserialize_with`.
     pub(crate) with: Vec<Ident>,
-    /// The module of `with`.
+    /// The path of the module in `#[serde(with = "..")]`.
     pub(crate) module: Option<LitStr>,
-    /// The value of the field if it is missing.
+    /// The serde attribute `default` of the field, which sets the value of a missing field.
     pub(crate) default: Option<DefaultAttr>,
 }
 
@@ -109,38 +110,42 @@ impl FieldAttrs {
         attrs
     }
 
-    /// Returns the names that serde reads as aliases.
+    /// Returns the attribute names that serde reads as aliases of the field.
     pub(crate) fn further_names(&self) -> impl Iterator<Item = &LitStr> {
         self.read.iter().skip(1).chain(&self.aliases)
     }
 
-    /// Returns the words that prevent the field from being written or read, each word once.
+    /// Returns the distinct words with which serde does not always write and read the field, for
+    /// example `skip`.
     pub(crate) fn skips(&self) -> Vec<&Ident> {
         let mut skips: Vec<&Ident> =
             [&self.not_written, &self.not_read, &self.sometimes_written].into_iter().flatten().collect();
-        // The word `skip` may be in both lists.
+        // The word `skip` prevents both writing and reading, so `skips` may contain the word twice
+        // before `dedup`.
         skips.dedup();
         skips
     }
 
-    /// Returns the words by which serde never writes or never reads the field.
+    /// Returns the words with which serde never writes or never reads the field, for example
+    /// `skip_serializing`.
     pub(crate) fn always_skips(&self) -> Vec<&Ident> {
         let mut skips: Vec<&Ident> = [&self.not_written, &self.not_read].into_iter().flatten().collect();
         skips.dedup();
         skips
     }
 
-    /// Returns whether the field has its own function for writing, by `with` or `serialize_with`.
+    /// Returns whether a function that `with` or `serialize_with` names writes the field.
     pub(crate) fn written_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "deserialize_with")
     }
 
-    /// Returns whether the field has its own function for reading, by `with` or `deserialize_with`.
+    /// Returns whether a function that `with` or `deserialize_with` names reads the field.
     pub(crate) fn read_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "serialize_with")
     }
 
-    /// Returns the set type of the library for a field that `serde_dynamo` writes as a set.
+    /// Returns the name of the set type in dynalock if a module of `serde_dynamo` writes the field
+    /// as a set.
     pub(crate) fn set_type(&self) -> Option<&'static str> {
         let module: String = self.module.as_ref()?.value().chars().filter(|c| !c.is_whitespace()).collect();
         match module.trim_start_matches("::") {
@@ -179,7 +184,8 @@ impl FieldAttrs {
     }
 }
 
-/// The value of a `rename` or a `rename_all`.
+/// The value of `rename` or `rename_all`: a name or a rule for writing, and a name or a rule for
+/// reading.
 #[derive(Default)]
 struct Rename {
     written: Option<LitStr>,

@@ -1,6 +1,7 @@
 //! Finds the nearest known word for a misspelled word.
 
-/// The words of other libraries that correspond to the keys of this library.
+/// The keys of `#[dynalock(..)]`, each with the words that other libraries use for the same
+/// purpose.
 const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("partition_key", &["hash_key", "hash", "pk", "primary_key", "partition", "key", "id"]),
     ("sort_key", &["range_key", "range", "sk", "rk", "sort"]),
@@ -11,7 +12,7 @@ const OTHER_WORDS: &[(&str, &[&str])] = &[
     ("separate", &["tombstone"]),
 ];
 
-/// Returns the known word that `word` most likely means.
+/// Returns the known word that the author of the struct most likely meant by `word`.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     other_word(word, known).or_else(|| misspelled(word, known))
 }
@@ -30,7 +31,7 @@ fn misspelled<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, key)| key)
 }
 
-/// Returns the number of letters to insert, remove or replace.
+/// Returns the edit distance of two words: the number of bytes to insert, remove or replace.
 fn distance(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (i, a) in from.bytes().enumerate() {

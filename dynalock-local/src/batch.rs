@@ -1,4 +1,5 @@
-//! Takes keys or writes out of a batch request, and adds them to the unprocessed part of the reply.
+//! Removes keys or writes from a batch request, and adds the removed keys or writes to the
+//! unprocessed part of the reply.
 
 use aws_smithy_runtime_api::client::{orchestrator::HttpResponse, result::ConnectorError};
 use aws_smithy_types::byte_stream::ByteStream;
@@ -7,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::wire;
 
-/// The keys or writes of a batch, by table.
+/// The keys or writes of a batch request, by table.
 pub(crate) type Tables = Map<String, Value>;
 
-/// The operation of a batch.
+/// The kind of a batch request: a BatchGetItem or a BatchWriteItem.
 pub(crate) enum Kind {
     Get,
     Write,
@@ -32,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// Returns the keys or writes of a table.
+    /// Returns the keys or writes for one table of a batch request.
     fn entries<'t>(&self, table: &'t mut Value) -> Option<&'t mut Vec<Value>> {
         match self {
             Self::Get => table.get_mut("Keys")?.as_array_mut(),
@@ -40,8 +41,8 @@ impl Kind {
         }
     }
 
-    /// Removes those keys or writes from a batch for which `is_left` returns `true`. `is_left` is
-    /// called for the last key or write first.
+    /// Removes from a batch each key or write for which `is_left` returns `true`, and returns the
+    /// removed keys or writes. `take` calls `is_left` in the reverse order of the batch.
     pub(crate) fn take(&self, tables: &mut Tables, mut is_left: impl FnMut(&str, &Value) -> bool) -> Tables {
         let mut taken = Tables::new();
         for (name, table) in tables.iter_mut().rev() {
@@ -56,8 +57,9 @@ impl Kind {
                 taken.insert(name.clone(), rest);
             }
         }
-        // A table without keys or writes would make the request invalid, so it is removed. A table
-        // that was empty from the start stays, and the engine refuses it.
+        // A table without keys or writes would make the request invalid. `take` therefore removes a
+        // table if it has removed all keys or writes of the table. A table that was already empty
+        // in the request stays, and the local engine refuses the request.
         tables.retain(|name, table| {
             !taken.contains_key(name) || self.entries(table).is_some_and(|kept| !kept.is_empty())
         });
@@ -71,7 +73,7 @@ impl Kind {
         }
     }
 
-    /// Adds these keys or writes to the unprocessed keys or writes of a reply.
+    /// Adds the keys or writes in `left` to the unprocessed keys or writes of a reply.
     pub(crate) async fn add(&self, left: Tables, reply: HttpResponse) -> Result<HttpResponse, ConnectorError> {
         let body = ByteStream::new(reply.into_body()).collect().await;
         let body = body.map_err(|error| ConnectorError::other(error.into(), None))?.to_vec();
@@ -81,7 +83,7 @@ impl Kind {
 
         let unprocessed = answer.entry(self.unprocessed()).or_insert_with(|| json!({}));
         for (name, mut table) in left {
-            // DynamoDB may have left keys of the same table unprocessed as well.
+            // The reply may already contain unprocessed keys or writes of the same table.
             match unprocessed.get_mut(&name).and_then(|known| self.entries(known)) {
                 Some(known) => known.append(self.entries(&mut table).unwrap_or(&mut Vec::new())),
                 None => unprocessed[name] = table,

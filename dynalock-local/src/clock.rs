@@ -1,5 +1,5 @@
-//! Reads clocks, for the whole crate. All times come from tokio's clock, so that a test can pause
-//! the time.
+//! Reads the clock for all modules of the crate. All times come from tokio's clock, so that a test
+//! can pause the time.
 
 use std::time::Duration;
 

@@ -8,13 +8,13 @@ use aws_smithy_runtime_api::client::{
 
 use crate::{service::Service, wire};
 
-/// Replaces the HTTP client of the SDK. The connector passes each request to the engine in the
-/// process.
+/// A replacement for the HTTP client of the SDK. A `Connector` passes each request to the local
+/// engine in the process.
 ///
-/// The connector has no socket and no thread: the engine answers on the task that sends the
-/// request. Before a request is applied, its task yields to the scheduler once, so that the tasks
-/// of one thread can interleave. Timeouts of the SDK work as usual, because the SDK measures them
-/// itself.
+/// The connector has no socket and no thread: the local engine answers on the task that sends the
+/// request. Before the local engine applies a request, the task of the request yields to the
+/// scheduler once, so that the requests of several tasks on one thread can interleave. The timeouts
+/// of the SDK work as usual, because the SDK itself measures the time.
 #[derive(Clone)]
 pub struct Connector {
     service: Arc<Service>,

@@ -16,15 +16,15 @@ use aws_smithy_async::rt::sleep::TokioSleep;
 
 use crate::{Connector, Error, Faults, replica::Lag, service::Service};
 
-/// The initial backoff of the SDK's retries. With the SDK's default of one second, each lost reply
-/// would delay a test by half a second on average.
+/// The initial backoff of the SDK's retries. The SDK's default backoff of one second would delay a
+/// test by half a second on average after each lost reply.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(25);
 
-/// A DynamoDB inside the process. All clones of this handle, and all clients of the clones, share
-/// the same tables.
+/// A local DynamoDB inside the process. All clones of a `Database`, and all clients of the clones,
+/// share the same tables.
 ///
-/// The engine runs on the task that calls it, one request at a time. The engine lives as long as
-/// one of its handles, clients or servers.
+/// The local engine applies one request at a time, on the task that sends the request. The local
+/// engine ends when no `Database`, client or server uses the local engine any longer.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) service: Arc<Service>,
@@ -36,23 +36,23 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Create`] if the engine cannot be started.
+    /// [`Error::Create`] if the local engine cannot start.
     pub fn in_memory() -> Result<Self, Error> {
         let engine = dynoxide::Database::memory().map_err(|error| Error::Create(error.into()))?;
 
         Ok(Self::new(engine, None))
     }
 
-    /// Returns the database in the file at `path`. A missing file is created.
+    /// Opens the database in the file at `path`, or creates a missing file.
     ///
-    /// When a write has been answered, it is stored in the file, and survives even if the process
-    /// is killed. Several processes may open the same file. If another process has locked the file,
-    /// a request waits for up to five seconds. If the file is still locked then, the request fails
-    /// with `InternalServerError` and is not applied. The two files `-wal` and `-shm` next to the
-    /// file belong to the database.
+    /// The file contains each write that got an answer, even if the process is killed afterwards.
+    /// Several processes may open the same file. If another process has locked the file, a request
+    /// waits for up to five seconds. If the file is still locked after five seconds, the request
+    /// fails with `InternalServerError` and changes nothing. SQLite keeps parts of the database in
+    /// two further files next to the database file. Their names end in `-wal` and `-shm`.
     ///
-    /// The [client request tokens](crate#client-request-tokens) are not stored in the file, and are
-    /// forgotten when the process ends.
+    /// The file does not contain the [client request tokens](crate#client-request-tokens), so the
+    /// database forgets the tokens when the process ends.
     ///
     /// # Errors
     ///
@@ -60,8 +60,8 @@ impl Database {
     /// opened as a database.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        // SQLite gives the names `:memory:` and `file:..` a special meaning. An absolute path
-        // prevents this.
+        // For SQLite, the names `:memory:` and `file:..` have a special meaning. The code makes the
+        // path absolute, because an absolute path has no special meaning.
         let file = absolute(path).map_err(|_| Error::Path(path.to_owned()))?;
         let name = file.to_str().ok_or_else(|| Error::Path(path.to_owned()))?;
 
@@ -75,7 +75,7 @@ impl Database {
         Self { service: Arc::new(Service::new(engine)), file }
     }
 
-    /// Returns a client on this database, without faults.
+    /// Returns a client on the database, without faults.
     pub fn client(&self) -> Client {
         client_on(self.connector())
     }
@@ -85,27 +85,27 @@ impl Database {
         client_on(faults.wrap(self.connector()))
     }
 
-    /// Sets the time that each later `TransactWriteItems` takes, on tokio's clock. With this
-    /// setting, transactions can meet each other, as on DynamoDB. A time of zero switches the
-    /// setting off.
+    /// Sets the time on tokio's clock that each `TransactWriteItems` takes from now on.
+    /// Transactions that take time can conflict with each other, as on DynamoDB. With a time of
+    /// zero, which is the default, no transaction conflicts with another request.
     ///
-    /// Without this setting, a transaction is applied as soon as it arrives, so that two
-    /// transactions never meet. With this setting, the items of a transaction are busy when the
-    /// transaction has arrived. After `time`, the transaction is applied and answered, and its
-    /// items are free again. While items are busy, other requests for these items get the answers
-    /// in this table:
+    /// With a time of zero, the local engine applies a transaction at once. If transactions take
+    /// time, the items of a transaction are busy from the arrival of the transaction. After `time`
+    /// has passed, the local engine applies and answers the transaction, and the items are no
+    /// longer busy. The table shows the answers to other requests for the items of a running
+    /// transaction:
     ///
     /// | request | answer |
     /// |---|---|
     /// | a put, update or delete of a busy item | `TransactionConflictException` |
     /// | a transaction, of writes or reads, with a busy item | `TransactionCanceledException`, reason `TransactionConflict` for each busy item |
-    /// | a transaction with the same client request token | `TransactionInProgressException` |
+    /// | a transaction with the client request token of the running transaction | `TransactionInProgressException` |
     /// | a batch of writes | the writes of busy items are in `UnprocessedItems` |
-    /// | any other read | the items as they were before the transaction |
+    /// | a read outside a transaction | the items as they were before the running transaction |
     ///
-    /// If a caller stops waiting, its transaction continues. A change of the setting has no effect
-    /// on running transactions. The setting has no effect on `PartiQL` statements, and on clients
-    /// of a server of this database.
+    /// If a caller drops the future of a running transaction, the transaction continues. A change
+    /// of the transaction time has no effect on running transactions. The transaction time has no
+    /// effect on `PartiQL` statements, and on clients of a server of the database.
     ///
     /// ```
     /// use std::time::Duration;
@@ -141,14 +141,15 @@ impl Database {
         self.service.running.set_time(time);
     }
 
-    /// Sets a delay for global secondary indexes, on tokio's clock: the indexes show each later
-    /// write only after this delay. With a delay of zero, the indexes show all writes at once, and
-    /// a freeze ends.
+    /// Sets a delay for global secondary indexes, on tokio's clock. After `index_lag`, the indexes
+    /// show each later write only after the delay. With a delay of zero, the indexes show all
+    /// writes at once. A call of `index_lag` also ends a freeze of the indexes.
     ///
-    /// Tables and local indexes show each write at once. An index that is created or deleted is
-    /// also visible at once. Writes from before this call are not delayed. The delay applies to the
-    /// clients of this [`Database`] and its clones. Until the delay ends, the indexes do not show
-    /// `PartiQL` writes, nor the writes of other processes.
+    /// Tables and local indexes always show each write at once. The creation or deletion of an
+    /// index is visible without the delay. The delay does not apply to writes from before the call
+    /// of `index_lag`. The delay applies to the clients of the [`Database`] and its clones. Delayed
+    /// indexes show neither `PartiQL` writes nor the writes of other processes, until the delay is
+    /// set to zero.
     ///
     /// ```
     /// use std::time::Duration;
@@ -185,7 +186,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the engine cannot copy the database. The copy uses a temporary file.
+    /// [`Error::Copy`] if the local engine cannot copy the database. Queries and scans of the
+    /// global indexes read this copy, which the local engine makes through a temporary file.
     pub fn index_lag(&self, lag: Duration) -> Result<(), Error> {
         if lag.is_zero() {
             self.service.end_lag();
@@ -194,10 +196,11 @@ impl Database {
         self.service.lag(Lag::After(lag)).map_err(Error::Copy)
     }
 
-    /// Freezes the global secondary indexes, for tests without a clock: until a test calls
-    /// [`index_lag`](Self::index_lag), the indexes show no further write.
+    /// Freezes the global secondary indexes, for tests that do not control the clock. Frozen
+    /// indexes show no further write until a test calls [`index_lag`](Self::index_lag).
     ///
-    /// In all other respects, a freeze works like [`index_lag`](Self::index_lag).
+    /// In all other respects, frozen indexes behave like the delayed indexes of
+    /// [`index_lag`](Self::index_lag).
     ///
     /// ```
     /// use std::time::Duration;
@@ -234,12 +237,13 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Copy`] if the engine cannot copy the database. The copy uses a temporary file.
+    /// [`Error::Copy`] if the local engine cannot copy the database. Queries and scans of the
+    /// global indexes read this copy, which the local engine makes through a temporary file.
     pub fn freeze_indexes(&self) -> Result<(), Error> {
         self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }
 
-    /// Returns a replacement for the HTTP client in an SDK configuration.
+    /// Returns an HTTP client for an SDK configuration, which sends all requests to the database.
     ///
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -267,7 +271,7 @@ impl fmt::Debug for Database {
     }
 }
 
-/// Returns an SDK client with this HTTP client. The endpoint of the SDK client is a host name
+/// Returns an SDK client that uses `http_client`. The endpoint of the SDK client is a host name
 /// without an address, so no request can leave the process even if the HTTP client is replaced.
 fn client_on(http_client: impl HttpClient + 'static) -> Client {
     let config = Config::builder()
@@ -278,10 +282,11 @@ fn client_on(http_client: impl HttpClient + 'static) -> Client {
         .http_client(http_client)
         .sleep_impl(TokioSleep::new())
         .retry_config(RetryConfig::standard().with_initial_backoff(INITIAL_BACKOFF))
-        // By default, all clients of a process share one retry budget. A test with faults would
-        // then use up the budget of other tests.
+        // By default, all clients of a process share one retry budget. A separate retry partition
+        // for each client prevents that a test with faults uses up the retry budget of other tests.
         .retry_partition(RetryPartition::custom("dynalock-local").build())
-        // This protection reads the system clock, which continues while tokio's clock is paused.
+        // Stalled-stream protection is off, because it reads the system clock, which continues
+        // while a test has paused tokio's clock.
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .build();
 

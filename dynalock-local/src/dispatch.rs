@@ -16,11 +16,11 @@ use crate::{
     wire,
 };
 
-/// The longest client request token that DynamoDB accepts, in characters. The engine itself refuses
-/// a longer token.
+/// The longest client request token that DynamoDB accepts, in characters. Like DynamoDB, the local
+/// engine refuses a client request token above this length.
 const LONGEST_TOKEN: usize = 36;
 
-/// Returns the answer of the engine to one request.
+/// Returns the answer of the local engine to one request.
 pub(crate) fn answer(engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
     let answer = match operation {
         "TransactWriteItems" => return transact_write(engine, tokens, body),
@@ -107,7 +107,8 @@ fn run<Q: DeserializeOwned, A: Serialize>(
     write(call(read(body)?))
 }
 
-/// Parses a request. For an invalid request, the error has the same class as the error of DynamoDB.
+/// Parses a request. For an invalid request, returns the same kind of exception as DynamoDB: a
+/// `SerializationException` or a `ValidationException`.
 fn read<Q: DeserializeOwned>(body: &[u8]) -> dynoxide::Result<Q> {
     serde_json::from_slice(body).map_err(|error| {
         let text = error.to_string();
@@ -125,15 +126,15 @@ fn read<Q: DeserializeOwned>(body: &[u8]) -> dynoxide::Result<Q> {
 }
 
 enum Class {
-    /// The body is not JSON, or a member has the wrong JSON type.
+    /// The body of the request is not JSON, or a member has the wrong JSON type.
     Malformed,
-    /// The body is valid JSON, but a member is missing or unknown.
+    /// The body of the request is valid JSON, but a member is missing or unknown.
     Invalid,
 }
 
 impl Class {
-    /// Returns the class of an error of the JSON parser. The text of an error of the engine starts
-    /// with its class.
+    /// Returns the class, malformed or invalid, of an error of the JSON parser. Only an error of
+    /// the local engine names the class at the start of its text.
     fn of(error: &str) -> Self {
         const INVALID: [&str; 5] =
             ["missing field", "unknown variant", "invalid type: null", "AttributeValue", "recursion limit"];

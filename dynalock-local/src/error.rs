@@ -1,26 +1,26 @@
 use std::path::PathBuf;
 
-/// An error of this crate that is not the answer to a request. The errors of requests are the
-/// errors of the SDK.
+/// An error of a function of the crate dynalock-local. A failed request of a client returns an
+/// error of the SDK instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The database in memory could not be created.
+    /// The local engine could not create the database in memory.
     #[error("cannot make a database in memory")]
     Create(#[source] Source),
 
-    /// The file cannot be opened: it is not a database, access is denied, or its folder does not
-    /// exist.
+    /// The local engine cannot open the file: the file is not a database, access is denied, or the
+    /// folder does not exist.
     #[error("cannot open the database {}", path.display())]
     Open {
-        /// The file, as an absolute path.
+        /// The absolute path of the file.
         path: PathBuf,
-        /// The error of the engine.
+        /// The error of the local engine.
         #[source]
         source: Source,
     },
 
-    /// The path is empty or not valid UTF-8.
+    /// The path of the database file is empty or not valid UTF-8.
     #[error("not a path for a database: {}", .0.display())]
     Path(PathBuf),
 
@@ -34,8 +34,8 @@ pub enum Error {
     #[error("cannot copy the database for its stale indexes")]
     Copy(#[source] Source),
 
-    /// The address of a server is not a loopback address. The engine checks no credentials, so
-    /// other machines must not reach the server.
+    /// The address for a server is not a loopback address. The local engine checks no credentials,
+    /// so other machines must not reach the server.
     #[cfg(feature = "serve")]
     #[error("{0} is not a loopback address")]
     NotLoopback(std::net::SocketAddr),
@@ -44,18 +44,18 @@ pub enum Error {
     #[cfg(feature = "serve")]
     #[error("cannot listen on {addr}")]
     Listen {
-        /// The requested address.
+        /// The requested address of the server.
         addr: std::net::SocketAddr,
-        /// The error of the operating system.
+        /// The error that the operating system returned.
         #[source]
         source: std::io::Error,
     },
 
-    /// The server ended with an error.
+    /// The server stopped with an error.
     #[cfg(feature = "serve")]
     #[error("the server failed")]
     Serve(#[source] Source),
 }
 
-/// The cause of an [`Error`], as readable text.
+/// The error that caused an [`Error`].
 type Source = Box<dyn std::error::Error + Send + Sync>;

@@ -5,23 +5,23 @@ use std::collections::{BTreeMap, HashMap};
 use dynoxide::{Database, actions::describe_table::DescribeTableRequest, types::AttributeValue};
 use serde_json::Value;
 
-/// An item, identified by its table and its key.
+/// The identity of an item: the table and the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ItemKey {
     pub(crate) table: String,
-    /// The key values in the form in which the engine compares them. The numbers 1 and 1.0 are one
-    /// key.
+    /// The key values in the form in which the local engine compares them. For the local engine,
+    /// the numbers 1 and 1.0 are the same key.
     values: BTreeMap<String, String>,
 }
 
-/// An item with its key attributes, as they are in the request.
+/// An item with its key attributes, in the notation of the request.
 pub(crate) struct Named {
     pub(crate) item: ItemKey,
     pub(crate) key: HashMap<String, AttributeValue>,
 }
 
-/// Returns one entry for each action of a request. The entry is `None` if the engine will refuse
-/// the action.
+/// Returns the item of each action in a request, or `None` for an action that the local engine will
+/// refuse.
 pub(crate) fn named_by(engine: &Database, operation: &str, request: &Value) -> Vec<Option<Named>> {
     match operation {
         "PutItem" => vec![named(engine, &request["TableName"], &request["Item"])],

@@ -1,8 +1,9 @@
-//! A DynamoDB inside the process, and faults for the requests to any DynamoDB.
+//! A local DynamoDB inside the process, and faults for the requests to any DynamoDB.
 //!
-//! This crate is for tests of code that uses the AWS SDK for Rust. The crate needs no port, no JVM
-//! and no container, and makes a client in a millisecond. The crate replaces only the HTTP client
-//! of the SDK, so the serialization, the retries and the errors are those of the SDK.
+//! The crate dynalock-local is for tests of code that uses the AWS SDK for Rust. A test with the
+//! crate needs no port, no JVM and no container, and makes a client in a millisecond. The crate
+//! replaces only the HTTP client of the SDK, so a test also runs the serialization, the retries and
+//! the errors of the SDK.
 //!
 //! ```
 //! use aws_sdk_dynamodb::types::AttributeValue;
@@ -25,16 +26,16 @@
 //! ```
 //!
 //! - [`client()`]: a client on a fresh database in memory, for one test.
-//! - [`Database`]: several clients on one database, in memory or in a file.
+//! - [`Database`]: one database for several clients, in memory or in a file.
 //! - [`Faults`]: lost replies, duplicate requests, throttling and more. A test scripts the faults,
 //!   or gets random faults from a seed.
-//! - `serve` (feature `serve`): the database behind a loopback port, for several processes.
+//! - `serve` (feature `serve`): a server of the database on a loopback port, for several processes.
 //!
 //! # Faults
 //!
-//! With faults, a test can check whether the code under test survives a lost reply. In this
-//! example, the SDK alone does not: it sends a conditional write again, and the repetition fails
-//! because the first write was applied.
+//! With faults, a test can check whether the code under test survives a lost reply. In the example,
+//! the SDK alone does not survive a lost reply: the SDK retries a conditional write, and the retry
+//! fails because the first attempt has already changed the item.
 //!
 //! ```
 //! use aws_sdk_dynamodb::{error::ProvideErrorMetadata, types::AttributeValue};
@@ -60,46 +61,50 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`Faults::wrap`] adds the faults to any HTTP client of the SDK, also for a test against
-//! DynamoDB itself.
+//! [`Faults::wrap`] adds faults to any HTTP client of the SDK, also for a test against DynamoDB
+//! itself.
 //!
 //! # Time
 //!
 //! All delays use tokio's clock. With `#[tokio::test(start_paused = true)]`, delays and the SDK's
-//! retries and timeouts take no real time. A request with [`Fault::NeverAnswer`] then ends at once
-//! by the timeout of the caller, so the caller must set one: the SDK has no default timeout for an
-//! answer. Before a request is applied, its task yields to the scheduler once, so that tasks can
-//! interleave even on one thread.
+//! retries and timeouts take no real time. If a request meets [`Fault::NeverAnswer`] while the
+//! clock is paused, the request ends at once by the timeout of the caller. The caller must set a
+//! timeout, because the SDK has no default timeout for an answer. Before the local engine applies a
+//! request, the task of the request yields to the scheduler once, so that tasks can interleave even
+//! on one thread.
 //!
 //! # The clients
 //!
-//! The clients have fixed credentials, region `us-east-1`, and the SDK's own retries with an
-//! initial backoff of 25 ms and a separate retry budget for each client. Stalled-stream protection
-//! is off, because it reads the system clock. To change the configuration of a client, start from
-//! `client.config().to_builder()`, or use [`Database::connector`] in a new configuration.
+//! The clients have fixed credentials and the region `us-east-1`. The SDK retries failed requests
+//! with an initial backoff of 25 ms, and each client has a separate retry budget. Stalled-stream
+//! protection is off, because this protection reads the system clock. To change the configuration
+//! of a client, a test starts from `client.config().to_builder()`, or uses [`Database::connector`]
+//! in a new configuration.
 //!
 //! # Client request tokens
 //!
-//! All clients of one [`Database`] and its clones share the tokens of successful transactions. Each
-//! token is remembered for ten minutes of tokio's clock. If the same request arrives again, the
-//! database returns the first answer and does not apply the request. If a different request has the
-//! same token, the database refuses the request with `IdempotentParameterMismatchException`. Tokens
-//! are kept in memory, even for a database in a file.
+//! All clients of one [`Database`] and its clones share the tokens of successful transactions. The
+//! database remembers each client request token for ten minutes of tokio's clock. If a second
+//! request with the same token and content arrives, the database returns the first answer and does
+//! not apply the request again. If a request has a known token and other content, the database
+//! refuses the request with `IdempotentParameterMismatchException`. The client request tokens are
+//! always in memory, even for a database in a file.
 //!
 //! # What it needs, and what it does not do
 //!
-//! - The crate needs a C compiler, because the engine uses SQLite. The crate links `sqlite3`, which
-//!   a program can link only once. If another crate of the program uses SQLite, both crates must
-//!   agree on the version of `libsqlite3-sys`.
-//! - The crate needs a tokio runtime. The task that sends a request also applies the request, and
-//!   does nothing else meanwhile. The engine is for tests and tools, not for production.
-//! - The engine never throttles a request. A test can inject throttling as a fault.
-//! - The engine applies one request at a time, so it has no transaction conflicts, unless
-//!   transactions take time ([`Database::transaction_time`]).
-//! - The engine has no stale reads, except those of global indexes that a test asks for
-//!   ([`Database::index_lag`], [`Database::freeze_indexes`]).
-//! - The engine has no access control, no backups and no global tables. The module [`engine`]
-//!   compares the engine with DynamoDB row by row.
+//! - The crate needs a C compiler, because the local engine uses SQLite. The crate links `sqlite3`,
+//!   which a program can link only once. If another crate of the program uses SQLite, both crates
+//!   must use the same version of `libsqlite3-sys`.
+//! - The crate needs a tokio runtime. The task that sends a request also applies the request. Until
+//!   the answer, the request blocks the thread of the task. The local engine is for tests and
+//!   tools, not for production.
+//! - The local engine never throttles a request. A test can inject throttling as a fault.
+//! - The local engine applies one request at a time. Transactions conflict only if a test sets a
+//!   transaction time ([`Database::transaction_time`]).
+//! - Each read sees all earlier writes, except reads of global indexes after a test has asked for
+//!   stale indexes ([`Database::index_lag`], [`Database::freeze_indexes`]).
+//! - The local engine has no access control, no backups and no global tables. The documentation of
+//!   the module [`engine`] compares the local engine with DynamoDB in a table.
 
 mod database;
 mod error;
@@ -140,7 +145,7 @@ pub use serve::{Server, serve};
 ///
 /// # Errors
 ///
-/// [`Error::Create`] if the engine cannot be started.
+/// [`Error::Create`] if the local engine cannot start.
 #[expect(clippy::unused_async, reason = "an engine that has to wait for something at its start must not break callers")]
 pub async fn client() -> Result<aws_sdk_dynamodb::Client, Error> {
     Ok(Database::in_memory()?.client())

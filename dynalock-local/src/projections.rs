@@ -1,8 +1,9 @@
 //! Finds queries and scans of an index that name an attribute which the index does not contain.
 //!
 //! DynamoDB refuses a query whose filter names an attribute that the index does not contain. For a
-//! global index, DynamoDB also refuses such an attribute in a projection. The engine would treat
-//! the attribute as absent, so a filter would silently match no item or each item.
+//! global index, DynamoDB also refuses a projection expression that names an attribute which the
+//! index does not contain. The local engine would treat such an attribute as absent, so a filter
+//! could silently match no item or each item.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,7 +29,7 @@ pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::
     index.check_projection(request.projection_expression.as_deref(), &request.expression_attribute_names)
 }
 
-/// An index that contains only some of the attributes.
+/// An index that contains only some attributes of each item.
 struct Index<'r> {
     name: &'r str,
     scope: Scope,
@@ -38,14 +39,14 @@ struct Index<'r> {
 #[derive(PartialEq)]
 enum Scope {
     Global,
-    /// A local index. DynamoDB reads from the table those attributes of a projection that the index
-    /// does not contain.
+    /// A local index. If a projection expression names an attribute that a local index does not
+    /// contain, DynamoDB reads the attribute from the table.
     Local,
 }
 
 impl<'r> Index<'r> {
-    /// Returns the index of a request. Returns `None` if the index contains all attributes, or does
-    /// not exist. The engine itself refuses a missing index.
+    /// Returns the index that a request reads. Returns `None` if the index contains all attributes
+    /// of the items, or does not exist. The local engine refuses a request for a missing index.
     fn of(engine: &Database, table: &str, name: Option<&'r str>) -> Option<Self> {
         let name = name?;
         let table = engine.describe_table(DescribeTableRequest { table_name: table.to_owned() }).ok()?.table;
@@ -87,7 +88,7 @@ impl<'r> Index<'r> {
         top_level_names(expression?)
             .into_iter()
             .filter_map(|name| match name.starts_with('#') {
-                // An undefined placeholder is left to the engine, which refuses it.
+                // The local engine refuses an undefined placeholder, so the check ignores it.
                 true => names.as_ref()?.get(name).cloned(),
                 false => Some(name.to_owned()),
             })
@@ -95,7 +96,7 @@ impl<'r> Index<'r> {
     }
 }
 
-/// Returns the attributes that an index contains, or `None` if it contains all attributes.
+/// Returns the attributes that an index contains, or `None` if the index contains all attributes.
 fn projected(projection: &Projection, keys: [&[KeySchemaElement]; 2]) -> Option<HashSet<String>> {
     if matches!(projection.projection_type, None | Some(ProjectionType::ALL)) {
         return None;
@@ -105,8 +106,7 @@ fn projected(projection: &Projection, keys: [&[KeySchemaElement]; 2]) -> Option<
     Some(keys.chain(projection.non_key_attributes.iter().flatten().cloned()).collect())
 }
 
-/// Returns the attributes, and the placeholders of attributes, at the start of each path in an
-/// expression.
+/// Returns the first attribute name or placeholder of each path in an expression.
 fn top_level_names(expression: &str) -> Vec<&str> {
     const KEYWORDS: [&str; 5] = ["AND", "OR", "NOT", "BETWEEN", "IN"];
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '#' | ':');

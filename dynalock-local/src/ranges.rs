@@ -1,9 +1,9 @@
-//! Finds ranges whose end is below their start, in those requests for which the engine does not
-//! check the ranges.
+//! Finds reversed ranges (a `BETWEEN` whose end is below its start) in requests whose ranges the
+//! local engine does not check.
 //!
-//! DynamoDB refuses a `BETWEEN` with a reversed range in each condition, key condition and filter.
-//! The engine refuses a reversed range in the condition of a PutItem, UpdateItem or DeleteItem. In
-//! a transaction, a query or a scan, the engine treats a reversed range as a false condition.
+//! DynamoDB refuses a reversed range in each condition, key condition and filter. The local engine
+//! refuses a reversed range in the condition of a PutItem, UpdateItem or DeleteItem. In a
+//! transaction, a query or a scan, the local engine treats a reversed range as a false condition.
 
 use std::collections::HashMap;
 
@@ -61,8 +61,9 @@ pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::
 }
 
 impl Expression<'_> {
-    /// Sends a delete with this condition and without a key to the engine. The engine checks the
-    /// ranges first, and then always refuses a delete without a key.
+    /// Lets the local engine check the ranges of a condition: sends it a delete with the condition,
+    /// but without a key. The local engine first checks the ranges of a delete, and always refuses
+    /// a delete without a key afterwards.
     fn check(&self, engine: &Database) -> dynoxide::Result<()> {
         let Some(text) = self.text.filter(|text| text.to_ascii_uppercase().contains("BETWEEN")) else { return Ok(()) };
         let delete = DeleteItemRequest {
@@ -76,7 +77,8 @@ impl Expression<'_> {
             Err(DynoxideError::ValidationException(why)) if why.contains("The BETWEEN operator requires") => {
                 Err(DynoxideError::ValidationException(why))
             }
-            // The engine reports other errors of the request when it runs the request.
+            // This check ignores all other errors of the request, because the local engine reports
+            // them when it runs the request.
             Ok(_) | Err(_) => Ok(()),
         }
     }

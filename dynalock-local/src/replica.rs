@@ -1,4 +1,5 @@
-//! Global indexes that show writes later than their tables.
+//! Reads of global indexes, for a database whose global indexes show each write later than the
+//! tables.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -26,8 +27,8 @@ use crate::{
 
 type Failure = Box<dyn StdError + Send + Sync>;
 
-/// A copy of the database, which answers the reads of global indexes. The writes reach the copy
-/// late.
+/// A copy of the database, which answers the reads of global indexes. Each write reaches the copy
+/// some time after the database.
 pub(crate) struct Replica {
     engine: Database,
     lag: Lag,
@@ -36,13 +37,14 @@ pub(crate) struct Replica {
 }
 
 pub(crate) enum Lag {
-    /// The copy shows a write after this time.
+    /// The copy of the database shows each write after a delay.
     After(Duration),
-    /// The copy shows no further write until the freeze ends.
+    /// The copy of the database shows no further write until the freeze ends.
     Frozen,
 }
 
-/// The state of an item after a write. If the write deleted the item, the content is `None`.
+/// A write of an item that has not reached the copy. `item` is the new content of the item, or
+/// `None` after a delete.
 struct Change {
     since: Instant,
     table: String,
@@ -66,8 +68,8 @@ impl Replica {
         self.lag = lag;
     }
 
-    /// Returns the answer to a request. The copy answers reads of global indexes, and `engine`
-    /// answers all other requests.
+    /// Returns the answer to a request. The copy of the database answers reads of global indexes,
+    /// and `engine` answers all other requests.
     pub(crate) fn answer(&mut self, engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         self.catch_up(clock::now());
@@ -85,10 +87,11 @@ impl Replica {
         reply
     }
 
-    /// Changes a table and its indexes in the copy at once, without a delay.
+    /// Applies a change of a table and its indexes to the copy at once, without a delay.
     fn change_table(&mut self, operation: &str, request: &Value, body: &[u8]) {
         if operation == "DeleteTable" {
-            // A later table with this name must not get the items of the deleted table.
+            // A program may later create a table with the name of the deleted table. The copy must
+            // not put the items of the deleted table into the new table.
             self.waiting.retain(|change| request["TableName"] != *change.table);
         }
         dispatch::answer(&self.engine, &Tokens::default(), operation, body);
@@ -115,8 +118,8 @@ impl Replica {
     }
 
     fn apply(&self, change: Change) {
-        // The engine has already accepted this write. The copy refuses the write only if its table
-        // no longer exists.
+        // The local engine has already accepted the write, so the copy refuses the write only if
+        // the table no longer exists.
         match change.item {
             Some(item) => {
                 let put = PutItemRequest { table_name: change.table, item, ..PutItemRequest::default() };

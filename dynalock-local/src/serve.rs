@@ -8,19 +8,19 @@ use crate::{Database, Error};
 ///
 /// # Errors
 ///
-/// The errors of [`Database::serve`], and [`Error::Create`] if the engine cannot be started.
+/// The errors of [`Database::serve`], and [`Error::Create`] if the local engine cannot start.
 pub async fn serve(addr: SocketAddr) -> Result<Server, Error> {
     Database::in_memory()?.serve(addr).await
 }
 
 impl Database {
-    /// Serves this database over HTTP on a loopback address, for other processes. Port 0 selects a
+    /// Serves the database over HTTP on a loopback address, for other processes. Port 0 selects a
     /// free port.
     ///
-    /// This method needs the feature `serve`, and runs on the tokio runtime of its caller. The
-    /// server has its own [client request tokens](crate#client-request-tokens), which are separate
-    /// from the tokens of clients in this process. The age of these tokens is measured by the
-    /// system clock.
+    /// The method `serve` needs the feature `serve`, and runs on the tokio runtime of its caller.
+    /// The server has its own [client request tokens](crate#client-request-tokens), which are
+    /// separate from the tokens of clients in the same process. The server measures the age of its
+    /// tokens by the system clock.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -32,7 +32,8 @@ impl Database {
     /// # Ok(()) }
     /// ```
     ///
-    /// A client of the server is an SDK client with this endpoint, and any region and credentials:
+    /// A client of the server is an SDK client with the endpoint of the server, and any region and
+    /// credentials:
     ///
     /// ```no_run
     /// use aws_sdk_dynamodb::{Client, Config, config::{BehaviorVersion, Credentials, Region}};
@@ -48,8 +49,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NotLoopback`] if the address is not a loopback address, because the engine checks
-    /// no credentials. [`Error::Listen`] if the port is taken.
+    /// [`Error::NotLoopback`] if the address is not a loopback address, because the local engine
+    /// checks no credentials. [`Error::Listen`] if the port is taken.
     pub async fn serve(&self, addr: SocketAddr) -> Result<Server, Error> {
         if !addr.ip().is_loopback() {
             return Err(Error::NotLoopback(addr));
@@ -68,35 +69,36 @@ impl Database {
     }
 }
 
-/// A database behind a loopback port. A drop of this value stops the server.
+/// A server of a database on a loopback port.
 ///
-/// After a drop, requests that are already running are finished in the background.
-/// [`shutdown`](Self::shutdown) waits for these requests.
+/// When the `Server` is dropped, the server stops, and the running requests finish in the
+/// background. [`shutdown`](Self::shutdown) also stops the server, and waits for the running
+/// requests.
 #[derive(Debug)]
 #[must_use = "the server stops when it is dropped"]
 pub struct Server {
     addr: SocketAddr,
     task: JoinHandle<Result<(), String>>,
-    /// The sender whose drop stops the server.
+    /// The sender of a channel to the server. The drop of the sender stops the server.
     stop: oneshot::Sender<()>,
 }
 
 impl Server {
-    /// Returns the address of the server, with its port.
+    /// Returns the address and the port of the server.
     pub fn local_addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Returns the `endpoint_url` for an SDK client.
+    /// Returns the URL of the server, for the `endpoint_url` of an SDK client.
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
     }
 
-    /// Stops the server, and waits until the requests that are already running are answered.
+    /// Stops the server, and waits until the running requests have their answers.
     ///
     /// # Errors
     ///
-    /// [`Error::Serve`] if the server had already failed.
+    /// [`Error::Serve`] if the server failed before the call of `shutdown`.
     pub async fn shutdown(self) -> Result<(), Error> {
         drop(self.stop);
 

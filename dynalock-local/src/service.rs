@@ -17,12 +17,13 @@ use crate::{
     wire,
 };
 
-/// The engine, and the state that the clients of a database share.
+/// The local engine, and the state that the clients of a database share.
 pub(crate) struct Service {
     pub(crate) engine: Database,
     tokens: Tokens,
     pub(crate) running: Arc<Running>,
-    /// The copy that answers the reads of global indexes, or `None` if indexes show writes at once.
+    /// The copy of the database that answers the reads of global indexes, or `None` if global
+    /// indexes show each write at once.
     replica: Mutex<Option<Replica>>,
 }
 
@@ -31,7 +32,7 @@ impl Service {
         Self { engine, tokens: Tokens::default(), running: Arc::default(), replica: Mutex::default() }
     }
 
-    /// Delays the writes in global indexes from now on.
+    /// Sets a delay with which global indexes show all later writes.
     pub(crate) fn lag(&self, lag: Lag) -> Result<(), Box<dyn StdError + Send + Sync>> {
         let mut replica = self.replica();
         match replica.as_mut() {
@@ -41,13 +42,13 @@ impl Service {
         Ok(())
     }
 
-    /// Ends the delay, so that global indexes show each write at once.
+    /// Ends the delay of global indexes, so that global indexes show each write at once.
     pub(crate) fn end_lag(&self) {
         *self.replica() = None;
     }
 
-    /// Returns the answer to one request. Only the answer to a transaction may take time, if a test
-    /// has set a transaction time.
+    /// Returns the answer to one request. If a test has set a transaction time, the answer to a
+    /// transaction takes this time. The answers to all other requests come at once.
     pub(crate) async fn call(self: Arc<Self>, operation: &str, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
         if self.running.is_off() {
             return Ok(self.answer(operation, body));
@@ -65,8 +66,8 @@ impl Service {
     }
 
     async fn transact(self: Arc<Self>, request: &Value, body: &[u8]) -> HttpResponse {
-        // For the token of a successful transaction, DynamoDB returns the first answer again, even
-        // if another transaction is running on the items now.
+        // If a request repeats a successful transaction with its token, DynamoDB returns the first
+        // answer, even if another transaction is running on the items of the request.
         if request["ClientRequestToken"].as_str().is_some_and(|token| self.tokens.knows(token)) {
             return self.answer("TransactWriteItems", body);
         }
@@ -75,7 +76,8 @@ impl Service {
             Err(refusal) => return *refusal,
         };
 
-        // The transaction runs in its own task, so that it continues if its caller stops waiting.
+        // The transaction runs in a separate task, so that the transaction continues if the caller
+        // stops waiting.
         let body = body.to_vec();
         let task = tokio::spawn(async move {
             clock::sleep(run.time).await;
@@ -103,8 +105,8 @@ impl Service {
     }
 
     fn answer(&self, operation: &str, body: &[u8]) -> HttpResponse {
-        // The mutex is held until the engine has answered, so that the copy gets the writes in the
-        // order of the engine.
+        // `answer` holds the mutex until the local engine has answered, so that the copy gets the
+        // writes in the order of the local engine.
         match self.replica().as_mut() {
             None => dispatch::answer(&self.engine, &self.tokens, operation, body),
             Some(replica) => replica.answer(&self.engine, &self.tokens, operation, body),

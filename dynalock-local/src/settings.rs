@@ -1,4 +1,4 @@
-//! Finds changes of a table that DynamoDB refuses and the engine accepts.
+//! Finds requests that change a table and that DynamoDB refuses, but the local engine accepts.
 
 use dynoxide::{
     Database, DynoxideError,
@@ -8,11 +8,12 @@ use dynoxide::{
     },
 };
 
-/// Refuses to enable time to live if it is already enabled, and to disable it if it is already
-/// disabled.
+/// Refuses a request that enables time to live when it is already enabled, or disables it when it
+/// is already disabled.
 pub(crate) fn check_time_to_live(engine: &Database, request: &UpdateTimeToLiveRequest) -> dynoxide::Result<()> {
     let describe = DescribeTimeToLiveRequest { table_name: request.table_name.clone() };
-    // The engine reports all other errors of the request when it runs the request.
+    // This check ignores all other errors of the request, because the local engine reports them
+    // when it runs the request.
     let Ok(described) = engine.describe_time_to_live(describe) else { return Ok(()) };
 
     let is_enabled = described.time_to_live_description.attribute_name.is_some();

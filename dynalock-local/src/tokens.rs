@@ -12,17 +12,18 @@ use crate::clock;
 /// The time for which DynamoDB remembers a client request token.
 const WINDOW: Duration = Duration::from_mins(10);
 
-/// The client request tokens of successful transactions. Their age is measured by tokio's clock.
+/// The client request tokens of successful transactions. Tokio's clock measures the age of the
+/// tokens.
 ///
-/// The engine has tokens of its own, which are not used: in each transaction, the engine scans its
-/// table of tokens and reads the system clock.
+/// The crate does not use the token support of the local engine, which scans a table of tokens and
+/// reads the system clock in each transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
     known: HashMap<String, Known>,
-    /// The tokens, the oldest first.
+    /// The tokens in the order of their age, the oldest token first.
     by_age: VecDeque<(Instant, String)>,
 }
 
@@ -34,17 +35,17 @@ struct Known {
 
 /// The result of a transaction with a token.
 pub(crate) enum Outcome<E> {
-    /// The transaction was applied, by this request or by an earlier request with the same content.
-    /// The field is the answer.
+    /// The local engine has applied the transaction, for this request or for an earlier request
+    /// with the same token and content. The field contains the answer to the transaction.
     Applied(String),
-    /// The engine refused the transaction.
+    /// The local engine refused the transaction.
     Refused(E),
-    /// The token belongs to a transaction with other content.
+    /// An earlier transaction with other content has used the same token.
     Mismatch,
 }
 
 impl Tokens {
-    /// Returns whether a transaction with this token has succeeded.
+    /// Returns `true` if a transaction with the token has succeeded.
     pub(crate) fn knows(&self, token: &str) -> bool {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.forget_before(clock::now());
@@ -52,10 +53,11 @@ impl Tokens {
         table.known.contains_key(token)
     }
 
-    /// Runs `apply`, unless the token is known.
+    /// Runs `apply`, unless a transaction with the same token has already succeeded.
     ///
-    /// While `apply` runs, other requests with a token wait. If two equal requests arrive at the
-    /// same time, only one of them is therefore applied.
+    /// While `apply` runs, all other requests with a token wait. If two requests with the same
+    /// token and content arrive at the same time, the local engine therefore applies only one of
+    /// them.
     pub(crate) fn once<E>(
         &self,
         token: String,
@@ -92,7 +94,8 @@ impl Table {
     }
 }
 
-/// Returns the fingerprint of a request. The order of JSON members does not change the fingerprint.
+/// Returns the fingerprint of a request. The fingerprint does not depend on the order of the JSON
+/// members in the request.
 fn fingerprint(request: &serde_json::Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     request.hash(&mut hasher);

@@ -1,4 +1,5 @@
-//! Transactions that take time, and the answers to other requests for their items.
+//! Transactions that take time, and the answers to requests that conflict with a running
+//! transaction.
 
 use std::{
     collections::HashSet,
@@ -17,19 +18,19 @@ use crate::{
     wire,
 };
 
-/// The transactions that are running.
+/// The running transactions of a database.
 #[derive(Debug, Default)]
 pub(crate) struct Running(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The time that a transaction takes.
+    /// The time that each transaction takes, as a test has set it.
     time: Duration,
     items: HashSet<ItemKey>,
     tokens: HashSet<String>,
 }
 
-/// A running transaction. The transaction ends when this value is dropped.
+/// A running transaction. The transaction ends when its `Run` is dropped.
 #[derive(Debug)]
 pub(crate) struct Run {
     running: Arc<Running>,
@@ -43,16 +44,16 @@ impl Running {
         self.table().time = time;
     }
 
-    /// Returns whether no request needs a check, because transactions take no time and no
-    /// transaction is running.
+    /// Returns `true` if no request can conflict with a transaction, because transactions take no
+    /// time and no transaction is running.
     pub(crate) fn is_off(&self) -> bool {
         let table = self.table();
 
         table.time.is_zero() && table.items.is_empty()
     }
 
-    /// Returns the refusal of a single write or of a transactional read, if a transaction is
-    /// running on one of its items.
+    /// Returns the error answer for a single write or a transactional read, if a transaction is
+    /// running on an item of the request.
     pub(crate) fn refusal(&self, engine: &Database, operation: &str, request: &Value) -> Option<HttpResponse> {
         let named = named_by(engine, operation, request);
         let conflicts = self.table().conflicts(&named);
@@ -63,8 +64,8 @@ impl Running {
         })
     }
 
-    /// Starts a transaction. Returns a refusal if another transaction is running on one of its
-    /// items.
+    /// Starts a transaction. If another transaction is running on an item of the new transaction,
+    /// returns an error answer instead.
     pub(crate) fn start(self: &Arc<Self>, engine: &Database, request: &Value) -> Result<Run, Box<HttpResponse>> {
         let named = named_by(engine, "TransactWriteItems", request);
         let token = request["ClientRequestToken"].as_str().map(str::to_owned);
@@ -86,7 +87,7 @@ impl Running {
         Ok(Run { running: Arc::clone(self), items, token, time: table.time })
     }
 
-    /// Returns whether a transaction is running on the item of a put or delete of a batch.
+    /// Returns `true` if a transaction is running on the item of a put or delete in a batch.
     pub(crate) fn holds(&self, engine: &Database, table: &str, write: &Value) -> bool {
         named_by_write(engine, table, write).is_some_and(|named| self.table().items.contains(&named.item))
     }
@@ -97,7 +98,8 @@ impl Running {
 }
 
 impl Table {
-    /// Returns for each action whether a transaction is running on its item.
+    /// Returns one value for each action of a request: `true` if a transaction is already running
+    /// on the item of the action.
     fn conflicts(&self, named: &[Option<Named>]) -> Vec<bool> {
         named.iter().map(|named| named.as_ref().is_some_and(|named| self.items.contains(&named.item))).collect()
     }

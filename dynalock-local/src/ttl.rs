@@ -16,24 +16,24 @@ type Failure = Box<dyn StdError + Send + Sync>;
 
 type Key = HashMap<String, AttributeValue>;
 
-/// The condition on expired items. DynamoDB does not delete an item whose time is more than five
-/// years ago.
+/// The condition that an item has expired. The condition leaves out a time to live more than five
+/// years ago, because DynamoDB does not delete such an item.
 const DUE: &str = "#ttl BETWEEN :oldest AND :last";
 
 const FIVE_YEARS: Duration = Duration::from_hours(5 * 365 * 24);
 
 impl Database {
-    /// Deletes all items whose time to live is over at `now`, in all tables with time to live
+    /// Deletes all items that have expired at the time `now`, in all tables with time to live
     /// enabled. Returns the number of deleted items.
     ///
-    /// The engine deletes expired items only in this call. As in DynamoDB, expired items can
-    /// therefore stay for a long time. If an item is written with a later time during the call, the
-    /// item stays.
+    /// The local engine deletes expired items only in a call of `sweep_ttl`. As in DynamoDB, an
+    /// expired item can stay in the table for a long time. If a program sets a later time to live
+    /// in an expired item while `sweep_ttl` runs, the item stays.
     ///
     /// # Errors
     ///
-    /// [`Error::Sweep`] if a request of the sweep fails. Items that were already deleted stay
-    /// deleted.
+    /// [`Error::Sweep`] if a request of the sweep fails. The items that the call has deleted before
+    /// the error stay deleted.
     pub async fn sweep_ttl(&self, now: SystemTime) -> Result<usize, Error> {
         let client = self.client();
 
@@ -64,7 +64,8 @@ struct Window {
     last: AttributeValue,
 }
 
-/// Returns the attribute that contains the time, if the table has time to live enabled.
+/// Returns the attribute that contains the time to live, or `None` if time to live is disabled for
+/// the table.
 async fn enabled(client: &Client, table: &str) -> Result<Option<String>, Failure> {
     let answer = client.describe_time_to_live().table_name(table).send().await?;
 

@@ -1,4 +1,5 @@
-//! The parts of DynamoDB's JSON protocol that this crate needs to make answers without the engine.
+//! The parts of DynamoDB's JSON protocol that the crate needs to make answers without the local
+//! engine.
 
 use aws_smithy_runtime_api::{
     client::orchestrator::{HttpRequest, HttpResponse},
@@ -10,8 +11,8 @@ use serde_json::json;
 
 pub(crate) const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
 
-/// Returns the operation from the header of a request, for example `PutItem`. If the request does
-/// not have this header, returns an empty text.
+/// Returns the name of the operation from the header of a request, for example `PutItem`. Returns
+/// an empty text for a request without this header.
 pub(crate) fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();
 
@@ -24,7 +25,8 @@ pub(crate) fn reply(status: Code, body: impl Into<SdkBody>) -> HttpResponse {
     response
 }
 
-/// Returns an error of the service, with the name by which the SDK knows it.
+/// Makes an error answer in the form in which DynamoDB sends errors. The SDK identifies the kind of
+/// the error by the exception name in the answer.
 pub(crate) fn error(status: Code, namespace: &str, code: &str, message: &str) -> HttpResponse {
     let body = json!({ "__type": format!("{namespace}#{code}"), "message": message });
 

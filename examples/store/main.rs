@@ -7,8 +7,8 @@
 //!
 //! The service takes an `Arc<dyn Store<Order>>`. The program gives the service a repository behind
 //! two decorators: a cache, which removes an item when the item is written, and an audit, which
-//! records each write. The same service then runs on a replacement in memory, as in a test, with
-//! the same output.
+//! records each write. After that, the program runs the same service on a replacement in memory, as
+//! in a test, with the same output.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -88,7 +88,7 @@ impl Checkout {
     async fn discount(&self, customer: &str, number: u64) -> dynalock::Result<u64> {
         let key = OrderKey::from((customer, number));
         let Some(mut order) = self.orders.get(key.clone()).await? else { return Ok(0) };
-        // Another caller is faster.
+        // Another caller writes the order first.
         self.orders.update_with(key, &mut |order| order.cents += 1).await?;
         order.cents = order.cents * 9 / 10;
         self.orders.update(order).await.map(|order| order.cents)

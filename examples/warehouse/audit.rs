@@ -27,7 +27,7 @@ pub(crate) struct Audit {
     posted: u64,
 }
 
-/// An order as the file requires it, and as it was found.
+/// The order that the file requires, and the order that was found.
 #[derive(Debug)]
 struct Filed {
     expected: Arc<Order>,

@@ -1,4 +1,4 @@
-//! The errors that end the program early. Each one is a sentence.
+//! The errors that end the program early. The message of each error is a sentence.
 
 use std::{error::Error as StdError, io, path::PathBuf};
 

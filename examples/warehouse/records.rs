@@ -1,4 +1,4 @@
-//! The records of a CSV file, with the physical line on which each begins.
+//! The records of a CSV file, with the physical line on which each record begins.
 
 use std::io::Cursor;
 

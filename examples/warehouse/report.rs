@@ -62,8 +62,8 @@ impl Report<'_> {
         self.stock.iter().map(Counted::lost).sum()
     }
 
-    /// Returns whether the result is the expected one. A booking without dynalock is expected to
-    /// lose updates.
+    /// Returns whether the run has the expected result. The expected result of a booking without
+    /// dynalock is lost updates.
     pub(crate) fn verdict(&self) -> Result<(), Failure> {
         let foreign = self.stock.iter().filter(|counted| counted.holds_more()).count();
         let wrong = self.audit.map_or(0, Audit::wrong);
@@ -227,7 +227,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A closed output is no error, because its reader has stopped reading.
+/// A closed output is not an error, because the reader of the output has stopped reading.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Print(error)),

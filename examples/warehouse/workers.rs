@@ -59,7 +59,7 @@ impl<J> Clone for Queue<J> {
     }
 }
 
-/// A bar on stderr, if that is a terminal.
+/// A progress bar on stderr, if stderr is a terminal.
 pub(crate) fn progress_bar(title: &'static str, jobs: usize) -> ProgressBar {
     let bar = ProgressBar::new(jobs as u64).with_message(title);
     match ProgressStyle::with_template("{msg:>9} {bar:40} {human_pos} of {human_len}, {eta} left") {

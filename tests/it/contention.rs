@@ -46,7 +46,7 @@ async fn a_call_that_has_waited_long_never_sleeps_longer_than_a_round_trip() {
     faults.always(Fault::Delay(ROUND_TRIP));
     let attempts = Arc::new(Mutex::new(Vec::new()));
     let (others, times) = (table.others.clone(), Arc::clone(&attempts));
-    // Another writer is always faster.
+    // Another writer writes the item before each attempt.
     shop.rival.before_each("UpdateItem", move || {
         let (others, times) = (others.clone(), Arc::clone(&times));
         async move {
@@ -89,7 +89,7 @@ async fn a_call_that_gives_up_has_used_its_whole_time() {
     for call in calls {
         match call.await.unwrap() {
             (Ok(()), _) => written += 1,
-            // The time for a last read and a last write is too short.
+            // The remaining time is too short for a last read and a last write.
             (Err(Error::Exhausted { .. }), time) => assert!(time + 3 * SLOW > DEADLINE, "{time:?}"),
             (Err(other), _) => panic!("{other:?}"),
         }

@@ -1,5 +1,5 @@
-//! The same small program with four libraries: several tasks add to one counter, while replies are
-//! lost.
+//! One small program with each of four libraries: several tasks add to one counter, while replies
+//! are lost.
 //!
 //! ```sh
 //! cargo run --manifest-path benches/comparison/Cargo.toml

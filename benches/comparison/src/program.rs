@@ -22,7 +22,8 @@ pub(crate) trait Counter: Clone + Send + Sync + Sized + 'static {
     fn count(&self) -> impl Future<Output = Result<usize, Box<dyn Error>>> + Send;
 }
 
-/// An addition that ended with an error. The program does not know whether it was applied.
+/// An addition that ended with an error. The program does not know whether the addition was
+/// applied.
 #[derive(Debug)]
 pub(crate) struct Failed;
 
@@ -69,7 +70,7 @@ pub(crate) async fn run<C: Counter>(counter: &C, load: Load) -> Results {
 }
 
 /// Repeats attempts after conflicts, at most 50 times, with exponential backoff and full jitter
-/// from 10 ms to 500 ms. This is the loop that a careful programmer writes.
+/// from 10 ms to 500 ms. A careful programmer writes this loop.
 pub(crate) async fn repeat<F: Future<Output = Attempt> + Send>(mut attempt: impl FnMut() -> F) -> Result<(), Failed> {
     let mut window = 10;
     for _ in 0..50 {

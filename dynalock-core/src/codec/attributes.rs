@@ -1,4 +1,4 @@
-//! Splits a value into its top-level attributes, exactly as serde writes them.
+//! Splits a value into its top-level attributes, with the names and values that serde writes.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::error::{SerdeError as Error, SerdeResult as Result};
 
 /// A receiver for the attributes of a value, in the order in which serde writes them.
 pub(super) trait AttributeSink {
-    /// Receives one attribute, whose value is not serialized yet.
+    /// Receives the name and the value of one attribute, before serde serializes the value.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;
 }
 
@@ -21,7 +21,7 @@ pub(super) fn walk<T: Serialize>(value: &T, sink: &mut impl AttributeSink) -> Re
     value.serialize(Walk { sink, key: None })
 }
 
-/// A serializer for the top level of a value.
+/// A serializer that visits only the top level of a value.
 struct Walk<'a, S> {
     sink: &'a mut S,
     key: Option<String>,
@@ -46,8 +46,8 @@ impl<S: AttributeSink> SerializeMap for Walk<'_, S> {
 
     fn serialize_key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<()> {
         self.key = match key.serialize(serde_dynamo::Serializer).map_err(Error::refused)? {
-            // `serde_dynamo` writes a number as a map key in its decimal form, so a numeric key is
-            // also a name.
+            // `serde_dynamo` writes a map key that is a number in decimal form, so the number is a
+            // valid attribute name.
             AttributeValue::S(name) | AttributeValue::N(name) => Some(name),
             _ => return Err(Error::not_storable("the name of an attribute is not a string")),
         };

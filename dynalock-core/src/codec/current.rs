@@ -1,4 +1,4 @@
-//! Decodes the items inside errors into values of the caller's type.
+//! Decodes the stored items that errors contain into values of the caller's type.
 
 use super::{Stored, decode_stored};
 use crate::{
@@ -8,13 +8,13 @@ use crate::{
 
 impl Conflict {
     /// Returns the stored item that made DynamoDB refuse the write, or `None` if the key had no
-    /// item. DynamoDB returned this item with the refusal, so this method sends no request.
+    /// item. The refusal of DynamoDB contained the stored item, so `current` sends no request.
     ///
     /// # Errors
     ///
     /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
     ///   item cannot be decoded into a `T`. For an item that cannot be decoded,
-    ///   [`Conflict::current_item`] returns its stored attributes.
+    ///   [`Conflict::current_item`] returns the stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         self.current_item().cloned().map(|item| decode_stored(&self.table().into(), item)).transpose()
     }
@@ -27,7 +27,7 @@ impl OperationReason<'_> {
     ///
     /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
     ///   item cannot be decoded into a `T`. For an item that cannot be decoded,
-    ///   [`current_item`](Self::current_item) returns its stored attributes.
+    ///   [`current_item`](Self::current_item) returns the stored attributes.
     pub fn current<T: Versioned>(&self) -> Result<Option<Stored<T>>> {
         self.current_item().cloned().map(|item| decode_stored(&self.table().into(), item)).transpose()
     }

@@ -1,4 +1,4 @@
-//! Converts items into values.
+//! Converts DynamoDB items into Rust values.
 
 use std::{collections::hash_map, sync::Arc};
 
@@ -16,8 +16,8 @@ use crate::{
     version::{PATCHES, Revision, WRITES, parse_ring, version_of},
 };
 
-/// Decodes an item into its value and its [`Basis`]: the version, the write ids and other data that
-/// a later write of the value needs.
+/// Decodes an item into a value and a [`Basis`]. The basis contains the data that the next write of
+/// the item needs, for example the version and the ids of the last writes.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
     let state = take_state(T::MODEL, table, &mut item)?;
     item.remove(T::MODEL.version);
@@ -28,23 +28,24 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content, times)))
 }
 
-/// Decodes an item like [`decode`], into a `Stored`.
+/// Decodes an item into a `Stored`: a value with the version of the item.
 pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>, Error> {
     let (value, basis) = decode(table, item)?;
     Ok(Stored::new(value, basis))
 }
 
-/// Returns the version and the write ids of an item, without decoding the item into a value. If the
-/// version or the write ids cannot be read, returns an error.
+/// Returns the version and the write ids of an item, without decoding the item into a value.
+/// Returns an error if the version or the write ids cannot be read.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
-    // The revision alone identifies the state of a tracked item, so a copy of the item is not
-    // needed.
+    // The version and the write ids together identify the state of an item. The library copies the
+    // whole item only if the version or the write ids are missing.
     let image = (!revision.is_tracked()).then(|| Box::new(image(model, item)));
     Ok(State { revision, image })
 }
 
-/// Returns a copy of the item without the attributes of its lease, because a lease is not content.
+/// Returns a copy of the item without the attributes of a lease and without the ids of patches,
+/// because neither is part of the value.
 fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);
@@ -52,7 +53,8 @@ fn image(model: &Model, item: &Item) -> Item {
     image
 }
 
-/// Returns a copy of an item without its version, its write ids and its lease.
+/// Returns a copy of an item without the version, the ids of writes and patches, and the attributes
+/// of a lease.
 pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
     let mut content = image(model, item);
     content.remove(model.version);
@@ -61,8 +63,8 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 }
 
 fn strip_patches(item: &mut Item) {
-    // A patch writes all eight attributes of its register. An item without the first attribute
-    // therefore has none of them.
+    // The attributes `_p0` to `_p7` contain the ids of the last patches. Each patch writes all
+    // eight attributes, so an item without `_p0` has none of the other seven.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);
@@ -76,15 +78,16 @@ fn strip_lease(model: &Model, item: &mut Item) {
     }
 }
 
-/// Returns whether an item has both a version and write ids. The version and the write ids together
-/// identify the state of an item.
+/// Returns `true` if an item has both a version and write ids, which together identify the state of
+/// the item.
 pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
 
 /// Returns the version and the write ids of an item, and removes the write ids from the item.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    // The image must contain the write ids, so the image is made before the write ids are removed.
+    // The copy `image` must contain the write ids, so the function makes the copy before it removes
+    // the write ids from the item.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
@@ -109,11 +112,11 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-/// Decodes an item without the library's own attributes into a value. If the type has a field with
-/// `#[dynalock(version)]`, the field is set to `version`.
+/// Decodes an item into a value. The caller has removed the library's own attributes from the item.
+/// `value_of` sets a field marked `#[dynalock(version)]` to `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
-    // Serde requires the version field, even if the item has no version. Without a version, the
-    // field is 0.
+    // Serde requires the version field, even if the item has no version. For an item without a
+    // version, the code sets the version field to 0.
     if T::MODEL.version_is_field {
         item.insert(T::MODEL.version.to_owned(), AttributeValue::N(version.to_string()));
     }
@@ -122,7 +125,7 @@ pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: 
 }
 
 /// A serde deserializer for the attributes of an item. An error of this deserializer names the
-/// attribute that caused it.
+/// attribute that caused the error.
 struct Attributes {
     entries: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,
@@ -168,8 +171,8 @@ impl<'de> MapAccess<'de> for Attributes {
     }
 }
 
-/// Returns whether `serde_dynamo` can convert the type of a stored value. Without this check,
-/// `serde_dynamo` would panic for a type that it does not know.
+/// Returns `true` if `serde_dynamo` can read a stored value, and `false` if `serde_dynamo` would
+/// panic. `serde_dynamo` panics for a value of a type that `serde_dynamo` does not know.
 fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),
@@ -182,13 +185,15 @@ fn is_known(value: &AttributeValue) -> bool {
         | AttributeValue::Null(_)
         | AttributeValue::S(_)
         | AttributeValue::Ss(_) => true,
-        // The SDK represents a type that it does not know as `Unknown`.
+        // `Unknown` is the SDK's variant for a type of DynamoDB that this version of the SDK does
+        // not know.
         _ => false,
     }
 }
 
-/// Returns the name of the type of a stored value, for error messages. If the value is a list or a
-/// map, serde may have refused one of its elements, whose type this function does not know.
+/// Returns the name of the type of a stored value, for error messages. Serde may have refused an
+/// element inside a list or a map. The type of the refused element is not known, so the name is,
+/// for example, `another value in a list`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

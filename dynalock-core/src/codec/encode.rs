@@ -1,4 +1,4 @@
-//! Converts values into items, and finds the changed attributes of a value.
+//! Converts Rust values into DynamoDB items, and finds the changed attributes of a value.
 
 use std::{borrow::Cow, collections::hash_map::Entry, mem, ops::Range, sync::Arc};
 
@@ -17,7 +17,8 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Returns all attributes of a value, without the version and the write ids.
+/// Returns the attributes that serde writes for a value, as an item. The item does not contain the
+/// version and the times, because only the library may change these attributes.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
@@ -37,9 +38,9 @@ pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<
 /// The attributes that an update of an item sets and removes.
 #[derive(Default, Clone)]
 pub(crate) struct Changes {
-    /// The attributes that are added or changed, with their new values.
+    /// The attributes that the update adds or changes, with their new values.
     pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
-    /// The attributes that the value had before and does not have now.
+    /// The names of the attributes that the update removes, because the value no longer has them.
     pub(crate) remove: Vec<Cow<'static, str>>,
 }
 
@@ -48,8 +49,8 @@ impl Changes {
         self.set.is_empty() && self.remove.is_empty()
     }
 
-    /// Applies the changes to an item in memory. The change of an attribute also removes its
-    /// aliases.
+    /// Applies the changes to an item in memory. For each changed attribute, `apply` also removes
+    /// the attributes that serde accepts as aliases of the changed attribute.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         for name in self.names() {
             item.remove(name);
@@ -62,7 +63,7 @@ impl Changes {
         }
     }
 
-    /// Returns a copy of `item` after an update with these changes.
+    /// Returns a copy of `item` to which the changes have been applied.
     pub(crate) fn after(&self, model: &Model, item: &Item) -> Item {
         let mut after = item.clone();
         self.apply(model, &mut after);
@@ -88,7 +89,7 @@ pub(super) struct Fingerprints {
     attributes: Vec<Fingerprinted>,
 }
 
-/// An attribute, and the position of its fingerprint.
+/// The name of an attribute, and the byte range of its fingerprint in the buffer.
 #[derive(Clone)]
 struct Fingerprinted {
     name: Cow<'static, str>,
@@ -97,7 +98,7 @@ struct Fingerprinted {
 
 impl Fingerprints {
     pub(super) fn of<T: Versioned>(value: &T) -> SerdeResult<Self> {
-        // Most values have no more attributes than this capacity.
+        // Most values have at most 16 attributes, so the `Vec` rarely needs a second allocation.
         let fingerprints = Self { bytes: Buffer::new(), attributes: Vec::with_capacity(16) };
         let mut take = Take { fingerprints, model: T::MODEL };
         walk(value, &mut take)?;
@@ -112,20 +113,21 @@ impl Fingerprints {
         self.attributes.iter().map(|attribute| &*attribute.name)
     }
 
-    /// Returns whether the value had an attribute of this name when the fingerprints were taken.
+    /// Returns `true` if the value had the attribute `name` when the library took the fingerprints
+    /// of the value.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.names().any(|written| written == name)
     }
 
-    /// Returns whether the key of `value` has changed since the fingerprints were taken.
+    /// Returns `true` if the key of `value` has changed since the library took the fingerprints.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
         let mut keys = KeysAlone { before: self, model: T::MODEL, buffer: Buffer::new(), differ: false };
         walk(value, &mut keys)?;
         Ok(keys.differ)
     }
 
-    /// Returns the attributes of `value` that were added, changed or removed since the fingerprints
-    /// were taken.
+    /// Returns the attributes of `value` that the program has added, changed or removed since the
+    /// library took the fingerprints.
     pub(super) fn changes<T: Versioned>(&self, value: &T) -> SerdeResult<Changes> {
         let mut diff = Diff {
             before: self,
@@ -137,16 +139,16 @@ impl Fingerprints {
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
-        // Serde wrote these attributes before and has not written them again, for example because
-        // of `skip_serializing_if`.
+        // If serde no longer writes an attribute that has a fingerprint, the attribute is removed.
+        // For example, `skip_serializing_if` now leaves out the attribute.
         let gone = self.attributes.iter().zip(seen).filter(|(_, seen)| !seen).map(|(gone, _)| gone.name.clone());
         changes.remove.extend(gone);
         Ok(changes)
     }
 }
 
-/// Returns whether the program may change this attribute. Only the library may change the version
-/// and the fields with `created_at` and `updated_at`.
+/// Returns `true` if the program may change an attribute. Only the library may change the version
+/// and the fields marked `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -158,7 +160,8 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     if model.lock.is_some_and(|lock| lock.names().contains(&name)) {
         return reserved("the name is reserved for the lease");
     }
-    // Most names do not begin like the reserved names, and need no comparison with each of them.
+    // All reserved names of write ids and patch ids begin with `_`, and most other names do not.
+    // The test of the first character therefore saves most comparisons of whole names.
     if name.starts_with('_') && (name == WRITES || PATCHES.contains(&name)) {
         return reserved("the name is reserved for the ids of writes and patches");
     }
@@ -181,7 +184,8 @@ impl AttributeSink for Encode<'_> {
             return Ok(());
         }
         let encoded = checked_attribute(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
-        // A flattened field can write the name of another field again.
+        // A flattened field can contain an attribute with the name of another field, so serde may
+        // write two attributes with the same name.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
                 place.insert(encoded);
@@ -218,7 +222,8 @@ struct KeysAlone<'a> {
 impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if self.model.is_key(&name) {
-            // A fingerprint is enough here: the new key is never written.
+            // An update never writes a key attribute, so the code compares only the fingerprints of
+            // the keys and encodes no key.
             let after = self.buffer.push(value)?;
             let index = self.before.names().position(|before| before == name);
             self.differ |= index.is_some_and(|index| !self.before.equals(index, self.buffer.at(&after)));
@@ -237,11 +242,12 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the fingerprint of an attribute. Serde usually writes the attributes in
-    /// the same order, so the search starts after the attribute that was found last.
+    /// Returns the index of the fingerprint of an attribute. Serde usually writes the attributes of
+    /// a value in the same order each time, so the search starts after the most recently found
+    /// attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
-            // In most cases, the next fingerprint is the one that is searched.
+            // In most cases, the fingerprint at the position `at` belongs to the attribute `name`.
             Some(here) if here.name == name => Some(self.at),
             Some(_) | None => self.before.names().position(|here| here == name),
         };
@@ -253,14 +259,16 @@ impl Diff<'_> {
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
-        // The attributes of the fingerprints are content.
+        // The library checked each attribute for reserved names when it took the fingerprint. Only
+        // an attribute without a fingerprint still needs this check.
         if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }
         self.buffer.clear();
         let after = self.buffer.push(value).map_err(|error| error.in_field(&name))?;
         if let Some(index) = known {
-            // If an attribute is written twice, one of its values would be lost silently.
+            // If serde writes an attribute twice, one of the two values would be lost without an
+            // error.
             if mem::replace(&mut self.seen[index], true) {
                 return Err(written_twice(&name));
             }
@@ -274,14 +282,16 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, like [`attribute`]. The content of the buffer is overwritten.
+/// Encodes one attribute, and returns an error for a value that DynamoDB cannot store. The function
+/// overwrites the content of `buffer`, which it uses for the check.
 fn checked_attribute<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> SerdeResult<AttributeValue> {
     buffer.check(value)?;
     attribute(value)
 }
 
-/// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must write the
-/// value into a [`Buffer`] first. The buffer refuses the map keys for which this conversion panics.
+/// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must first
+/// write the value into a [`Buffer`]: the buffer refuses map keys for which `serde_dynamo` would
+/// panic.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {
@@ -290,9 +300,10 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that was hashed but cannot be converted into an attribute. A text
-/// of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the error.
-/// All other texts of `serde_dynamo` may quote a value, so they become the `detail` of the error.
+/// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. An error
+/// text of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the
+/// error. An error text of `serde_dynamo` that is not about a set may quote a value, so such a text
+/// becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -1,4 +1,4 @@
-//! Etags: opaque tokens of one state of an item.
+//! Etags: opaque tokens that identify one state of an item.
 
 use std::{fmt, hash::Hasher, str::FromStr};
 
@@ -13,14 +13,16 @@ use crate::{
     version::{Incarnation, Revision},
 };
 
-/// An opaque token of the state in which an item was read. An etag contains the version, the
-/// incarnation and a digest of the key.
+/// An opaque token that identifies the state of an item at the time of a read. An etag contains the
+/// version of the item, a digest of the key, and the incarnation: a random id that an item gets at
+/// its create.
 ///
-/// An etag converts to a string and back by `Display`, `FromStr` or serde, for example to send it
-/// to a browser. [`Stored::assume`](crate::Stored::assume) combines the etag with the edited value.
-/// An etag contains no content. For an item without a version or without `_writes`, the etag
-/// contains a digest of the content. A reader of an etag who guesses the content, or the key of any
-/// item, can verify the guess with the etag.
+/// `Display`, `FromStr` and serde convert an etag to a string and back, for example to send the
+/// etag to a browser. [`Stored::assume`](crate::Stored::assume) combines an etag with an edited
+/// value. An etag contains no content of the item. If the item has no version or no attribute
+/// `_writes`, the etag contains a digest of the content. An attacker with an etag can verify a
+/// guess of the item's key. If the etag contains a digest of the content, the attacker can also
+/// verify a guess of the content.
 ///
 /// # Examples
 ///
@@ -40,7 +42,8 @@ pub struct Etag {
 /// The part of an etag that distinguishes two states of an item with the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
-    /// The incarnation of a tracked item.
+    /// The incarnation, for an item that has a version and write ids. The incarnation is the random
+    /// id that an item gets at its create.
     Incarnation([u8; 8]),
     /// A digest of the whole item, if the item has no version or no write ids.
     Content(u64),
@@ -49,15 +52,16 @@ enum Life {
 impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
         let life = match (image, &revision.ring) {
-            // Only an item without a version or without write ids has an image. The incarnation of
-            // such an item does not identify its state, so the etag contains a digest of the image.
+            // The library copies a whole item into `image` only if the item has no version or no
+            // write ids. An incarnation does not identify the state of an item without a version,
+            // so the etag of such an item contains a digest of `image`.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };
         Self { version: revision.version, life, key: digest_key(key) }
     }
 
-    /// Returns the version, or 0 if the item had none.
+    /// Returns the version in the etag, or 0 if the item had no version.
     pub(crate) fn number(&self) -> u64 {
         self.version.unwrap_or(0)
     }
@@ -66,8 +70,8 @@ impl Etag {
         self.key == digest_key(key)
     }
 
-    /// Returns whether an item is still in the state of this etag. `image` is the whole item, if
-    /// the item has no version or no write ids.
+    /// Returns `true` if an item is still in the state that the etag identifies. If the item has no
+    /// version or no write ids, `image` is the whole item.
     pub(crate) fn matches(&self, revision: &Revision, image: Option<&Item>) -> bool {
         self.version == revision.version
             && match self.life {
@@ -80,6 +84,7 @@ impl Etag {
 }
 
 /// The text of an etag is `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`.
+/// The letter `n` means no version, `i` an incarnation, and `c` a digest of the content.
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {
@@ -105,7 +110,8 @@ impl FromStr for Etag {
         };
         let version = match version {
             "n" => None,
-            // `parse` would accept a leading `+`, so two texts would stand for the same etag.
+            // The check of the digits comes first, because `parse` would accept a leading `+`. Two
+            // different texts, for example `1` and `+1`, would then stand for the same version.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -121,7 +127,8 @@ impl FromStr for Etag {
 }
 
 fn hex(digits: &str) -> Result<u64, ParseEtagError> {
-    // `from_str_radix` would accept a leading sign, which is not part of an etag.
+    // The check of the digits comes first, because `from_str_radix` would accept a leading sign,
+    // which is not part of an etag.
     if digits.len() != 16 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(ParseEtagError);
     }
@@ -142,7 +149,7 @@ impl<'de> Deserialize<'de> for Etag {
 }
 
 fn digest_key(key: &Key) -> u64 {
-    // Unlike a fingerprint, this hash has a fixed key, because each process must compute the same
+    // The hash function of an etag has a fixed key, because each process must compute the same
     // etag.
     let mut hash = SipHasher13::new();
     for value in key.values() {
@@ -155,8 +162,8 @@ fn digest_key(key: &Key) -> u64 {
     hash.finish()
 }
 
-/// Returns a digest of attributes. The digest is the same in each process and for each order of the
-/// names.
+/// Returns a digest of the attributes of an item. The digest of an item is the same in each process
+/// and for each order of the attributes.
 pub(crate) fn digest_item(item: &Item) -> u64 {
     let digest = |(name, value): (&String, &AttributeValue)| {
         let mut hash = SipHasher13::new();
@@ -164,7 +171,8 @@ pub(crate) fn digest_item(item: &Item) -> u64 {
         digest_value(&mut hash, value);
         hash.finish()
     };
-    // A map has no fixed order, so the digest is a sum, which does not depend on the order.
+    // A map has no fixed order. The digest of a map is the sum of the digests of its entries,
+    // because a sum does not depend on the order.
     item.iter().map(digest).fold(0, u64::wrapping_add)
 }
 
@@ -188,8 +196,8 @@ fn digest_value(hash: &mut SipHasher13, value: &AttributeValue) {
     }
 }
 
-/// Hashes the members of a set independent of their order, because DynamoDB returns them in any
-/// order.
+/// Hashes the members of a set. The hash does not depend on the order of the members, because
+/// DynamoDB returns the members of a set in any order.
 fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8]>) {
     let digest = |element: &[u8]| {
         let mut hash = SipHasher13::new();
@@ -201,7 +209,8 @@ fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8
 
 fn part(hash: &mut SipHasher13, tag: u8, bytes: &[u8]) {
     hash.write_u8(tag);
-    // The length separates the parts, so that `ab` and `c` differ from `a` and `bc`.
+    // The hash includes the length of each part, so that the parts `ab` and `c` differ from the
+    // parts `a` and `bc`.
     hash.write(&(bytes.len() as u64).to_be_bytes());
     hash.write(bytes);
 }

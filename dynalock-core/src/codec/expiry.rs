@@ -9,15 +9,16 @@ use crate::{
     number,
 };
 
-/// Whether a read returns expired items, or treats them as absent.
+/// The rule of a read for expired items: the read returns expired items, or treats expired items as
+/// absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredItems {
     Absent,
     Included,
 }
 
-/// The range of the times to live that count as expired, in epoch seconds. Both bounds belong to
-/// the range.
+/// The range of the times to live that count as expired, in epoch seconds. The range includes the
+/// seconds `first` and `last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,
@@ -25,14 +26,15 @@ pub(crate) struct ExpiredTimes {
 }
 
 impl ItemExpiry {
-    /// The default skew is the same as for leases.
+    /// The default rule allows the same clock skew for expired items as for leases.
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
     /// DynamoDB does not delete an item whose time to live is more than five years ago. An item
-    /// with the time 0 therefore never expires.
+    /// whose time to live is 0 never expires, because 0 stands for a time in 1970.
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
-    /// Returns whether the time to live of an item is over, including the allowed clock skew.
+    /// Returns `true` if an item has expired. An item counts as expired only after the time to live
+    /// plus the allowed clock skew.
     pub(crate) fn is_over(&self, model: &Model, item: &Item) -> bool {
         let Some(expires) = model.times.expires else { return false };
         let time = item.get(expires.name).and_then(|time| number::rounded_up(time.as_n().ok()?));
@@ -44,7 +46,7 @@ impl ItemExpiry {
         item.filter(|item| !self.is_over(model, item))
     }
 
-    /// Returns the range of times to live that count as expired now.
+    /// Returns the range of the times to live that count as expired at the current time.
     pub(crate) fn times(&self) -> ExpiredTimes {
         let now = Duration::from_millis(clock::epoch_millis().saturating_add_signed(self.clock_offset));
         ExpiredTimes::at(now.saturating_sub(self.max_skew))

@@ -1,10 +1,10 @@
-//! Computes fingerprints of serialized values. Two values with the same fingerprint are stored as
-//! the same attribute.
+//! Computes fingerprints of serialized values. If two values have the same fingerprint, serde
+//! writes the same attribute for both.
 //!
 //! The fingerprint of a short value contains the serialized value itself. The fingerprint of a
-//! longer value is the hash of the serialized value. The hash is SipHash-1-3 with 128 bits of output
-//! (Aumasson and Bernstein, 2012). The key of the hash is random for each process, so that no
-//! caller can prepare two values with the same fingerprint.
+//! longer value is the hash of the serialized value. The hash function is SipHash-1-3 with 128 bits
+//! of output (Aumasson and Bernstein, 2012). The key of the hash function is random for each
+//! process, so that no caller can prepare two values with the same fingerprint.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -23,10 +23,11 @@ use crate::{
     random,
 };
 
-/// The largest size of a serialized value that is its own fingerprint, in bytes.
+/// The largest size in bytes of a serialized value whose fingerprint contains the value itself.
 const LARGEST_PLAIN: usize = 128;
 
-/// The first byte of a fingerprint that is a hash. Other fingerprints begin with a [`Tag`].
+/// The first byte of a fingerprint that is a hash. A fingerprint that contains the value begins
+/// with the [`Tag`] of the value's type.
 const HASHED: u8 = u8::MAX;
 
 /// A serializer that writes fingerprints into one buffer, one after the other. The serializer
@@ -37,7 +38,7 @@ pub(super) struct Buffer(Vec<u8>);
 
 impl Buffer {
     pub(super) fn new() -> Self {
-        // The fingerprints of most values need less than this capacity.
+        // The fingerprints of most values need less than 512 bytes, so the buffer rarely grows.
         Self(Vec::with_capacity(512))
     }
 
@@ -56,8 +57,8 @@ impl Buffer {
         Ok(start..self.0.len())
     }
 
-    /// Serializes a value, without a fingerprint. The only result is the error for a value that
-    /// cannot be stored.
+    /// Serializes a value, and returns an error if the value cannot be stored. In contrast to
+    /// `push`, `check` makes no fingerprint.
     pub(super) fn check<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         self.0.clear();
         value.serialize(self)
@@ -75,7 +76,7 @@ impl Buffer {
         self.0.push(tag as u8);
     }
 
-    /// Writes a length. Most lengths take one byte.
+    /// Writes a length with a variable number of bytes. Most lengths take one byte.
     fn length(&mut self, length: usize) {
         match u8::try_from(length) {
             Ok(short) if short < u8::MAX => self.0.push(short),
@@ -94,7 +95,8 @@ impl Buffer {
 
 fn hash(bytes: &[u8]) -> u128 {
     static KEY: OnceLock<[u64; 2]> = OnceLock::new();
-    // One generator has a seed of 64 bits, so the key of 128 bits comes from two generators.
+    // The seed of a random number generator has only 64 bits. The hash key of 128 bits therefore
+    // takes 64 bits from each of two generators.
     let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
     SipHasher13::new_with_keys(key[0], key[1]).hash(bytes).as_u128()
 }
@@ -123,11 +125,11 @@ enum Tag {
     Struct,
 }
 
-/// Hashes the entries of a map independent of their order, because a `HashMap` can write the same
-/// content in any order.
+/// Hashes the entries of a map. The hash does not depend on the order of the entries, because a
+/// `HashMap` can write the same content in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Buffer,
-    /// The position in the buffer at which the bytes of the current entry begin.
+    /// The position in the buffer at which the bytes of the current map entry begin.
     start: usize,
     sum: u128,
 }
@@ -151,7 +153,8 @@ impl SerializeMap for Entries<'_> {
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         value.serialize(&mut *self.parent).map_err(Error::in_entry)?;
-        // A sum does not depend on the order of the entries.
+        // The hash of a map is the sum of the hashes of its entries, because a sum does not depend
+        // on the order.
         self.sum = self.sum.wrapping_add(hash(&self.parent.0[self.start..]));
         self.parent.0.truncate(self.start);
         Ok(())
@@ -176,7 +179,8 @@ macro_rules! elements {
             }
 
             fn end(self) -> Result<()> {
-                // This tag comes after each element, so that `[[1], [2]]` and `[[1, 2]]` differ.
+                // The tag `End` marks the end of each list, so that the fingerprints of `[[1],
+                // [2]]` and `[[1, 2]]` differ.
                 self.tag(Tag::End);
                 Ok(())
             }
@@ -399,7 +403,8 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), texts.len());
-        // The tag and the length take two bytes.
+        // The tag and the length of a short string take two bytes. The shortest string with a hash
+        // is therefore shorter than `LARGEST_PLAIN` bytes.
         let is_hash = |text: &String| of(text)[0] == HASHED;
         assert_eq!(texts.iter().position(is_hash), Some(LARGEST_PLAIN - 1));
     }

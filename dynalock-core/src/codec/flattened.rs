@@ -1,6 +1,6 @@
-//! Checks for types with a flattened field. The derive knows neither the attributes of a flattened
-//! field nor their aliases. The library therefore verifies before each write that serde can read
-//! the resulting item.
+//! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive knows
+//! neither the attributes of a flattened field nor their aliases. Before each write of a type with
+//! a flattened field, the library verifies that serde can read the resulting item.
 
 use std::sync::Arc;
 
@@ -16,22 +16,24 @@ use crate::{
     model::Versioned,
 };
 
-/// Returns an error if serde cannot decode a new item again, or would ignore one of its attributes.
+/// Returns an error if serde cannot decode a new item, or would ignore an attribute of the new
+/// item.
 pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
     shows_all::<T>(table, item, &written).map_err(|unread| unread.into_error(table))
 }
 
 /// Finds the aliases of the changed attributes in the stored item, and adds the aliases to the
-/// attributes that `changes` removes. Returns an error if serde could not decode the item after
-/// these changes, or would ignore a changed attribute.
+/// attributes that `changes` removes. Returns an error if serde could not decode the changed item,
+/// or would ignore a changed attribute.
 ///
-/// Serde refuses an item that contains both a name and its alias, as a duplicate field. If the name
-/// belongs to a flattened `Option`, serde reads `None` from an item that contains the name and its
-/// alias. If a write removes only the name, serde reads the old value from the alias.
+/// If an item contains both the name of a field and an alias of the field, serde reports a
+/// duplicate field. If the flattened field is an `Option`, serde reads such an item as `None`,
+/// without an error. If a write removes the name of a field but not the alias, serde reads the old
+/// value from the alias.
 ///
-/// `stored` is the item as it was read, without the library's own attributes. `written` contains
-/// the names of the attributes that serde writes for the value.
+/// `stored` is the item that the read returned, without the library's own attributes. `written`
+/// contains the names of the attributes that serde writes for the value.
 pub(super) fn remove_aliases<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -41,8 +43,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     let search = Search::<T> { table, stored, written, of: std::marker::PhantomData };
     let is_new = |name: &str| !stored.contains_key(name);
 
-    // If the item does not contain the name of a removed attribute, serde read the attribute from
-    // an alias or used its default.
+    // If the stored item does not contain the name of a removed attribute, serde has read an alias,
+    // or has used a default.
     let mut aliases = Vec::new();
     if changes.remove.iter().any(|name| is_new(name)) {
         let before = read_back::<T>(table, stored.clone())?;
@@ -51,21 +53,21 @@ pub(super) fn remove_aliases<T: Versioned>(
         aliases.extend(removed.filter_map(|(name, value)| search.alias_of(name, value)));
     }
 
-    // For nearly all writes, this first check succeeds: all attributes are stored under the names
-    // that serde writes, so the item contains no aliases.
+    // The first call of `shows_all` succeeds for nearly all writes, because an item usually
+    // contains no aliases.
     let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
     let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names).is_ok();
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
-    // The search decodes the item once for each attribute, so it runs only after the check has
-    // failed.
+    // The search for the aliases of the set attributes decodes the item many times. The search
+    // therefore runs only if the first call of `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
-    // The second check verifies the result with the aliases removed.
+    // The second call of `shows_all` verifies the changed item without the aliases.
     let shown = shows_all::<T>(table, changes.after(T::MODEL, stored), &names);
     shown.map_err(|Unread { attribute, why }| {
         let attribute = attribute.or_else(|| names.iter().find(|name| is_new(name)).cloned());
@@ -73,7 +75,7 @@ pub(super) fn remove_aliases<T: Versioned>(
     })
 }
 
-/// The reason why serde could not read an item.
+/// The reason for which serde could not read an item.
 struct Unread {
     /// The attribute that caused the failure, or `None` if the error does not name an attribute.
     attribute: Option<String>,
@@ -103,8 +105,9 @@ impl Unread {
     }
 }
 
-/// Checks that serde can decode an item, and that the decoded value has each attribute in
-/// `written`. If an attribute is missing, the returned error names the first missing attribute.
+/// Returns an error if serde cannot decode an item, or if serde writes no attribute of a name in
+/// `written` for the decoded value. The error for a missing attribute names the first missing
+/// attribute.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {
@@ -122,21 +125,22 @@ struct Search<'a, T> {
 }
 
 impl<T: Versioned> Search<'_, T> {
-    /// Returns the alias under which the field `name` is stored, or `None` if there is none. Serde
-    /// cannot read an item that contains both `name` and its alias. An attribute is therefore the
-    /// alias if serde reads `name` only after the attribute is removed.
+    /// Returns the alias under which the item stores the field `name`, or `None` if the item
+    /// contains no alias of `name`. Serde cannot read an item that contains both `name` and its
+    /// alias. If serde can read `name` only after the removal of another attribute, this attribute
+    /// is the alias.
     fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
         let mut both = self.stored.clone();
         both.insert(name.to_owned(), value.clone());
         if self.shows(both.clone(), name) {
             return None;
         }
-        // An attribute with the wrong type can also prevent serde from reading `name`. Such an
-        // attribute is not an alias, and must not be removed.
+        // An attribute with the wrong type can also prevent serde from reading `name`. An attribute
+        // with the wrong type is not an alias, and the library must not remove it.
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
-            // Serde reads a null under the alias as an absent value, and then writes no attribute
-            // for it.
+            // If an alias contains a null, serde reads an absent value, and then writes no
+            // attribute for the field.
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
             may_be_alias && !self.written.contains(other)
         };
@@ -153,11 +157,12 @@ impl<T: Versioned> Search<'_, T> {
     }
 }
 
-/// Decodes an item without the library's own attributes into a value, and returns the attributes
-/// that serde writes for this value.
+/// Decodes an item into a value, and returns the attributes that serde writes for this value. The
+/// caller has removed the library's own attributes from the item.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
-    // Serde requires the fields of the version and of the kept times. The check ignores their
-    // values, so any number will do.
+    // Serde requires the fields for the version and for the times of the create and of the last
+    // write. The result contains neither the version nor the times, so the code decodes the item
+    // with arbitrary numbers in these fields.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

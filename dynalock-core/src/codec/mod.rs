@@ -48,8 +48,8 @@ impl From<&KeyValue> for AttributeValue {
     }
 }
 
-/// Encodes a value as an item. For a type with a flattened field, this function verifies that serde
-/// can decode the item again.
+/// Encodes a value as an item. For a type with a flattened field, `encode` verifies that serde can
+/// decode the item again.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let item = encode::attributes_of(table, value)?;
     if T::MODEL.flattens {
@@ -58,8 +58,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the key attributes with their names. The derive generates a key type that matches the
-/// table, so this function ignores a superfluous or missing sort key.
+/// Returns the names and values of the key attributes as an item. The derive generates a key type
+/// that matches the table, so `key_item` ignores a superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -68,7 +68,7 @@ pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
         .collect()
 }
 
-/// Returns the key of an item, or `None` if the item does not have the key attributes of its model.
+/// Returns the key of an item, or `None` if the item does not have the key attributes of the table.
 pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     let value = |attribute: KeyModel| scalar(item.get(attribute.name)?.clone());
     let sort = match model.sort_key {
@@ -78,9 +78,9 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     Some(Key::new(value(model.partition_key)?, sort))
 }
 
-/// Returns the value that serde writes for a key attribute. A key must be a string, a number or
-/// bytes. If serde writes another type, this function returns an empty string, which DynamoDB
-/// refuses as a key.
+/// Returns the value that serde writes for a key attribute. A key value must be a string, a number
+/// or bytes. If serde writes a value of another type for the key attribute, `key_value` returns an
+/// empty string, which DynamoDB refuses as a key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
@@ -96,7 +96,8 @@ pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     }
 }
 
-/// Returns whether two reads of one key found the same state of the item, or both found no item.
+/// Returns `true` if two reads of one key found the same state of the item, or if both found no
+/// item.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -108,18 +109,18 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// Returns the size of an item in bytes, with the names of its attributes. The DynamoDB
-/// documentation defines the size of an item.
+/// Returns the size of an item in bytes, by the rules in the DynamoDB documentation. The size of an
+/// item includes the names of its attributes.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
 
-/// Returns the size of a value in bytes, as DynamoDB counts it.
+/// Returns the size of a value in bytes, by the rules of DynamoDB.
 pub(crate) fn size_of(value: &AttributeValue) -> usize {
     const CONTAINER: usize = 3;
     const ELEMENT: usize = 1;
-    // DynamoDB stores two significant digits of a number in one byte, and needs one more byte for
-    // each number.
+    // DynamoDB stores two significant digits of a number in one byte. Each number takes one
+    // additional byte.
     let number = |digits: &String| number::significant_digits(digits).div_ceil(2) + 1;
     match value {
         AttributeValue::S(text) => text.len(),
@@ -132,13 +133,14 @@ pub(crate) fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::M(map) => {
             CONTAINER + map.iter().map(|(name, value)| ELEMENT + name.len() + size_of(value)).sum::<usize>()
         }
-        // Booleans and nulls take one byte. An unknown type takes at least one byte.
+        // Booleans and nulls take one byte. A value of a type that the SDK does not know takes at
+        // least one byte.
         _ => 1,
     }
 }
 
-/// Returns the name of the value's type, as DynamoDB writes it, for example `S`. For a type
-/// that the SDK does not know, returns `?`.
+/// Returns DynamoDB's name for the type of a value, for example `S`. Returns `?` for a type that
+/// the SDK does not know.
 pub(crate) fn type_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "S",

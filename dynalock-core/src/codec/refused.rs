@@ -1,13 +1,15 @@
-//! Explains why `serde_dynamo` could not read a value, without showing the value.
+//! Explains an error that `serde_dynamo` returns when it reads a value, without showing the value.
 
 use crate::error::{CodecReason, SerdeError};
 
-/// Returns an error with the reason of an error of `serde_dynamo`, which consists only of a text.
+/// Extracts the reason from an error of `serde_dynamo`. An error of `serde_dynamo` consists only of
+/// a text.
 ///
-/// The texts of serde and `serde_dynamo` have fixed forms. The part before `, expected` may contain
-/// a value. The returned error therefore contains only a field name, or the part after `,
-/// expected`. A text without one of these forms comes from the code of the user's type and may
-/// quote the value. A text that may quote the value becomes the `detail` of the error.
+/// The error texts of serde and `serde_dynamo` have fixed forms. The part of an error text before
+/// `, expected` may contain a value. The returned error contains only a field name, or the part of
+/// the error text after `, expected`. An error text with none of these forms comes from the code of
+/// the user's type, and may quote the value. An error text that may quote the value becomes the
+/// `detail` of the error.
 ///
 /// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {
@@ -19,7 +21,8 @@ pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str)
 }
 
 fn reason(text: &str, found: &'static str) -> Option<CodecReason> {
-    // The quoted value may itself contain the text `, expected `, so the search starts at the end.
+    // A value that the error text quotes may contain `, expected `, so the search for `, expected `
+    // starts at the end of the text.
     let expected = || text.rsplit_once(", expected ").map(|(_, expected)| Box::from(expected));
     let quoted = |text: &str| text.strip_suffix('`').map(Box::from);
     if let Some(field) = text.strip_prefix("missing field `") {
@@ -40,7 +43,8 @@ fn reason(text: &str, found: &'static str) -> Option<CodecReason> {
     if ["invalid value: ", "invalid length "].iter().any(|start| text.starts_with(start)) {
         return Some(CodecReason::Value { expected: expected()?, found });
     }
-    // This text quotes the stored number, so the reason does not contain the text.
+    // The error text with `Failed to parse` quotes the stored number, so the reason does not
+    // contain this text.
     if text.starts_with("Failed to parse '") {
         return Some(CodecReason::Value { expected: "a number of the field's type".into(), found });
     }

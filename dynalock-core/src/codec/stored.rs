@@ -1,4 +1,4 @@
-//! A value together with the state in which its item was read.
+//! A value together with the state of its item at the time of the read.
 
 use std::{
     fmt,
@@ -20,13 +20,14 @@ use crate::{
     version::{Incarnation, Revision, Ring},
 };
 
-/// A value that was read or written, together with the version of its item.
+/// A value that the library has read or written, together with the version of its item.
 ///
-/// `Stored<T>` derefs to `T`. The first mutable access takes a fingerprint of each attribute that
-/// serde writes. [`Repository::update`](crate::Repository::update) later sends the attributes whose
-/// fingerprints have changed. A program must not change the value without a mutable access, for
-/// example through a `Mutex` or an atomic inside the value: the library would not notice this
-/// change. Serde serializes a `Stored<T>` like its value.
+/// `Stored<T>` dereferences to `T`. The first mutable access takes a fingerprint of each attribute
+/// that serde writes. [`Repository::update`](crate::Repository::update) later writes only the
+/// attributes whose fingerprints have changed. A program must not change the value without a
+/// mutable access, for example through a `Mutex` or an atomic inside the value. The library does
+/// not notice a change without a mutable access. Serde serializes a `Stored<T>` in the same way as
+/// the `T` inside.
 ///
 /// # Examples
 ///
@@ -48,20 +49,22 @@ pub struct Stored<T> {
     origin: StoredOrigin,
 }
 
-/// Where the value of a [`Stored`] comes from.
+/// The origin of the value in a [`Stored`]: a read or write of this process, or an edit outside
+/// this process.
 #[derive(Clone)]
 enum StoredOrigin {
-    /// The value was read or written in this process.
+    /// This process has read or written the value.
     Known(Basis),
-    /// The value was edited elsewhere, and came back with the etag of its original state.
+    /// A user edited the value outside this process, for example in a browser. The etag identifies
+    /// the state of the item before the edit.
     Assumed(Etag),
 }
 
-/// The data about a stored item that the next write of its value needs.
+/// The data about a stored item that the next write of the item needs.
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The times of the create and of the last write, if the type has fields for them.
+    /// The times of the create and of the last write, if the type has fields for these times.
     pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
@@ -73,7 +76,7 @@ pub(crate) struct Basis {
 pub(crate) struct Content(Option<Arc<Item>>);
 
 /// One state of an item. The condition of the next write requires that the item is still in the
-/// state that was read.
+/// state that the read found.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
@@ -81,7 +84,8 @@ pub(crate) struct State {
     pub(crate) image: Option<Box<Item>>,
 }
 
-/// The fingerprints of the value, as it was before the first mutable access.
+/// The fingerprints of the value, which the first mutable access takes before the program can
+/// change the value.
 #[derive(Clone)]
 enum Before {
     Untouched,
@@ -90,8 +94,9 @@ enum Before {
 }
 
 impl<T> Stored<T> {
-    /// Returns the version. The version is 1 after the create, and each write increments it by one.
-    /// The version is 0 if another program wrote the item without a version.
+    /// Returns the version of the item. The version is 1 after the create, and each write
+    /// increments the version by one. The version is 0 if another program wrote the item without a
+    /// version.
     ///
     /// # Examples
     ///
@@ -112,7 +117,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value without its version. To update the item later, read the item again.
+    /// Returns the value without its version. To update the item after `into_inner`, the caller
+    /// must read the item again.
     ///
     /// # Examples
     ///
@@ -132,8 +138,8 @@ impl<T> Stored<T> {
         Self { value, origin: StoredOrigin::Known(basis) }
     }
 
-    /// Returns the basis of the next write. If the value was edited elsewhere, returns its etag
-    /// instead of the basis.
+    /// Returns the data that the next write needs (the basis). For a value from
+    /// [`assume`](Self::assume), returns the etag instead of the basis.
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         match &self.origin {
             StoredOrigin::Known(basis) => Ok(basis),
@@ -141,7 +147,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Adds the times and the revision, which a write has left, to the attributes of the value.
+    /// Adds the version, the write ids and the times of the value, as the last write has stored
+    /// them, to the attributes of `item`.
     pub(crate) fn write_state_into(&self, item: &mut Item)
     where
         T: Versioned,
@@ -152,8 +159,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value and the basis of its next write. If the value was edited elsewhere,
-    /// returns its etag instead of the basis.
+    /// Returns the value and the data that the next write needs (the basis). For a value from
+    /// [`assume`](Self::assume), returns the etag instead of the basis.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
             StoredOrigin::Known(basis) => (self.value, Ok(basis)),
@@ -163,8 +170,8 @@ impl<T> Stored<T> {
 }
 
 impl<T: Versioned> Stored<T> {
-    /// Returns the etag of the item: a token of the state in which the item was read. A web server,
-    /// for example, sends the etag to a browser together with the value.
+    /// Returns the etag of the item: a token that identifies the state of the item at the time of
+    /// the read. A web server, for example, sends the etag to a browser together with the value.
     ///
     /// # Examples
     ///
@@ -185,17 +192,18 @@ impl<T: Versioned> Stored<T> {
         }
     }
 
-    /// Makes a `Stored` from a value that was edited elsewhere, for example in a browser. `etag` is
-    /// the token of the state before the edit.
+    /// Makes a `Stored` from a value that a user edited outside this process, for example in a
+    /// browser. `etag` is the token of the state of the item before the edit.
     ///
-    /// A write of the returned `Stored` reads the item first. If the item is no longer in the state
-    /// of the etag, the write fails with [`Error::Conflict`]. If the etag belongs to another key,
-    /// the write fails with [`Error::KeyChanged`].
+    /// A write of the returned `Stored` reads the item first. If the item has changed since the
+    /// state that the etag identifies, the write fails with [`Error::Conflict`]. If the etag
+    /// belongs to another key, the write fails with [`Error::KeyChanged`].
     ///
     /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
     /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`
-    /// therefore writes an unchanged `HashSet` again, and increments the version. A `BTreeSet` has
-    /// a fixed order, so an update writes a `BTreeSet` only if its members have changed.
+    /// therefore usually writes a `HashSet` even if its members have not changed, and increments
+    /// the version. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet` only if its
+    /// members have changed.
     ///
     /// # Examples
     ///
@@ -220,10 +228,10 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: StoredOrigin::Assumed(etag) }
     }
 
-    /// Makes a `Stored` that belongs to no item in DynamoDB. A replacement of the repository in
-    /// memory needs this method to implement [`Store`](crate::store::Store). If a real repository
-    /// updates an item from a detached `Stored`, the call fails with a conflict, even if the
-    /// versions are equal.
+    /// Makes a `Stored` that belongs to no item in DynamoDB. A test that replaces the repository by
+    /// items in memory calls `detached` to implement [`Store`](crate::store::Store). If a real
+    /// repository updates an item from a detached `Stored`, the call fails with a conflict, even if
+    /// the versions are equal.
     ///
     /// # Examples
     ///
@@ -235,14 +243,15 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // No stored item has an incarnation of zeros, because incarnations are random.
+        // The incarnation of a stored item is random. A stored item therefore never has an
+        // incarnation of zeros, and each update of the detached value fails.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
     }
 
-    /// Makes a `Stored` from a value that equals the stored item, because the item was just read or
-    /// written.
+    /// Makes a `Stored` from a value that equals the stored item, because the library has just read
+    /// or written the item.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         value.mirror_times(basis.times);
@@ -255,42 +264,45 @@ impl Basis {
         Self { state, times, before: Before::Untouched, content }
     }
 
-    /// Returns the basis after a write. The parameters are the revision, the content and the times
-    /// of the item after the write.
+    /// Returns the data that the next write of the item needs. The parameters describe the item
+    /// after the current write: the version and write ids, the content, and the times.
     pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the basis of a write that replaces the whole item, so that the old content is not
-    /// needed.
+    /// Returns the basis for a write that replaces the whole item. The basis lacks the old content
+    /// of the item, because such a write compares only the state of the item.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Returns this basis with another incarnation, after a write that created the item again.
+    /// Replaces the incarnation (the random id that an item gets at its create) after a write that
+    /// created the item again.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
     }
 
     /// Takes the fingerprints of the value, unless an earlier call has taken them. The first call
-    /// must come before the first change of the value.
+    /// of `remember` must come before the first change of the value.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
         // Only the first mutable access takes fingerprints: at a later access, the value may
         // already be changed.
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(Arc::new(fingerprints)),
-                // A mutable access cannot return an error, so the next write returns it.
+                // A mutable access cannot return an error. If the fingerprints cannot be taken, the
+                // next write of the value therefore returns the error.
                 Err(error) => Before::Failed(error),
             };
         }
     }
 
-    /// Returns an error if the key of the value has changed since the value was read.
+    /// Returns an error if the program has changed the key of the value since the read.
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
         let differs = match &self.before {
-            // Without a mutable access, the key cannot have changed.
+            // The program has had no mutable access to the value, so the program cannot have
+            // changed the key.
             Before::Untouched => false,
             Before::Fingerprints(before) => before.key_differs(value).map_err(|error| not_encoded(table, error))?,
             Before::Failed(error) => return Err(not_encoded(table, error.clone())),
@@ -301,17 +313,18 @@ impl Basis {
         }
     }
 
-    /// Returns whether serde wrote this attribute before the first change of the value. If the
-    /// value has not been changed since the read, returns `false`.
+    /// Returns `true` if serde wrote the attribute before the first change of the value. Returns
+    /// `false` if the program has not accessed the value mutably since the read.
     pub(crate) fn had(&self, name: &str) -> bool {
         matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
     }
 
-    /// Returns the names of the attributes that serde writes for the value. The names are needed
-    /// only if the type has a flattened field and the write compares the whole item. For all other
-    /// types and writes, the list of names is empty.
+    /// Returns the names of the attributes that serde writes for a value with a flattened field.
+    /// The list is empty for a type without a flattened field, and for an item that has both a
+    /// version and write ids.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
-        // Only a condition that compares the whole item contains these names.
+        // Only a condition that compares the whole item needs the names of all attributes of a
+        // flattened field.
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();
         }
@@ -324,12 +337,13 @@ impl Basis {
         }
     }
 
-    /// Returns the content of the item after an update with these changes.
+    /// Returns the copy of the item (the [`Content`]) to which the `changes` of an update have been
+    /// applied.
     pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }
 
-    /// Returns the attributes of `value` that the program has changed since the item was read.
+    /// Returns the attributes of `value` that the program has changed since the read of the item.
     pub(crate) fn changes<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<Changes, Error> {
         let before = match &self.before {
             Before::Untouched => return Ok(Changes::default()),
@@ -337,7 +351,7 @@ impl Basis {
             Before::Failed(error) => return Err(not_encoded(table, error.clone())),
         };
         let mut changes = before.changes(value).map_err(|error| not_encoded(table, error))?;
-        // An UpdateItem cannot change a key, so DynamoDB would refuse this write.
+        // An UpdateItem cannot change a key, so DynamoDB would refuse a write of a changed key.
         if changes.names().any(|name| T::MODEL.is_key(name)) {
             return Err(Error::KeyChanged { table: Arc::clone(table) });
         }
@@ -355,7 +369,7 @@ impl Content {
 }
 
 impl State {
-    /// Returns whether this basis was read from an item in the state of this etag.
+    /// Returns `true` if the read found the item in the state that the etag identifies.
     pub(crate) fn is_at(&self, etag: &Etag) -> bool {
         etag.matches(&self.revision, self.image.as_deref())
     }
@@ -370,8 +384,8 @@ impl<T> Deref for Stored<T> {
 }
 
 impl<T: Versioned> DerefMut for Stored<T> {
-    // The fingerprints are taken before the program can change the value, so they describe the
-    // stored state.
+    // `deref_mut` takes the fingerprints before the program can change the value, so the
+    // fingerprints describe the stored state.
     fn deref_mut(&mut self) -> &mut T {
         if let StoredOrigin::Known(basis) = &mut self.origin {
             basis.remember(&self.value);

@@ -6,41 +6,44 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::Item;
 use crate::model::{KeptTimes, Model, TimeModel};
 
-/// Returns the time of the create and the time of the last write that the item contains. A time that
-/// is no whole number counts as missing.
+/// Returns the time of the create and the time of the last write from an item. If an attribute is
+/// not a whole number, its time counts as missing.
 pub(super) fn times_of(model: &Model, item: &Item) -> KeptTimes {
     let time = |time: TimeModel| item.get(time.name)?.as_n().ok()?.parse().ok();
     let of = model.times;
     KeptTimes { created_at: of.created_at.and_then(time), updated_at: of.updated_at.and_then(time) }
 }
 
-/// Returns the times of an item that is created at `at`, in epoch milliseconds.
+/// Returns the time of the create and the time of the last write for an item that a write creates
+/// at the time `at`, in epoch milliseconds.
 pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
     KeptTimes { created_at: model.times.created_at.map(|time| moment(time, at)), ..KeptTimes::default() }
         .after(model, at)
 }
 
 impl KeptTimes {
-    /// Returns the times of the item after a write at `at`, in epoch milliseconds.
+    /// Returns the time of the create and the time of the last write after a write at the time
+    /// `at`, in epoch milliseconds.
     pub(crate) fn after(self, model: &Model, at: u64) -> Self {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }
     }
 
-    /// Returns the attributes that store these times, with their names.
+    /// Returns the attributes that store the time of the create and the time of the last write,
+    /// with their names.
     pub(crate) fn attributes(self, model: &Model) -> impl Iterator<Item = (&'static str, AttributeValue)> {
         let created_at = model.times.created_at.zip(self.created_at);
         let updated_at = model.times.updated_at.zip(self.updated_at);
         created_at.into_iter().chain(updated_at).map(|(time, value)| (time.name, AttributeValue::N(value.to_string())))
     }
 
-    /// Writes the times into an item in memory.
+    /// Writes the time of the create and the time of the last write into an item in memory.
     pub(crate) fn write_into(self, model: &Model, item: &mut Item) {
         item.extend(self.attributes(model).map(|(name, value)| (name.to_owned(), value)));
     }
 }
 
-/// Returns the attribute for the time of the last write, with its value for a write at `at`, in
-/// epoch milliseconds. Returns `None` if the type has no field with `updated_at`.
+/// Returns the name and the value of the attribute for the time of the last write, which is `at`,
+/// in epoch milliseconds. Returns `None` if the type has no field marked `#[dynalock(updated_at)]`.
 pub(crate) fn updated_at(model: &Model, at: u64) -> Option<(&'static str, AttributeValue)> {
     let time = model.times.updated_at?;
     Some((time.name, AttributeValue::N(moment(time, at).to_string())))

@@ -6,15 +6,15 @@ use std::{
 
 use super::{Capacity, Cause, Cost};
 
-/// The costs of all calls of a metered repository or of a metered `Locks`. Clones of a meter share
-/// the costs.
+/// A counter of the costs of all calls of a repository or of a `Locks`. Clones of a meter share the
+/// same costs.
 ///
-/// The meter adds up each request when its answer arrives. The requests of calls that fail, and of
-/// calls whose future the caller drops, count as well.
+/// The meter adds the cost of each request when the request ends. The meter also counts the
+/// requests of a failed call, and the requests of a call whose future the caller has dropped.
 ///
-/// The meter keeps the costs of the most expensive keys, at least 1,000 of them. The costs of the
-/// other keys are in one sum. A key that comes back after its costs went into this sum begins at
-/// zero.
+/// The meter counts the costs of up to 2,000 keys separately. At 2,001 keys, the meter keeps only
+/// the 1,000 most expensive keys. The meter adds the costs of all other keys to one sum. If a
+/// removed key is used again, the meter counts the separate costs of the key from zero again.
 ///
 /// # Examples
 ///
@@ -46,15 +46,16 @@ struct Record {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CostReport {
-    /// The costs of all requests.
+    /// The costs of all requests so far.
     pub total: Cost,
-    /// The number of calls that consumed capacity. The heartbeats of a lock are no calls. Each item
-    /// of a `create_many`, an `update_many` or a `delete_many` counts as a call.
+    /// The number of calls that have consumed capacity. A heartbeat of a lock does not count as a
+    /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as a call.
     pub calls: u64,
-    /// The most expensive keys, the most expensive key first: at most 1,000. A write unit counts
-    /// five times as much as a read unit.
+    /// The costs of the most expensive keys, at most 1,000 keys, the most expensive key first. In
+    /// this order, a write unit counts five times as much as a read unit.
     pub keys: Vec<KeyCost>,
-    /// The costs of all other keys, and of queries and scans, which have no key.
+    /// The costs of all requests that are not part of `keys`: requests for cheaper keys, queries
+    /// and scans.
     pub others: Cost,
 }
 
@@ -62,22 +63,22 @@ pub struct CostReport {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyCost {
-    /// The key as a text, in the form in which an error shows it. The costs of a separate lease row
-    /// are in the costs of its item.
+    /// The key as a text, in the same form as in the text of an error. The costs of an item include
+    /// the costs of its separate lease row.
     pub key: String,
-    /// The costs.
+    /// The costs of the requests for the key.
     pub cost: Cost,
 }
 
-/// The capacity of one request for one key.
+/// The capacity that one request has consumed for one key.
 pub(crate) struct Charge {
     pub(crate) cause: Cause,
-    /// The text of the key, or `None` for a query and a scan.
+    /// The text of the key, or `None` for a query or a scan.
     pub(crate) key: Option<String>,
     pub(crate) capacity: Capacity,
 }
 
-/// The number of keys in a report.
+/// The largest number of keys in a report.
 const KEPT: usize = 1_000;
 
 impl Meter {
@@ -127,14 +128,15 @@ impl Meter {
             Some(key) => record.keys.entry(key).or_default().charge(cause, capacity),
             None => record.others.charge(cause, capacity),
         }
-        // The cheaper half is removed at once, so that a new key rarely causes the sort.
+        // The removal of keys sorts all keys by their costs. The code removes half of the keys at
+        // once, so that only about one in 1,000 new keys causes a sort.
         if record.keys.len() > 2 * KEPT {
             record.forget_the_cheapest();
         }
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {
-        // A panic cannot leave the sums half-written, so a poisoned lock is used like any other.
+        // A panic cannot leave the sums in an invalid state, so a poisoned mutex is no error.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -150,10 +152,12 @@ impl Record {
     }
 }
 
-// The output contains the total and no key, because a key is content.
+// The `Debug` text of a meter contains the total cost and no key, because a key is content of the
+// table.
 debug_fields!(Meter, self => { total: self.total() });
 
-/// The output contains the number of keys and not the keys, because a key is content.
+/// The `Debug` text of a report contains the number of keys and no key, because a key is content of
+/// the table.
 impl fmt::Debug for CostReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { total, calls, keys, others } = self;
@@ -162,7 +166,7 @@ impl fmt::Debug for CostReport {
     }
 }
 
-// The output does not contain the key, because a key is content.
+// The `Debug` text of a `KeyCost` does not contain the key, because a key is content of the table.
 debug_fields!(KeyCost, self => { cost: self.cost });
 
 #[cfg(test)]

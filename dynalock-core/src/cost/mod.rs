@@ -1,58 +1,64 @@
-//! Counts the capacity units that calls consume, separately for each cause.
+//! The capacity units that calls consume, counted separately for each cause.
 //!
-//! A repository or a `Locks` that is [`metered`](crate::Repository::metered) asks each request for
-//! the consumed capacity. The cost of a failed call is in its error: [`Error::cost`](crate::Error::cost).
-//! The costs of all calls are in the [`Meter`] of the repository.
+//! A [`metered`](crate::Repository::metered) repository or `Locks` asks DynamoDB for the consumed
+//! capacity of each request. The error of a failed call contains the cost of the call:
+//! [`Error::cost`](crate::Error::cost). The [`Meter`] of the repository contains the costs of all
+//! calls.
 //!
 //! # Causes
 //!
-//! Each request has one cause. The rows of this table are in the order of their precedence:
+//! The library assigns the cost of each request to one cause. If several rows of the table of
+//! causes match a request, the first matching row decides the cause of the request:
 //!
 //! | request | cause |
 //! |---|---|
 //! | a heartbeat of a lease or of a lock | heartbeats |
-//! | a request that is sent again because an earlier copy was lost, and the reads after a lost copy until the next answer | retries |
-//! | a read of the row of a lock or lease: by a caller that waits, and by a fair release | polls |
-//! | a refused attempt to acquire a lock or lease; the removal of what a failed attempt may have left, and of an empty queue | polls |
-//! | any other write that a condition or another transaction refused, and the reads after it, until a write is applied | conflicts |
-//! | all others | useful |
+//! | a request that repeats a request without an answer, and the reads after a request without an answer, until DynamoDB answers a request | retries |
+//! | a read of the row of a lock or lease, by a waiter or by the release of a fair lock | polls |
+//! | a refused attempt to acquire a lock or lease; the removal of queue entries that a failed attempt may have left, and of an empty queue | polls |
+//! | any other write that DynamoDB refused because of a condition or another transaction, and the reads after a refused write, until DynamoDB applies a write of the call | conflicts |
+//! | any other request | useful |
 //!
-//! The first copy of a lost request counts as useful, and its repetition as a retry. A throttled
-//! request consumes nothing, so the request that is sent in its place is useful.
+//! If a request receives no answer, the first copy of the request still counts as useful. The
+//! repetition of the request counts as a retry. A throttled request consumes nothing, so the
+//! repetition of a throttled request counts as useful.
 //!
-//! The cause "conflicts" contains each refused write, for example a write whose `.when` condition was
-//! false. The metric `dynalock_conflicts_total` counts only the conflicts with other writers.
+//! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`
+//! condition was false. In contrast, the metric `dynalock_conflicts_total` counts only the
+//! conflicts with other writers.
 //!
 //! # Estimates
 //!
-//! DynamoDB reports the capacity of an answered request. For these requests, DynamoDB reports none,
-//! and the library estimates it:
+//! DynamoDB reports the capacity of an answered request. For the requests in the table of
+//! estimates, DynamoDB reports no capacity, and the library estimates the consumed capacity:
 //!
 //! | request | estimate |
 //! |---|---|
-//! | a write that a condition refused | the units of the item that the refusal returned, or of the item in the request if it is larger; at least 1 write unit |
-//! | a cancelled transaction | the same for each of its actions, twice |
-//! | a write or transaction that met another transaction on its item | the same as for a false condition |
-//! | a lost request, or a request whose future the caller dropped | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request. DynamoDB may not have received the request at all |
-//! | a throttled request, a request with an invalid content, a request that was never sent | none |
+//! | a write whose condition was false | the units of the larger of two items: the item that the refusal returned, and the item in the request; at least 1 write unit |
+//! | a cancelled transaction | for each action of the transaction, twice the estimate of a write whose condition was false |
+//! | a write or transaction that met another transaction on its item | the same estimate as for a false condition |
+//! | a request without an answer, or a request whose future the caller dropped | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request. DynamoDB may not have received such a request |
+//! | a throttled request, a request with invalid content, a request that was never sent | no units |
 //!
-//! A [budget](crate::Repository::budget) needs an estimate before each request:
+//! If a call has a [budget](crate::Repository::budget), the library also estimates the units of
+//! each request before it sends the request:
 //!
-//! | request | estimate before it is sent |
+//! | request | estimate before the request |
 //! |---|---|
-//! | of one item | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request |
-//! | a batch or a transaction | the sum over its items, by the size of the items in the request |
-//! | a page of a query or a scan | the units of the page before it; the smallest cost of a page for the first one |
+//! | a request for one item | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request |
+//! | a batch or a transaction | the sum of the units of its items, by the size of the items in the request |
+//! | a page of a query or a scan | the units of the previous page of the call; for the first page, the smallest cost of a page |
 //!
-//! A request may consume more than its estimate. A call can therefore pass its budget by one
+//! A request may consume more than its estimate. A call can therefore exceed its budget by one
 //! request, for example by the first page of a scan, which may cost 256 units. A parallel scan can
-//! pass its budget by one page of each segment.
+//! exceed its budget by one page of each segment.
 //!
-//! After a write was applied or lost, the budget does not apply to the reads of the call. These reads
-//! find out the outcome of the write, or return the item after the write.
+//! The budget does not apply to reads that the call sends after an applied write, or after a write
+//! without an answer. Such a read finds out the outcome of the write, or returns the item after the
+//! write.
 //!
-//! The estimates do not include indexes. DynamoDB charges a write for each index entry that it
-//! changes, and a refused write changes none.
+//! The estimates do not include the costs of the indexes of the table. DynamoDB charges write units
+//! for each index entry that a write changes. A refused write changes no index entry.
 
 mod meter;
 
@@ -85,10 +91,10 @@ impl Units {
     /// No units.
     pub const ZERO: Self = Self { halves: 0 };
 
-    /// Half a unit: an eventually consistent read of up to 4 KB.
+    /// Half a unit: the cost of an eventually consistent read of up to 4 KB.
     pub const HALF: Self = Self { halves: 1 };
 
-    /// Returns a whole number of units.
+    /// Converts a whole number into `Units`.
     ///
     /// # Examples
     ///
@@ -101,13 +107,14 @@ impl Units {
         Self { halves: units.saturating_mul(2) }
     }
 
-    /// Returns the units that DynamoDB reports. DynamoDB reports multiples of one half.
+    /// Converts a consumed capacity that DynamoDB has reported. DynamoDB reports each capacity as a
+    /// multiple of half a unit.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float saturates")]
     pub(crate) fn reported(units: f64) -> Self {
         Self { halves: (units * 2.0).round() as u64 }
     }
 
-    /// Returns the number of units.
+    /// Returns the units as a floating-point number.
     ///
     /// # Examples
     ///
@@ -121,7 +128,7 @@ impl Units {
         self.halves as f64 / 2.0
     }
 
-    /// Returns whether there are no units.
+    /// Returns `true` if the number of units is zero.
     ///
     /// # Examples
     ///
@@ -142,8 +149,8 @@ impl Units {
         Self { halves: self.halves.saturating_sub(other.halves) }
     }
 
-    /// Returns the part with this index, if the units are divided among a number of parts. The sum
-    /// of all parts is exact.
+    /// Divides the units into `parts` parts, and returns the part with this index. The sum of all
+    /// parts is exactly the number of units.
     pub(crate) fn part(self, index: usize, parts: usize) -> Self {
         let (index, parts) = (index as u64, parts.max(1) as u64);
         Self { halves: self.halves / parts + u64::from(index < self.halves % parts) }
@@ -177,12 +184,12 @@ impl fmt::Display for Units {
     }
 }
 
-/// Read units and write units.
+/// A number of read units and a number of write units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Capacity {
-    /// The read units.
+    /// The number of read units.
     pub read: Units,
-    /// The write units.
+    /// The number of write units.
     pub write: Units,
 }
 
@@ -236,7 +243,7 @@ impl fmt::Display for Capacity {
     }
 }
 
-/// The capacity that a call or a repository has consumed, by [cause](self#causes).
+/// The capacity that a call or a repository has consumed, separately for each [cause](self#causes).
 ///
 /// # Examples
 ///
@@ -249,19 +256,19 @@ impl fmt::Display for Capacity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cost {
-    /// The requests that a call needs if nothing goes wrong.
+    /// The capacity of the requests that a call needs if nothing goes wrong.
     pub useful: Capacity,
-    /// The refused writes, and the reads after them.
+    /// The capacity of refused writes, and of the reads after refused writes.
     pub conflicts: Capacity,
-    /// The repetitions of lost requests.
+    /// The capacity of repeated requests after a lost reply.
     pub retries: Capacity,
-    /// The requests of callers that wait for a lock.
+    /// The capacity of the requests of callers that wait for a lock.
     pub polls: Capacity,
-    /// The heartbeats of leases and locks.
+    /// The capacity of the heartbeats of leases and locks.
     pub heartbeats: Capacity,
 }
 
-/// The reason for a request.
+/// The cause to which the library charges the cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     Useful,
@@ -272,7 +279,7 @@ pub(crate) enum Cause {
 }
 
 impl Cost {
-    /// Returns the capacity of all causes.
+    /// Returns the sum of the capacity of all causes.
     ///
     /// # Examples
     ///
@@ -287,7 +294,8 @@ impl Cost {
         self.by_cause().into_iter().map(|(_, capacity)| capacity).sum()
     }
 
-    /// Returns the name of each cause with its capacity, for example for metrics.
+    /// Returns the name of each cause, together with the capacity that the requests of this cause
+    /// have consumed.
     ///
     /// # Examples
     ///
@@ -318,8 +326,8 @@ impl Cost {
         } += capacity;
     }
 
-    /// Returns a number by which costs can be compared: a write unit costs five times as much as a
-    /// read unit.
+    /// Returns the price of the capacity as one number, so that two costs can be compared. In this
+    /// price, a write unit counts five times as much as a read unit.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
         read + write.times(5)
@@ -336,7 +344,8 @@ impl AddAssign for Cost {
     }
 }
 
-/// The output contains the sum of all causes, and each cause that is neither useful nor zero.
+/// The text of a `Cost` contains the total capacity of all causes. The text then lists the capacity
+/// of each cause except `useful`, and leaves out causes without any capacity.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.total())?;
@@ -351,23 +360,27 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Returns the write units of an item of this size. A transaction costs twice as much.
+/// Returns the write units of a write of an item of `bytes` bytes outside a transaction. The same
+/// write in a transaction costs twice as many units.
 pub(crate) const fn write_units(bytes: usize) -> Units {
     Units::whole(write_blocks(bytes))
 }
 
-/// Returns the read units of a strongly consistent read of an item of this size. An eventually
-/// consistent read costs half as much, and a transaction twice as much.
+/// Returns the read units of a strongly consistent read of an item of `bytes` bytes. An eventually
+/// consistent read costs half as much as a strongly consistent read. A read in a transaction costs
+/// twice as much as a strongly consistent read.
 pub(crate) const fn read_units(bytes: usize) -> Units {
     Units::whole(read_blocks(bytes))
 }
 
-/// Returns the number of started kilobytes. A missing item counts as one.
+/// Converts a size in bytes into kilobytes, rounded up. The size 0 of a missing item counts as one
+/// kilobyte.
 pub(crate) const fn write_blocks(bytes: usize) -> u64 {
     blocks(bytes, 1024)
 }
 
-/// Returns the number of started blocks of 4 KB. A missing item counts as one.
+/// Converts a size in bytes into blocks of 4 KB, rounded up. The size 0 of a missing item counts as
+/// one block.
 pub(crate) const fn read_blocks(bytes: usize) -> u64 {
     blocks(bytes, 4096)
 }

@@ -1,7 +1,7 @@
 use super::{CancellationClass, Refusal};
 use crate::model::Item;
 
-/// The reason that a cancelled transaction gives for one action.
+/// The reason that DynamoDB gives for one action of a cancelled transaction.
 #[derive(Clone)]
 pub(crate) struct ActionReason {
     pub(crate) refusal: Refusal,
@@ -9,27 +9,28 @@ pub(crate) struct ActionReason {
     pub(crate) item: Option<Item>,
 }
 
-/// Returns the class of the code in a cancellation reason. Returns `None` for the code of an action
-/// that did not cause the cancellation.
+/// Returns the [`CancellationClass`] of the code in a cancellation reason. Returns `None` for the
+/// code `None`, which belongs to an action that did not cause the cancellation.
 pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
     match code {
         "None" => None,
         "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
         "TransactionConflict" => Some(CancellationClass::Contention),
         "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
-        // Examples are `ItemCollectionSizeLimitExceeded` and `ValidationError`. DynamoDB may add
-        // further codes.
+        // Permanent codes are, for example, `ItemCollectionSizeLimitExceeded` and
+        // `ValidationError`. DynamoDB may add codes, and a code that the library does not know also
+        // counts as permanent.
         _ => Some(CancellationClass::Permanent),
     }
 }
 
 impl ActionReason {
-    /// Returns the reason of an action that did not cause the cancellation.
+    /// Makes the reason of an action that did not cause the cancellation.
     pub(crate) fn innocent() -> Self {
         Self { refusal: Refusal::new("None", "", None), item: None }
     }
 
-    /// Returns the reason of an action whose condition was false.
+    /// Makes the reason of an action whose condition was false.
     pub(crate) fn conflict(item: Option<Item>) -> Self {
         Self { refusal: Refusal::new("ConditionalCheckFailed", "the conditional request failed", None), item }
     }

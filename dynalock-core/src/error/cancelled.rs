@@ -14,15 +14,15 @@ use crate::{
 };
 
 /// The cancellation of a transaction, with a reason for each operation. DynamoDB has applied no
-/// operation of the transaction.
+/// operation of a cancelled transaction.
 ///
-/// [`reason`](Self::reason) returns the reason for one operation by its handle.
-/// [`reasons`](Self::reasons) returns the reasons for all operations.
+/// The method [`reason`](Self::reason) takes the handle of an operation, and returns the reason for
+/// this operation. The method [`reasons`](Self::reasons) returns the reasons for all operations.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// The number of a transaction, unique in this process. By this number, a transaction recognises a
-/// handle that belongs to another transaction.
+/// The number of a transaction, unique in this process. A handle contains the number of its
+/// transaction, so another transaction recognises that the handle is foreign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -35,26 +35,30 @@ impl TransactionId {
 
 struct CancelledParts {
     transaction: TransactionId,
-    /// The operations in the order of the calls, each with its reason. Operations on the same item
-    /// were sent as one action, so they have the same reason.
+    /// The operations in the order in which the caller added them, each with its reason. Operations
+    /// on the same item have the same reason, because the library has sent these operations as one
+    /// action.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
 
-/// The class of a cancellation, or of one of its reasons. The class says what a caller should do
-/// next.
+/// The class of a cancellation, or of one reason of a cancellation. The class shows whether a
+/// repetition of the transaction may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
-    /// A condition was false. The caller must read the items again before a new attempt.
+    /// The condition of an operation was false. The caller must read the items again before a new
+    /// attempt.
     Conflict,
-    /// Another transaction was running on an item. The same transaction may succeed later.
+    /// Another transaction was running on an item of the transaction. A later attempt of the same
+    /// transaction may succeed.
     Contention,
-    /// DynamoDB or the table had no capacity left. The same transaction may succeed later.
+    /// DynamoDB or the table had no capacity left. A later attempt of the same transaction may
+    /// succeed.
     Capacity,
-    /// DynamoDB would refuse the same transaction whenever it is sent.
+    /// DynamoDB would refuse the same transaction at each later attempt.
     Permanent,
-    /// The reasons of the cancellation have several classes.
+    /// The operations of the transaction failed for reasons of different classes.
     Mixed,
 }
 
@@ -71,13 +75,14 @@ impl Cancelled {
         Self(Arc::new(CancelledParts { transaction, operations, spent }))
     }
 
-    /// Returns the id of the cancelled transaction.
+    /// Returns the number of the cancelled transaction.
     pub(crate) fn transaction(&self) -> TransactionId {
         self.0.transaction
     }
 
-    /// Returns a reason for each operation, in the order of the calls. For an operation that did
-    /// not cause the cancellation, [`OperationReason::class`] is `None`.
+    /// Returns the reasons for all operations, in the order in which the caller added the
+    /// operations. For an operation that did not cause the cancellation, [`OperationReason::class`]
+    /// returns `None`.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,
@@ -86,14 +91,14 @@ impl Cancelled {
         })
     }
 
-    /// Returns the [`CancellationClass`] that all cancellation reasons share, or `Mixed` if the
-    /// reasons differ in their class.
+    /// Returns the [`CancellationClass`] that all reasons of the cancellation have in common, or
+    /// `Mixed` if the reasons have different classes.
     pub fn class(&self) -> CancellationClass {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns whether the same transaction may succeed later: each failed operation met contention
-    /// or a lack of capacity.
+    /// Returns `true` if a later attempt of the same transaction may succeed. In this case, each
+    /// failed operation met another running transaction or a lack of capacity.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
@@ -106,13 +111,13 @@ impl Cancelled {
 
 impl CancellationClass {
     pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
-        // A cancellation without any reason counts as permanent, because nothing suggests that a
-        // repetition would succeed.
+        // A cancellation without any reason counts as permanent, because no reason shows that a
+        // repetition could succeed.
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns whether the same request may succeed later. The result is `true` if there is at
-    /// least one reason, and each reason is contention or a lack of capacity.
+    /// Returns `true` if a later attempt of the same request may succeed. Each reason must be
+    /// another running transaction or a lack of capacity, and there must be at least one reason.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
@@ -120,13 +125,13 @@ impl CancellationClass {
 }
 
 impl<'c> OperationReason<'c> {
-    /// Returns the index of the operation in the order of the calls. The first operation has the
-    /// index 0.
+    /// Returns the index of the operation in the transaction. The first operation that the caller
+    /// added has the index 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Returns the table of the item.
+    /// Returns the name of the table of the item.
     pub fn table(&self) -> &'c str {
         &self.item_ref.table
     }
@@ -136,24 +141,25 @@ impl<'c> OperationReason<'c> {
         &self.item_ref.key
     }
 
-    /// Returns DynamoDB's code, for example `ConditionalCheckFailed`. For an operation that did not
-    /// cause the cancellation, the code is the text `None`.
+    /// Returns the reason code from DynamoDB, for example `ConditionalCheckFailed`. For an
+    /// operation that did not cause the cancellation, the code is the text `None`.
     pub fn code(&self) -> &'c str {
         self.reported.refusal.code()
     }
 
-    /// Returns DynamoDB's message.
+    /// Returns the message from DynamoDB.
     pub fn message(&self) -> &'c str {
         self.reported.refusal.message()
     }
 
-    /// Returns the class of the code, or `None` if the operation did not cause the cancellation.
+    /// Returns the class of the reason code, or `None` if the operation did not cause the
+    /// cancellation.
     pub fn class(&self) -> Option<CancellationClass> {
         self.reported.class()
     }
 
-    /// Returns the stored attributes of the item that made the condition false, or `None` if no
-    /// item made the condition false.
+    /// Returns the stored attributes of the item that made the condition of the operation false.
+    /// Returns `None` if the key had no item, or if the condition was not false.
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
     }
@@ -193,7 +199,7 @@ impl fmt::Display for Cancelled {
     }
 }
 
-/// The number of operations that a message lists.
+/// The largest number of failed operations that the message of a cancellation names.
 const SHOWN: usize = 3;
 
 impl fmt::Display for OperationReason<'_> {

@@ -1,10 +1,10 @@
 use std::{error::Error as StdError, fmt, sync::Arc};
 
-/// A value that serde could not read from an item, or could not write into an item.
+/// The error for a value that serde could not read from an item, or could not write into an item.
 ///
-/// `Display` shows the place: the table and the path of the field. [`CodecError::reason`] describes
-/// the problem, and is also the `source()` of this error. Neither `Display` nor the reason shows a
-/// value of the item.
+/// The `Display` text names the table and the path of the field. [`CodecError::reason`] describes
+/// the problem, and is also the `source()` of the error. Neither the `Display` text nor the reason
+/// shows a value of the item.
 #[derive(Clone)]
 pub struct CodecError(Box<CodecErrorParts>);
 
@@ -19,37 +19,38 @@ struct CodecErrorParts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecReason {
-    /// The value has another type than the field.
+    /// The stored value has another type than the field.
     #[error("expected {expected}, found {found}")]
     #[non_exhaustive]
     Type {
-        /// The type that the field reads.
+        /// A description of the type that serde expected for the field.
         expected: Box<str>,
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The value has the right type, but the field cannot hold this value. For example, a number is
-    /// too large for the field, or has a fraction.
+    /// The stored value has the right type, but the field cannot hold the value. For example, a
+    /// number is too large for the field, or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {
-        /// The type that the field reads.
+        /// A description of the type that serde expected for the field.
         expected: Box<str>,
         /// The kind of the stored value, for example `a number`.
         found: &'static str,
     },
-    /// A field has no attribute and no default.
+    /// The item has no attribute for a field, and the field has no default.
     #[error("the field `{field}` is missing; write the attribute, or give the field `#[serde(default)]`")]
     #[non_exhaustive]
     MissingField {
-        /// The name of the field, as serde reads it.
+        /// The name under which serde reads the field.
         field: Box<str>,
     },
-    /// A field is stored under two names, and serde reads both of them.
+    /// The item contains the same field twice, for example under its name and under an alias that
+    /// serde also accepts.
     #[error("the field `{field}` is in the item twice")]
     #[non_exhaustive]
     DuplicateField {
-        /// The name of the field, as serde reads it.
+        /// The name under which serde reads the field.
         field: Box<str>,
     },
     /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not
@@ -57,17 +58,18 @@ pub enum CodecReason {
     #[error("the attribute is not known, and the type denies unknown fields; expected {expected}")]
     #[non_exhaustive]
     UnknownField {
-        /// The fields of the type.
+        /// The names of the fields of the type.
         expected: Box<str>,
     },
-    /// The value is not a variant of the enum.
+    /// The stored value is not a variant of the enum.
     #[error("expected {expected}, found another variant")]
     #[non_exhaustive]
     UnknownVariant {
-        /// The variants of the enum.
+        /// The names of the variants of the enum.
         expected: Box<str>,
     },
-    /// DynamoDB or this library cannot store or read this kind of value.
+    /// DynamoDB or this library does not support the kind of the value. The text in `NotStorable`
+    /// describes the problem.
     #[error("{0}")]
     NotStorable(&'static str),
     /// A hand-written `Serialize` or `Deserialize` refused the value, or no variant of an untagged
@@ -76,14 +78,15 @@ pub enum CodecReason {
     Refused,
 }
 
-/// An error of one of this library's serializers or deserializers. The error contains the reason
-/// and the path of the value.
+/// An error of one of this library's serializers or deserializers. The error contains the reason,
+/// and the path of the value that caused the error.
 #[derive(Clone)]
 pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 
 #[derive(Clone)]
 struct SerdeErrorParts {
-    /// The path of the value. The first element of the `Vec` is the innermost part of the path.
+    /// The path of the value that caused the error. The first element of the `Vec` is the innermost
+    /// part of the path, and the last element is the attribute.
     path: Vec<Part>,
     reason: CodecReason,
     detail: Option<Box<str>>,
@@ -92,8 +95,8 @@ struct SerdeErrorParts {
 #[derive(Clone)]
 enum Part {
     Field(Box<str>),
-    /// An element of a list, or a value in a map. The path does not show the key in a map, because
-    /// the key is content.
+    /// An element of a list, or a value in a map. The path does not show the key of a map value,
+    /// because the keys of a map are content of the item.
     Entry,
 }
 
@@ -102,39 +105,42 @@ impl CodecError {
         Self(Box::new(CodecErrorParts { table, error }))
     }
 
-    /// Returns the table.
+    /// Returns the name of the table.
     pub fn table(&self) -> &str {
         &self.0.table
     }
 
-    /// Returns the attribute that caused the error, or `None` if the attribute is not known.
+    /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
+    /// known.
     pub fn attribute(&self) -> Option<&str> {
-        // Each level of the value adds its part after the parts of the inner levels, so the
-        // attribute is the last part.
+        // The innermost level of a nested value adds its part to the path first, and the attribute
+        // adds its part last.
         match self.0.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,
         }
     }
 
-    /// Returns the path of the value, or `None` if no single attribute caused the error.
+    /// Returns the path of the value that caused the error, or `None` if no single attribute caused
+    /// the error.
     ///
-    /// For a value that could not be read, the path is the attribute. For a value that could not be
-    /// stored, the path includes the fields inside the attribute, for example `lines[..].price`.
-    /// The path does not show the keys of maps, because these are content.
+    /// For a value that serde could not read, the path consists only of the name of the attribute.
+    /// For a value that serde could not write, the path includes the fields inside the attribute,
+    /// for example `lines[..].price`. The path does not show the keys of maps, because the keys of
+    /// a map are content of the item.
     pub fn path(&self) -> Option<String> {
         let SerdeError(parts) = &self.0.error;
         (!parts.path.is_empty()).then(|| parts.to_path())
     }
 
-    /// Returns the reason: the problem with the value.
+    /// Returns the problem that serde found in the value.
     pub fn reason(&self) -> &CodecReason {
         &self.0.error.0.reason
     }
 
-    /// Returns the error text of a hand-written `Serialize` or `Deserialize` that refused the
-    /// value, or `None` if the error has another reason. The returned text may quote content of the
-    /// item.
+    /// Returns the error text of the code that refused the value, for example of a hand-written
+    /// `Deserialize`. Returns `None` if the reason is not [`CodecReason::Refused`]. The returned
+    /// text may quote content of the item.
     pub fn detail(&self) -> Option<&str> {
         self.0.error.0.detail.as_deref()
     }
@@ -167,20 +173,20 @@ impl SerdeError {
         Self::new(CodecReason::NotStorable(why))
     }
 
-    /// Makes the error of a value that a hand-written `Serialize` or `Deserialize` refused with
-    /// this text.
+    /// Makes the error of a value that a hand-written `Serialize` or `Deserialize` refused with the
+    /// text `detail`.
     pub(crate) fn refused(detail: impl fmt::Display) -> Self {
         let detail = Some(detail.to_string().into());
         Self(Box::new(SerdeErrorParts { path: Vec::new(), reason: CodecReason::Refused, detail }))
     }
 
-    /// Adds the field that contains the value to the path.
+    /// Adds to the path of the error the field that contains the value.
     pub(crate) fn in_field(mut self, name: &str) -> Self {
         self.0.path.push(Part::Field(name.into()));
         self
     }
 
-    /// Adds the map or list that contains the value to the path.
+    /// Adds to the path of the error that the value is an entry of a map or of a list.
     pub(crate) fn in_entry(mut self) -> Self {
         self.0.path.push(Part::Entry);
         self
@@ -201,8 +207,8 @@ impl SerdeErrorParts {
     }
 }
 
-/// The output leaves out the `detail`, which may quote a value: serde may copy this output into the
-/// text of another error.
+/// The text of a `SerdeError` leaves out the `detail`, because serde may copy the text into another
+/// error, and the `detail` may quote a value.
 impl fmt::Display for SerdeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.reason.fmt(f)
@@ -236,8 +242,8 @@ impl serde::de::Error for SerdeError {
         Self::new(CodecReason::Value { expected: expected.to_string().into(), found: "another number of elements" })
     }
 
-    /// Returns the error of an unknown variant of an enum. The stored name of the variant is
-    /// content, so the error does not contain the name.
+    /// Makes the error for an unknown variant of an enum. The error does not contain the stored
+    /// name of the variant, because the name is content of the item.
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
         Self::new(CodecReason::UnknownVariant { expected: one_of(expected) })
     }
@@ -259,7 +265,8 @@ fn one_of(names: &[&str]) -> Box<str> {
     format!("one of `{}`", names.join("`, `")).into()
 }
 
-/// Returns the kind of a value, without the value itself.
+/// Returns a name for the kind of a value, for example `a string`. The name does not show the
+/// value.
 fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
     use serde::de::Unexpected;
     match value {
@@ -275,7 +282,8 @@ fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
         | Unexpected::NewtypeVariant
         | Unexpected::TupleVariant
         | Unexpected::StructVariant => "a variant",
-        // The text of `Other` may be content, so the error does not show it.
+        // `Unexpected::Other` contains a text that may be content of the item, so the error does
+        // not show this text.
         Unexpected::Other(_) => "a value",
     }
 }

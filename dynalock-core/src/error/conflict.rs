@@ -7,8 +7,8 @@ use crate::{
     version::version_in,
 };
 
-/// A write that DynamoDB refused because its condition was false, with the item that made the
-/// condition false.
+/// The refusal of a write because its condition was false, with the item that made the condition
+/// false.
 #[derive(Clone)]
 pub struct Conflict(Box<ConflictParts>);
 
@@ -24,8 +24,8 @@ impl Conflict {
         Self(Box::new(ConflictParts { item_ref, item, spent }))
     }
 
-    /// Returns the stored attributes of the item that made the condition false, or `None` if there
-    /// was no item.
+    /// Returns the stored attributes of the item that made the condition false, or `None` if the
+    /// key had no item.
     pub fn current_item(&self) -> Option<&Item> {
         self.0.item.as_ref()
     }
@@ -41,7 +41,7 @@ impl Conflict {
         self.0.item.as_ref().and_then(|item| version_in(item, self.0.item_ref.model.version))
     }
 
-    /// Returns the table.
+    /// Returns the name of the table.
     pub fn table(&self) -> &str {
         &self.0.item_ref.table
     }
@@ -51,14 +51,14 @@ impl Conflict {
         &self.0.item_ref.key
     }
 
-    /// Returns the key in backticks. If the type has no `#[dynalock(show_key)]`, errors must not
-    /// show its keys, and the result is the text `this key`.
+    /// Returns the key of the item in backticks for an error message. If the type has no
+    /// `#[dynalock(show_key)]`, a message must not show the key, so the text is `this key`.
     pub(super) fn shown_key(&self) -> String {
         let ItemRef { model, key, .. } = &self.0.item_ref;
         shown(model.shown_key(key).as_deref())
     }
 
-    /// Returns the text of this error without its advice.
+    /// Returns the message of the conflict without the advice for the caller.
     pub(super) fn difference(&self) -> Difference<'_> {
         Difference(&self.0)
     }
@@ -69,7 +69,8 @@ impl Conflict {
     }
 }
 
-/// The difference between the state that a write required and the state of the item.
+/// The message that describes the difference between the state that a write required and the state
+/// of the item.
 pub(super) struct Difference<'c>(&'c ConflictParts);
 
 impl fmt::Display for Difference<'_> {
@@ -83,7 +84,8 @@ impl fmt::Display for Difference<'_> {
             write!(f, "expected version {expected}, ")?;
         }
         match item.as_ref().map(|item| version_in(item, model.version)) {
-            // The versions are equal, so the text names the other possible causes of the conflict.
+            // If the stored version equals the expected version, another content or a lease caused
+            // the conflict, so the message names these causes.
             Some(Some(found)) if *expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")
             }

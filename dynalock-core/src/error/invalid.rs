@@ -1,84 +1,87 @@
 use std::sync::Arc;
 
-/// The reason why a transaction is invalid and was not sent. Operations are named by their index in
-/// the order of the calls, and the first index is 0.
+/// The reason why a transaction is invalid. The library does not send an invalid transaction. The
+/// fields of the variants contain indexes of operations. The first operation that the caller added
+/// has the index 0.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
     /// The transaction has no operations.
     #[error("it has no operation; add one, or do not commit it")]
     Empty,
-    /// The transaction contains more items than DynamoDB allows.
+    /// The transaction contains more than 100 items, the largest number that DynamoDB allows.
     #[error(
         "it touches {items} items, a separate lease row counts as an item, and DynamoDB takes 100; \
          split it into transactions that may be observed separately"
     )]
     #[non_exhaustive]
     TooManyItems {
-        /// The number of items, including the separate rows of leases.
+        /// The number of items of the transaction, including the separate lease rows.
         items: usize,
     },
-    /// The items of the transaction are larger than DynamoDB allows.
+    /// The items of the transaction are together larger than 4 MB, the largest size that DynamoDB
+    /// allows.
     #[error(
         "its items have {bytes} bytes, and DynamoDB takes 4194304 (4 MB); split it into transactions that may be observed separately \
          (the largest is that of operation {largest}, in table `{table}`)"
     )]
     #[non_exhaustive]
     TooLarge {
-        /// The total size of the items, by DynamoDB's rules.
+        /// The total size of the items in bytes, by DynamoDB's rules.
         bytes: usize,
         /// The index of the operation with the largest item.
         largest: usize,
-        /// The table of that item.
+        /// The name of the table of the largest item.
         table: Arc<str>,
     },
-    /// An item is larger than DynamoDB can store.
+    /// An item of the transaction is larger than 400 KB, the largest item that DynamoDB stores.
     #[error(
         "the item of operation {operation}, in table `{table}`, has {bytes} bytes, and DynamoDB stores 409600 (400 KB); \
          keep large content elsewhere, in S3 for example"
     )]
     #[non_exhaustive]
     ItemTooLarge {
-        /// The operation.
+        /// The index of the operation on the large item.
         operation: usize,
-        /// The table.
+        /// The name of the table of the item.
         table: Arc<str>,
-        /// The size of the item, by DynamoDB's rules.
+        /// The size of the item in bytes, by DynamoDB's rules.
         bytes: usize,
     },
     /// Two operations write the same item. DynamoDB refuses a transaction that writes an item
-    /// twice. A check and a write of the same item are allowed, because the library makes one
-    /// action of both.
+    /// twice. A transaction may contain a check and a write of the same item, because the library
+    /// combines the check and the write into one action.
     #[error(
         "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
          make one write of them"
     )]
     #[non_exhaustive]
     SameItem {
-        /// The index of the first operation on the item.
+        /// The index of the first operation that writes the item.
         first: usize,
-        /// The index of the second operation on the item.
+        /// The index of the second operation that writes the item.
         second: usize,
-        /// The table.
+        /// The name of the table of the item.
         table: Arc<str>,
     },
-    /// A unit of work reads an item that it has already written. A read cannot return the written
-    /// value, because DynamoDB applies the write only at the commit.
+    /// The closure of a unit of work reads an item after a write of the same item. The read cannot
+    /// return the written value, because DynamoDB applies the writes of a unit of work only at the
+    /// commit.
     #[error(
         "an item of table `{table}` is read after the same unit of work has written it; read it before, and keep the value"
     )]
     #[non_exhaustive]
     ReadAfterWrite {
-        /// The table.
+        /// The name of the table of the item.
         table: Arc<str>,
     },
-    /// A handle of the unit of work still exists after the closure has returned. The commit could
-    /// not contain later calls on this handle.
+    /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned.
+    /// Writes that the program adds later through the clone would not be part of the commit.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]
     Escaped,
-    /// The token is empty, or longer than 36 characters.
+    /// The ClientRequestToken of the caller is empty, or longer than 36 characters.
     #[error(
         "a ClientRequestToken has 1 to 36 characters, and this one has {characters}; choose another, or leave out `.token(..)`"
     )]
@@ -89,26 +92,26 @@ pub enum InvalidTransaction {
     },
 }
 
-/// The reason why a patch is invalid and was not sent. Attributes are shown as paths, for example
-/// `lines[0].sku`.
+/// The reason why a patch is invalid. The library does not send an invalid patch. The fields of the
+/// variants show attributes as paths, for example `lines[0].sku`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPatch {
     /// The patch changes nothing.
     #[error("it has no change; add one, or do not send it")]
     Empty,
-    /// Two changes of the patch affect the same value, or the second change affects a part of the
-    /// value that the first change sets.
+    /// Two changes of the patch overlap: both changes affect the same value, or one change affects
+    /// a part of the value that the other change affects.
     #[error("its changes of `{first}` and `{second}` overlap; make one change of them, or send two patches")]
     #[non_exhaustive]
     Overlap {
-        /// The earlier change.
+        /// The path of the change that the caller added first.
         first: String,
-        /// The later change.
+        /// The path of the change that the caller added later and that overlaps the first change.
         second: String,
     },
-    /// The patch inserts elements into a set inside an attribute, or deletes elements from a set
-    /// inside an attribute.
+    /// The patch inserts elements into a nested set, or deletes elements from a nested set.
+    /// DynamoDB changes only a set that is an attribute of the item itself.
     #[error(
         "`{attribute}` is inside an attribute, and DynamoDB changes only sets that are attributes; use `update_with`"
     )]
@@ -117,11 +120,12 @@ pub enum InvalidPatch {
         /// The path of the set.
         attribute: String,
     },
-    /// The number that the patch adds is larger than the range of the attribute's type.
+    /// The number that the patch adds is larger than the whole range of the attribute's type, so no
+    /// sum could fit into the attribute.
     #[error("no stored value of `{attribute}` stays in its range after this addition; add a smaller number")]
     #[non_exhaustive]
     OutOfRange {
-        /// The attribute.
+        /// The path of the attribute.
         attribute: String,
     },
 }

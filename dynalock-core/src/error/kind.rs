@@ -1,4 +1,4 @@
-//! The short names of errors, for traces and metrics, and the other properties of each variant.
+//! Short names of errors for traces and metrics, and the other properties of each error variant.
 
 use super::{Error, Lost, Spent, Unavailable};
 
@@ -11,9 +11,9 @@ pub(super) struct Facts {
 }
 
 impl Error {
-    /// Returns a short name of the variant, for example `conflict` or `not_found`. The name is the
-    /// value of `error.type` in traces and of `outcome` in metrics. It contains no data of the
-    /// error, and never changes.
+    /// Returns a short name of the error variant, for example `conflict` or `not_found`. The short
+    /// name is the value of `error.type` in traces and of `outcome` in metrics. The short name
+    /// contains no data of the error, and does not change in later versions of the library.
     ///
     /// # Examples
     ///
@@ -33,7 +33,8 @@ impl Error {
 
     /// Returns the properties of the variant.
     pub(super) fn facts(&self) -> Facts {
-        // All variants are listed, so that each new variant needs a decision.
+        // The `match` has no `_` arm, so a new variant compiles only with a decision about each
+        // property.
         let (kind, is_retryable, spent) = match self {
             Self::Conflict(conflict) => ("conflict", false, Some(conflict.spent())),
             Self::AlreadyExists(conflict) => ("already_exists", false, Some(conflict.spent())),
@@ -80,7 +81,7 @@ impl Error {
 }
 
 impl Lost {
-    /// Returns a short name of the variant.
+    /// Returns a short name for the reason of the loss, for metrics.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Stolen { .. } => "stolen",

@@ -2,59 +2,61 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use super::Spent;
 
-/// A lock that another caller holds.
+/// A lock or lease that another caller holds.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Locked {
-    /// The table.
+    /// The name of the table with the row of the lock.
     pub table: Arc<str>,
-    /// The name of the lock. For a lease on an item, the name is the key of the item, or `None` if
+    /// The name of the lock. For a lease on an item, `name` is the key of the item, or `None` if
     /// the type has no `#[dynalock(show_key)]`.
     pub name: Option<Arc<str>>,
-    /// The label of the holder, or the nonce of the holder if it has no label.
+    /// The label of the holder. If the holder has no label, `owner` is the random nonce of the
+    /// holder.
     pub owner: Arc<str>,
-    /// The fence of the holder's grant. The fence is 0 if another program wrote the row without a
+    /// The fence of the holder. The fence is 0 if another program has written the row without a
     /// fence.
     pub fence: u64,
-    /// The time until another caller can acquire the lock, unless the holder renews the lease. The
-    /// remaining time ends when the lease ends by the clock of this machine. Under
-    /// [`Expiry::Clock`](crate::Expiry::Clock), the remaining time ends `max_skew` later.
+    /// The time until another caller can acquire the lock, unless the holder renews the lease.
+    /// `remaining` is the time until the end of the lease, by the clock of this machine. With
+    /// [`Expiry::Clock`](crate::Expiry::Clock), `remaining` also includes `max_skew` after the end
+    /// of the lease.
     pub remaining: Duration,
     /// The number of requests that the call sent, and the time that the call took.
     pub spent: Spent,
 }
 
-/// The reason why a lock is no longer held.
+/// The reason why a caller no longer holds its lock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lost {
-    /// Another caller holds the lock.
+    /// Another caller has acquired the lock.
     #[error("`{by}` has acquired it, with fence {fence}")]
     #[non_exhaustive]
     Stolen {
-        /// The new holder.
+        /// The owner that now holds the lock.
         by: Arc<str>,
-        /// The fence of the new grant.
+        /// The fence of the new holder.
         fence: u64,
     },
-    /// The lease has ended, for one of three reasons: the guard did not renew the lease in time, an
-    /// operator broke the lock, or the guard was held for longer than its `max_hold`.
+    /// The lease has ended. Either the guard has not renewed the lease in time, or an operator has
+    /// broken the lock, or the caller has held the guard for longer than its `max_hold`.
     #[error("its lease has ended")]
     Expired,
-    /// The guard released the lock: by a `release`, by a `commit`, or when the guard was dropped.
+    /// The guard has released the lock: by a call of `release`, by a commit, or by its drop.
     #[error("it was released")]
     Released,
-    /// The row of the lock was deleted.
+    /// The row of the lock no longer exists.
     #[error("its row was deleted")]
     Deleted,
-    /// The lease has ended because DynamoDB answered no heartbeat.
+    /// The lease has ended because DynamoDB has answered no heartbeat in time.
     #[error("its lease has ended, since no heartbeat was answered: {0}")]
     Unreachable(Arc<str>),
 }
 
 impl Lost {
-    /// Returns whether the grant has certainly ended. With [`Lost::Unreachable`], the row may still
-    /// contain the grant.
+    /// Returns `true` if the stored lease has certainly ended. After [`Lost::Unreachable`], the row
+    /// may still contain the lease.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Self::Stolen { .. } | Self::Expired | Self::Released | Self::Deleted => true,
@@ -74,7 +76,7 @@ impl fmt::Display for Locked {
             Some(name) => write!(f, " holds the lock `{name}` in table `{table}`")?,
             None => write!(f, " holds the lock in table `{table}`")?,
         }
-        // If another program wrote the row, it may have neither an owner nor a fence.
+        // The fence is 0 if another program has written the row without a fence.
         if *fence > 0 {
             write!(f, " under fence {fence}")?;
         }

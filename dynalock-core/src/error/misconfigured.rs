@@ -1,10 +1,12 @@
 use std::sync::Arc;
 
-/// The part of the client's configuration that is missing or invalid. No request was sent.
+/// The part of the client's configuration that is missing or invalid. A client with an incomplete
+/// configuration can send no request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misconfigured {
-    /// The client has no credentials, or its credentials provider found none.
+    /// The client has no credentials provider, or its credentials provider has found no
+    /// credentials.
     #[error(
         "it has no credentials ({0}); build it from `aws_config::load_defaults`, or give its configuration a \
          `credentials_provider`"

@@ -1,5 +1,5 @@
-//! The errors of this crate. Each variant of [`Error`] stands for one reaction of the caller, for
-//! example to read the item again.
+//! The errors of the library. The variants of [`Error`] differ in what the caller should do next.
+//! For example, the caller reads the item again after [`Error::Conflict`].
 
 mod action_reason;
 mod cancelled;
@@ -39,37 +39,38 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a call did not succeed, or why its outcome is unknown.
 ///
-/// Neither `Display` nor `Debug` shows the content of an item. Two methods return content:
-/// [`Conflict::current`] returns the item of a conflict, and [`CodecError::detail`] returns the
-/// error text of a hand-written `Serialize` or `Deserialize`. The key of an item is shown only if
-/// its type has `#[dynalock(show_key)]`. The messages of DynamoDB are passed on unchanged.
+/// Neither `Display` nor `Debug` shows the content of an item. Some methods return content:
+/// [`Conflict::current`] and [`Cancelled::reason`] return stored items, and [`CodecError::detail`]
+/// returns, for example, the error text of a hand-written `Deserialize`. The text of an error shows
+/// the key of an item only if the type of the item has `#[dynalock(show_key)]`. If DynamoDB sent a
+/// message, the text of the error contains the message unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The item has changed since it was read: another caller wrote or deleted it. Nothing was
-    /// written.
+    /// The item has changed since the program read it: another caller has written or deleted the
+    /// item. The call has written nothing.
     ///
-    /// Read the item again, or start from the item that [`Conflict::current`] returns. A call to
-    /// `update_with` reads the item again and repeats the change without help of the caller.
+    /// Read the item again, or start from the item that [`Conflict::current`] returns. After a
+    /// conflict, the method `update_with` itself reads the item again and repeats the change.
     #[error("{0}")]
     Conflict(Conflict),
 
-    /// A create found an item with the same key, possibly an item without a version. Nothing was
-    /// written.
+    /// A create found a stored item with the key of the new item. The create has written nothing.
+    /// The stored item may come from another program, and may have no version.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
-    /// The condition that the caller added to a single write is false. Nothing was written, and
-    /// the call does not repeat the write.
+    /// The condition that the caller has added to a single write is false. The call has written
+    /// nothing, and does not repeat the write.
     #[error("the condition of a write is false for the item under {} in table `{}`; read it and decide again", .0.shown_key(), .0.table())]
     ConditionFailed(Conflict),
 
-    /// The result of an `add` in a patch would be outside the range of the attribute's type.
-    /// Nothing was written.
+    /// The result of an `add` in a patch would be outside the range of the attribute's type. The
+    /// patch has written nothing.
     #[error("a patch of table `{table}` would leave the range of `{attribute}` ({spent}); add a smaller number")]
     #[non_exhaustive]
     OutOfRange {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
         /// The name of the attribute, or the path of the value inside the attribute.
         attribute: String,
@@ -77,51 +78,52 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The stored item does not allow a patch: an attribute has another type than the struct says,
-    /// a required attribute or the parent of a path is missing, or an attribute is stored under an
-    /// alias. Nothing was written.
+    /// The stored item does not allow a patch, and the patch has written nothing. An attribute has
+    /// another type than its field, a required attribute or the parent of a path is missing, or an
+    /// attribute is stored under an alias.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
         /// The name of the attribute, or the path of the value inside the attribute.
         attribute: String,
-        /// The reason for the refusal, and what the caller can do.
+        /// The reason for the refusal, with advice for the caller.
         reason: &'static str,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// The patch is invalid. The call sent no request.
+    /// The patch is invalid. The call has sent no request.
     #[error("a patch of table `{table}` cannot be sent: {why}")]
     #[non_exhaustive]
     InvalidPatch {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
-        /// The reason.
+        /// The rule that the patch breaks.
         why: InvalidPatch,
     },
 
-    /// DynamoDB cancelled a transaction. DynamoDB applied no operation of the transaction.
+    /// DynamoDB has cancelled a transaction, and has applied no operation of the transaction.
     ///
-    /// [`Cancelled::reason`] returns the cause for each operation, with the item that made a
-    /// condition false. A call to [`transact`](crate::transact) runs its closure again without help
-    /// of the caller.
+    /// [`Cancelled::reason`] returns the reason for each operation, with the item that made a
+    /// condition false. After a conflict with another writer, the function
+    /// [`transact`](crate::transact) itself runs its closure again.
     #[error("{0}")]
     Cancelled(Cancelled),
 
-    /// The transaction is invalid. The call sent no request for the commit.
+    /// The transaction is invalid. The call has sent no request for the commit.
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// The handle of an operation was used with the result of another transaction. The error
-    /// `ForeignHandle` does not show whether one of the two transactions was committed.
+    /// The caller has used the handle of one transaction or read with the result of another
+    /// transaction or read. The error also appears if an earlier call of `get` has already taken
+    /// the value of the handle. The error does not show whether a transaction was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
-    /// An item shows that an earlier call committed a transaction with the same token. This call
-    /// wrote nothing.
+    /// An item shows that an earlier call has committed a transaction with the token of this call.
+    /// This call has written nothing.
     #[error(
         "a transaction with this token was committed before ({spent}); \
          read the items to see what it left"
@@ -132,15 +134,15 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// A transaction with other content was committed with the same ClientRequestToken in the last
-    /// ten minutes. This call wrote nothing.
+    /// In the last ten minutes, a transaction with the same ClientRequestToken but other content
+    /// was committed. The call that returns `TokenReused` has written nothing.
     ///
-    /// Read the items before you send the new content with a new token. A transaction that is
-    /// repeated with its old token, for example after a crash, must have the same content. The
-    /// order of a `HashSet` or a `HashMap` differs in each process, and so does the content of the
-    /// request. Use a `BTreeSet`, a `BTreeMap` or a `Vec`, whose order is fixed. If an item shows
-    /// that the earlier transaction was committed, the error is [`Error::AlreadyCommitted`]
-    /// instead.
+    /// Read the items before you send the new content with a new token. A program that repeats a
+    /// transaction with its old token, for example after a crash, must send the same content. Each
+    /// process writes a `HashSet` or a `HashMap` in another order, so a repetition by another
+    /// process would have other content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed order.
+    /// If an item shows that a transaction with the token was committed, the call returns
+    /// [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -151,14 +153,14 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// Another caller holds the lock, and the wait of this call is over.
+    /// Another caller holds the lock, and the call has waited for its maximum time.
     #[error("{0}")]
     Locked(Box<Locked>),
 
-    /// The fair queue already has the maximum number of entries, so the caller got no place in the
+    /// The fair queue already has the maximum number of entries, so the caller has no place in the
     /// queue.
     ///
-    /// Call again later, or allow a longer queue with
+    /// The caller can call again later, or allow a longer queue with
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
         "the queue of a lock in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
@@ -166,27 +168,28 @@ pub enum Error {
     )]
     #[non_exhaustive]
     QueueFull {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
-        /// The number of waiters, without the holder.
+        /// The number of waiters in the queue, without the holder.
         waiting: usize,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// The caller has lost its place in the fair queue, and does not hold the lock. The caller
-    /// became the head of the queue, but sent no heartbeat for a whole ttl. Another caller then
-    /// removed the entry of this caller from the queue.
+    /// The caller has lost its place in the fair queue, and does not hold the lock. The caller was
+    /// the head of the queue, but sent no heartbeat for a whole ttl, so another caller removed the
+    /// entry of this caller from the queue.
     ///
-    /// Either the caller's process or runtime was paused for a whole ttl, or the caller could not
-    /// reach DynamoDB. A new call enters the queue at its end.
+    /// A caller loses its place if its process or runtime was paused for a whole ttl, or if the
+    /// caller could not reach DynamoDB. If the caller calls again, the new call enters the queue at
+    /// the end.
     #[error(
         "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue"
     )]
     #[non_exhaustive]
     Evicted {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
@@ -196,11 +199,11 @@ pub enum Error {
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
-    /// The call needs an item, but the table has no item with the key.
+    /// The call needs an item, but the table has no item with this key.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
     #[non_exhaustive]
     NotFound {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
         /// The key of the item, or `None` if the type has no `#[dynalock(show_key)]`.
         key: Option<Arc<str>>,
@@ -208,115 +211,121 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of a value differs from the key of the item that it was read from. Nothing was
-    /// written.
+    /// The key of a value differs from the key of the item from which the value was read. The call
+    /// has written nothing.
     ///
-    /// DynamoDB cannot change a key. Create an item with the new key, and delete the old item.
+    /// DynamoDB cannot change the key of an item. To change a key, create an item with the new key,
+    /// and delete the old item.
     #[error("the key of an item in table `{table}` was changed; create an item under the new key and delete this one")]
     #[non_exhaustive]
     KeyChanged {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
     },
 
-    /// A key is invalid. Either the key is empty, or serde writes another value than its
-    /// `KeyAttribute` returns.
+    /// A key is invalid: the key is empty, or serde writes another value for the key than its
+    /// `KeyAttribute` implementation returns.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
-        /// The attribute.
+        /// The name of the key attribute.
         attribute: &'static str,
-        /// The reason.
+        /// The reason why the key is invalid.
         reason: &'static str,
     },
 
-    /// An attribute of the library in the stored item, for example `_writes`, is invalid, because
-    /// another program wrote the attribute. Nothing was written.
+    /// The stored item has an invalid attribute of the library, for example an invalid `_writes`,
+    /// because another program has written the attribute. The call has written nothing, except that
+    /// a patch may have been applied.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
     #[non_exhaustive]
     Corrupt {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
-        /// The attribute.
+        /// The name of the invalid attribute.
         attribute: &'static str,
-        /// The reason.
+        /// The reason why the attribute is invalid.
         reason: &'static str,
     },
 
-    /// The version of the item is the largest `u64`, so a write cannot increment the version.
-    /// Nothing was written.
+    /// The version of the item is the largest `u64`, so no write can increment the version. The
+    /// call has written nothing.
     #[error(
         "an item in table `{table}` has the largest possible version, {}; no further write can increment it",
         u64::MAX
     )]
     #[non_exhaustive]
     VersionExhausted {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
     },
 
     /// A write changes or compares too many attributes, so its expression is longer than DynamoDB
-    /// allows. Nothing was written.
+    /// allows. The call has written nothing.
     #[error(
         "a write to table `{table}` needs an expression of {bytes} bytes, and DynamoDB takes 4096 bytes and 300 operators: {remedy}"
     )]
     #[non_exhaustive]
     ExpressionTooLong {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
         /// The length of the expression in bytes.
         bytes: usize,
-        /// A text that says how the caller can avoid this error.
+        /// Advice for the caller: how to avoid the long expression.
         remedy: &'static str,
     },
 
-    /// The outcome of a write is unknown: the write may or may not have been applied. The reply to
-    /// a request was lost, and the item does not show whether the request was applied.
+    /// The outcome of a write is unknown: DynamoDB may or may not have applied the write. The reply
+    /// to a request was lost, and the item does not show whether DynamoDB applied the request.
     ///
     /// Read the item to see its current state. A new write that starts from the current state
-    /// cannot overwrite other changes, because its condition requires this state. If you repeat the
-    /// write without a look at the item, the change may be applied twice.
+    /// cannot overwrite other changes, because the condition of the write requires the current
+    /// state. If you repeat the write without a read of the item, DynamoDB may apply the change
+    /// twice.
     #[error(
         "a write to table `{table}` may or may not have been applied, and the item does not show the outcome ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
     )]
     #[non_exhaustive]
     Indeterminate {
-        /// The name of the table. For a transaction, the names of all its tables, separated by
-        /// commas.
+        /// The name of the table. For a transaction, `table` contains the names of all tables,
+        /// separated by commas.
         table: Arc<str>,
         /// The version that the write required, or `None` for a create and a transaction.
         expected: Option<u64>,
-        /// The last known version of the item, or `None` if the item was absent or was not read.
+        /// The last known version of the item. `found` is `None` if the item was absent, had no
+        /// version, or was not read.
         found: Option<u64>,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
         /// The failure that ended the call, or `None` if the call ended because the item does not
-        /// show the outcome. The message of this error contains the message of the failure.
+        /// show the outcome of the write. The message of `Indeterminate` contains the message of
+        /// the failure.
         last: Option<Box<Error>>,
     },
 
-    /// The call ended at its deadline, at its maximum number of attempts, or because the retry
-    /// budget was empty. Nothing was written.
+    /// The call has reached its deadline or its maximum number of attempts, or the retry budget was
+    /// empty. The call has written nothing.
     #[error("gave up after {spent}: {}", last_failure(last))]
     #[non_exhaustive]
     Exhausted {
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
-        /// The failure of the last attempt. The message of the error contains the message of the
+        /// The failure of the last attempt. The message of `Exhausted` contains the message of the
         /// failure.
         last: Box<Error>,
     },
 
-    /// The next request of the call would pass its [budget](crate::Repository::budget), so the call
-    /// ended without this request. No item was written.
+    /// The next request of the call would exceed the [budget](crate::Repository::budget) of the
+    /// call, so the call has ended without this request. The call has written no item.
     ///
-    /// The call has consumed the units in `spent`. A call for locks removes the places in queues that
-    /// it may have left. Allow more units, or continue later. If the
-    /// outcome of an earlier write of the call is unknown, the error is
-    /// [`Error::Indeterminate`], and `BudgetExceeded` is its cause.
+    /// The field `spent` contains the units that the call has consumed. If the call was waiting in
+    /// the queues of locks, it has removed its entries from these queues. After `BudgetExceeded`,
+    /// the caller can repeat the call with a larger budget, or continue its own work later. If the
+    /// outcome of an earlier write of the call is unknown, the call returns
+    /// [`Error::Indeterminate`], which contains `BudgetExceeded` in the field `last`.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]
     BudgetExceeded {
@@ -324,50 +333,52 @@ pub enum Error {
         budget: Units,
         /// The estimated units of the request that was not sent.
         needed: Units,
-        /// The number of requests that the call sent, the time that the call took, and its cost.
+        /// The number of requests that the call has sent, the time that the call has taken, and the
+        /// cost of the call.
         spent: Spent,
     },
 
     /// DynamoDB refused the request because a transaction is running on the same item. `Contention`
-    /// appears only as the cause inside [`Error::Exhausted`].
+    /// appears only as the cause inside [`Error::Exhausted`] or [`Error::Indeterminate`].
     #[error("another transaction was running on the item ({0})")]
     Contention(Refusal),
 
     /// DynamoDB or the table had no capacity left for the request. `Throttled` appears only as the
-    /// cause inside [`Error::Exhausted`].
+    /// cause inside [`Error::Exhausted`] or [`Error::Indeterminate`].
     #[error("throttled ({0})")]
     Throttled(Refusal),
 
-    /// DynamoDB sent no usable answer: the connection failed, the request timed out, or the answer
-    /// was unreadable or had an HTTP status 5xx. `Unavailable` appears as the cause inside
-    /// [`Error::Exhausted`] and [`Error::Indeterminate`]. Two calls return `Unavailable` directly:
-    /// the release of a lock whose runtime was shut down, and the acquire of a lock whose heartbeat
-    /// thread could not be started.
+    /// The call has received no usable answer: the connection failed, the request timed out, or the
+    /// answer was unreadable or had an HTTP status 5xx. `Unavailable` usually appears as the cause
+    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`]. A call returns `Unavailable`
+    /// directly if the runtime of its lock was shut down, or if the heartbeat thread of its lock
+    /// could not start.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 
-    /// The table does not exist in this account and Region. Nothing was written.
-    #[error("table `{table}` does not exist in this call_cost and Region; create it, or use the name of another table")]
+    /// The table does not exist in the account and Region of the client. The call has written
+    /// nothing.
+    #[error("table `{table}` does not exist in this account and Region; create it, or use the name of another table")]
     #[non_exhaustive]
     TableNotFound {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// The table has no index with this name. Nothing was read.
+    /// The table has no index with this name. The call has read nothing.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) creates a new table with its
     /// indexes, but adds no index to an existing table. DynamoDB's `UpdateTable` can add a global
-    /// index to an existing table. A local index can be created only together with its table.
+    /// index to an existing table. DynamoDB creates a local index only together with its table.
     #[error(
         "table `{table}` has no index `{index}` ({spent}); `create_table` creates the indexes of a new table; add a \
          global index to this one with UpdateTable, and create the table anew for a local index"
     )]
     #[non_exhaustive]
     IndexNotFound {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
         /// The name of the index.
         index: &'static str,
@@ -375,84 +386,89 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key attributes of the table differ from those of the struct. Nothing was written.
+    /// The key attributes of the table differ from the key attributes of the struct. The call has
+    /// written nothing.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes
-    /// and reports the difference. In calls other than `create_table`, DynamoDB reports the
-    /// difference with less detail.
+    /// and reports the difference. If another call meets the difference, the error contains
+    /// DynamoDB's message, which has less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
-        /// The difference.
+        /// The difference between the key attributes of the table and of the struct.
         reason: String,
     },
 
     /// The configuration of the client is incomplete: the credentials, the Region or the endpoint
-    /// are missing or invalid. Nothing was written.
+    /// are missing or invalid. The call has written nothing.
     ///
-    /// The call does not repeat a request that fails in this way.
+    /// The call does not repeat a request that fails because of the configuration.
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 
-    /// A page token belongs to another query, or was not made by this library. Nothing was read.
+    /// The page token that the caller has passed belongs to another query, or comes from another
+    /// program. The call has read nothing.
     ///
-    /// Request the first page again, with `None` as the token.
+    /// To continue, request the first page again, with `None` as the token.
     #[error("the page token cannot be used for this query of table `{table}`: {reason}; ask for the first page again")]
     #[non_exhaustive]
     PageToken {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
-        /// The reason.
+        /// The reason why the page token is invalid.
         reason: &'static str,
     },
 
-    /// A setting of the call is outside its range. The call sent no request.
+    /// The value of a setting of the call is outside the allowed range. The call has sent no
+    /// request.
     #[error("{0}")]
     InvalidSetting(InvalidSetting),
 
-    /// An item is larger than DynamoDB can store. Nothing was written.
+    /// An item is larger than DynamoDB can store. The call has written nothing.
     ///
-    /// If the item belongs to a transaction, the error is [`InvalidTransaction::ItemTooLarge`]
-    /// instead.
+    /// If the item belongs to a transaction, the commit returns
+    /// [`InvalidTransaction::ItemTooLarge`] instead of `ItemTooLarge`.
     #[error(
         "the item in table `{table}` is too large: this write has {bytes} bytes of it, and DynamoDB stores 409600 \
          (400 KB); keep large content elsewhere, in S3 for example"
     )]
     #[non_exhaustive]
     ItemTooLarge {
-        /// The table.
+        /// The name of the table.
         table: Arc<str>,
-        /// The size of the data in the write, by DynamoDB's rules. For a create or a put, this
-        /// number is the size of the whole item. For an update, this number is the size of the key,
+        /// The size of the data in the write, in bytes, by DynamoDB's rules. For a create or a put,
+        /// `bytes` is the size of the whole item. For an update, `bytes` is the size of the key,
         /// and of the names and new values of the changed attributes.
         bytes: usize,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
     },
 
-    /// DynamoDB refused the request because of its content, the access rights of the caller or a
-    /// limit. DynamoDB would also refuse a repetition of the request. Nothing was written.
+    /// DynamoDB refused the request because of the content of the request, the access rights of the
+    /// caller or a limit. DynamoDB would also refuse a repetition of the request. The call has
+    /// written nothing.
     #[error("refused ({0})")]
     Rejected(Refusal),
 
-    /// Serde cannot read a stored item into the struct. Nothing was written.
+    /// Serde cannot read a stored item into the struct. The call has written nothing, except that a
+    /// patch may have been applied.
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
     Decode(#[source] CodecError),
 
-    /// DynamoDB cannot store a value of the caller, or serde cannot write the value. Nothing was
-    /// written.
+    /// DynamoDB cannot store a value of the caller, or serde cannot write the value. The call has
+    /// written nothing.
     #[error("{} cannot be stored: {}", .0, .0.reason())]
     Encode(#[source] CodecError),
 }
 
 impl Error {
-    /// Returns the number of requests that the call sent, or `None` if the error does not contain
-    /// this number.
+    /// Returns the number of requests that the call has sent, or `None` if the error does not
+    /// contain this number.
     ///
     /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
-    /// contain the number.
+    /// contain the number of requests.
     pub fn attempts(&self) -> Option<u32> {
         self.facts().spent.map(|spent| spent.attempts)
     }
@@ -463,8 +479,8 @@ impl Error {
         self.facts().spent.map(|spent| spent.elapsed)
     }
 
-    /// Converts the result of an acquire that does not wait: the error [`Error::Locked`] becomes
-    /// `None`.
+    /// Converts the result of one attempt to acquire a lock: the error [`Error::Locked`] becomes
+    /// `Ok(None)`.
     pub(crate) fn none_if_locked<G>(acquired: Result<G>) -> Result<Option<G>> {
         match acquired {
             Ok(guard) => Ok(Some(guard)),
@@ -473,8 +489,9 @@ impl Error {
         }
     }
 
-    /// Returns the capacity that the call has consumed, or `None` if the call was not
-    /// [metered](crate::Repository::metered) or the error does not contain its cost.
+    /// Returns the capacity that the call has consumed. Returns `None` if the call was not
+    /// [metered](crate::Repository::metered), or if the error does not contain the cost of the
+    /// call.
     ///
     /// # Examples
     ///
@@ -489,37 +506,38 @@ impl Error {
         self.facts().spent.and_then(|spent| spent.cost.as_deref().copied())
     }
 
-    /// Returns whether the call may succeed if the caller repeats the same call later.
+    /// Returns `true` if the same call may succeed later.
     ///
-    /// The failed call has already made its own retries, so wait before you repeat the call.
+    /// The failed call has already sent its own retries, so the caller should wait before it
+    /// repeats the call.
     ///
     /// | error | `is_retryable` | reason |
     /// |---|---|---|
     /// | [`Exhausted`](Self::Exhausted) | `true` | the deadline, the attempts or the retry budget ended the call |
-    /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the other transaction ends, and capacity comes back |
-    /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard whose runtime ended is gone |
+    /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the other transaction ends, or the table has capacity again |
+    /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard cannot send its release after its runtime has ended |
     /// | [`Cancelled`](Self::Cancelled) | `true` if each reason is contention or a lack of capacity | no condition was false |
     /// | [`Locked`](Self::Locked) | `true` | the holder releases the lock, or its lease ends |
     /// | [`QueueFull`](Self::QueueFull), [`Evicted`](Self::Evicted) | `true` | the call can enter the queue later |
-    /// | [`Indeterminate`](Self::Indeterminate) | `false` | the write may have been applied, and would be applied twice |
+    /// | [`Indeterminate`](Self::Indeterminate) | `false` | DynamoDB may have applied the write, and a repetition could apply the write a second time |
     /// | [`Conflict`](Self::Conflict), [`AlreadyExists`](Self::AlreadyExists), [`NotFound`](Self::NotFound) | `false` | the caller decides anew from the current item |
-    /// | [`AlreadyCommitted`](Self::AlreadyCommitted), [`TokenReused`](Self::TokenReused) | `false` | the token is used |
-    /// | [`Lost`](Self::Lost) | `false` | the lock has to be acquired anew |
+    /// | [`AlreadyCommitted`](Self::AlreadyCommitted), [`TokenReused`](Self::TokenReused) | `false` | DynamoDB has already committed a transaction with the token |
+    /// | [`Lost`](Self::Lost) | `false` | the caller has to acquire the lock anew |
     /// | [`BudgetExceeded`](Self::BudgetExceeded) | `false` | the same call would consume its whole budget again |
-    /// | all others | `false` | the call, its data, the table or the client has to be changed |
+    /// | all other errors | `false` | the caller has to change the call, its data, the table or the client |
     pub fn is_retryable(&self) -> bool {
         self.facts().is_retryable
     }
 }
 
-/// Returns the text of a key for a message. Without `#[dynalock(show_key)]`, the key is `None`, and
-/// the result is the text `this key`.
+/// Returns the text of a key for a message. If the type has no `#[dynalock(show_key)]`, the key is
+/// `None` and the text is `this key`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }
 
-/// Returns the message of the failure that ended a call, with advice for a call that met a conflict
-/// at each attempt.
+/// Returns the message of the failure that ended a call. The message contains advice if the call
+/// met a conflict at each attempt.
 fn last_failure(last: &Error) -> String {
     match last {
         Error::Conflict(conflict) => format!(

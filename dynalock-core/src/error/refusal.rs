@@ -2,8 +2,8 @@ use std::{fmt, sync::Arc};
 
 use super::Spent;
 
-/// The refusal of a request, with DynamoDB's own code and message. A refusal also contains the
-/// number of requests that the call sent, and the time that the call took.
+/// The refusal of a request, with the code and the message from DynamoDB. A refusal also contains
+/// the number of requests that the refused call has sent, and the time that the call has taken.
 #[derive(Debug, Clone)]
 pub struct Refusal(Box<RefusalParts>);
 
@@ -21,14 +21,14 @@ impl Refusal {
         Self(Box::new(RefusalParts { code, message, request_id, spent: Spent::default() }))
     }
 
-    /// Returns whether DynamoDB refused the request because the key of the table differs from the
-    /// key in the request.
+    /// Returns `true` if DynamoDB refused the request because the key attributes of the table
+    /// differ from the key attributes in the request.
     pub(crate) fn is_of_key_schema(&self) -> bool {
-        // DynamoDB has one error code for all invalid requests, so the cause is known only from the
-        // message.
+        // DynamoDB has one error code for all invalid requests, so only the message of the refusal
+        // shows the cause.
         const KNOWN: [&str; 8] = [
             "The provided key element does not match the schema",
-            // For a missing key attribute, DynamoDB Local sends this message.
+            // For a missing key attribute, DynamoDB Local sends the message in the line below.
             "One of the required keys was not given a value",
             "The number of conditions on the keys is invalid",
             "Missing the key",
@@ -37,13 +37,12 @@ impl Refusal {
             "Query condition missed key schema element",
             "Condition parameter type does not match schema type",
         ];
-        // If a transaction of reads contains a key with wrong attributes, DynamoDB cancels the
-        // whole transaction.
+        // DynamoDB cancels a whole TransactGetItems if one of its keys has wrong attributes.
         let is_validation = ["Validation", "TransactionCanceled"].iter().any(|code| self.code().starts_with(code));
         is_validation && KNOWN.iter().any(|known| self.message().contains(known))
     }
 
-    /// Returns whether DynamoDB refused the request because an item is too large.
+    /// Returns `true` if DynamoDB refused the request because an item is too large.
     pub(crate) fn is_of_item_size(&self) -> bool {
         let message = self.message();
         self.code().starts_with("Validation")
@@ -51,23 +50,24 @@ impl Refusal {
             && message.contains("exceeded the maximum allowed size")
     }
 
-    /// Returns whether DynamoDB refused the request because of its content, and not because of
-    /// limits or access rights.
+    /// Returns `true` if DynamoDB refused the request because of the content of the request.
+    /// Returns `false` for a refusal because of a limit, missing access rights or wrong key
+    /// attributes.
     pub(crate) fn is_of_content(&self) -> bool {
         self.code().starts_with("Validation") && !self.is_of_key_schema()
     }
 
-    /// Returns whether DynamoDB refused the request because the table does not have the index.
+    /// Returns `true` if DynamoDB refused the request because the table does not have the index.
     pub(crate) fn is_of_missing_index(&self) -> bool {
         self.code().starts_with("Validation") && self.message().contains("does not have the specified index")
     }
 
-    /// Returns whether DynamoDB refused the start key of a page of a query or a scan.
+    /// Returns `true` if DynamoDB refused the start key of a page of a query or a scan.
     pub(crate) fn is_of_page_start(&self) -> bool {
         let message = self.message().to_ascii_lowercase();
         self.code().starts_with("Validation")
-            // DynamoDB, DynamoDB Local and the in-process engine name the start key by different
-            // words.
+            // DynamoDB, DynamoDB Local and the engine of `dynalock-local` use different words for
+            // the start key in their messages.
             && ["starting key", "exclusive start key", "exclusivestartkey"].iter().any(|word| message.contains(word))
     }
 
@@ -76,17 +76,17 @@ impl Refusal {
         self
     }
 
-    /// Returns the error code, for example `ValidationException`.
+    /// Returns the error code from DynamoDB, for example `ValidationException`.
     pub fn code(&self) -> &str {
         &self.0.code
     }
 
-    /// Returns the message.
+    /// Returns the message from DynamoDB.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Returns the id of the request. AWS support asks for the request id.
+    /// Returns the id that DynamoDB gave the request. AWS support asks for the request id.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
@@ -121,49 +121,53 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The reason why DynamoDB sent no usable answer.
+/// The reason why a call has received no usable answer.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// The server refused the connection. The request was never sent.
+    /// The server refused the connection, so the request was never sent.
     #[error("the connection was refused; is the endpoint right, and is the server running?")]
     Refused,
-    /// The credentials provider failed, but may succeed later. The request was never sent.
+    /// The credentials provider failed, so the request was never sent. The credentials provider may
+    /// succeed for a later request.
     #[error("the provider of credentials failed: {0}")]
     Credentials(Arc<str>),
-    /// A part of the SDK's configuration, for example an interceptor, failed. The request was never
-    /// sent.
+    /// A part of the SDK's configuration, for example an interceptor, failed, so the request was
+    /// never sent.
     #[error("the SDK did not send the request: {0}")]
     NotSent(Arc<str>),
-    /// The connection could not be made, or was interrupted. The request may have been applied.
+    /// The client could not open the connection, or the connection was interrupted. DynamoDB may
+    /// have applied the request.
     #[error("the connection failed: {0}")]
     Connection(Arc<str>),
-    /// DynamoDB did not answer in time. The request may have been applied.
+    /// DynamoDB did not answer in time. DynamoDB may have applied the request.
     #[error("no answer came in time")]
     Timeout,
-    /// The deadline passed before the request could be sent.
+    /// The deadline of the call passed before the call could send the request.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
-    /// The tokio runtime of a lock was shut down before DynamoDB answered the release. The lock may
-    /// already be free. If the lock is still held, its lease expires.
+    /// The tokio runtime of a lock was shut down before DynamoDB answered the release. DynamoDB may
+    /// already have applied the release. If DynamoDB has not applied the release, other callers can
+    /// acquire the lock only after the end of the lease.
     #[error("the runtime of the lock was shut down before the release was answered")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut
-    /// down. The call was not applied, and may be repeated.
+    /// down. The combined call was not applied, and the caller may repeat the call.
     #[error("the runtime of the queue was shut down before the call was applied; call again")]
     WorkerEnded,
-    /// The thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread) could not be started. No
-    /// request for the lock was sent.
+    /// The operating system could not start the thread of
+    /// [`Heartbeat::Thread`](crate::Heartbeat::Thread). The call has sent no request for the lock.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
-    /// The table was created, but the table or one of its indexes is not active yet, or its time to
-    /// live is not switched on yet.
+    /// DynamoDB has accepted the creation of the table. The table or an index is not active yet, or
+    /// the time to live of the table is not switched on yet.
     #[error("the table, an index or its time to live is not active yet")]
     NotActive,
-    /// DynamoDB answered with a server error. The request may have been applied.
+    /// DynamoDB answered with a server error. DynamoDB may have applied the request.
     #[error("a server error ({0})")]
     Server(Refusal),
-    /// The answer could not be read, or had no content. The request may have been applied.
+    /// The client could not read the answer, or the answer had no content. DynamoDB may have
+    /// applied the request.
     #[error("the answer could not be read: {0}")]
     Unreadable(Arc<str>),
 }

@@ -2,19 +2,19 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::cost::Cost;
 
-/// The number of requests that a failed call sent, the time from its start to the error, and its
-/// cost if the call was metered.
+/// What a failed call has spent: the number of its requests, the time from its start to its error,
+/// and the consumed capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spent {
-    /// The number of requests that the call sent. A read of an item counts only if it got no
-    /// answer.
+    /// The number of requests that the call has sent. The number does not include the answered
+    /// reads of items.
     pub attempts: u32,
-    /// The time since the start of the call.
+    /// The time from the start of the call to the error.
     pub elapsed: Duration,
     /// The capacity that the call has consumed, or `None` if the call was not
-    /// [metered](crate::Repository::metered). A combined call that ends at its own deadline has no
-    /// cost, because its batch belongs to several calls.
+    /// [metered](crate::Repository::metered). `cost` is also `None` for a combined call that ends
+    /// at its own deadline, because several calls share the requests of the batch.
     pub cost: Option<Arc<Cost>>,
 }
 
@@ -23,7 +23,8 @@ impl Spent {
         Self { attempts, elapsed, cost: None }
     }
 
-    /// Adds the cost of a metered call.
+    /// Adds the cost of the call. `cost` is `None` if the library has not counted the cost of the
+    /// call.
     pub(crate) fn with_cost(self, cost: Option<Cost>) -> Self {
         Self { cost: cost.map(Arc::new), ..self }
     }

@@ -47,7 +47,7 @@ fn refusal() -> Refusal {
     Refusal::new("Code", "message", None).after(SPENT)
 }
 
-/// Returns a cancellation with one operation for each code.
+/// Returns a cancelled transaction with one operation for each of the reason codes in `codes`.
 fn cancelled(codes: &[&str]) -> Cancelled {
     let reason = |code: &&str| super::ActionReason { refusal: Refusal::new(*code, "message", None), item: None };
     let operations = codes.iter().map(|code| (item_ref(), reason(code))).collect();
@@ -63,7 +63,8 @@ fn codec() -> CodecError {
     CodecError::new(table(), SerdeError::not_storable("a reason"))
 }
 
-/// Returns the errors with a `Spent`, and whether each is retryable.
+/// Returns an error of each variant that contains a `Spent`, paired with the expected result of
+/// `is_retryable`.
 fn with_spent() -> Vec<(Error, bool)> {
     let last = || Box::new(TIMEOUT);
     vec![
@@ -89,7 +90,8 @@ fn with_spent() -> Vec<(Error, bool)> {
     ]
 }
 
-/// Returns the other errors.
+/// Returns an error of each variant that contains no `Spent`, paired with the expected result of
+/// `is_retryable`.
 fn without_spent() -> Vec<(Error, bool)> {
     vec![
         (Error::InvalidTransaction(InvalidTransaction::Empty), false),

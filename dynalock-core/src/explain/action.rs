@@ -7,8 +7,9 @@ use crate::{
     operation::{Access, Action, GetItem, PageRequest, PageStart, Selection, Write},
 };
 
-/// The part of a request for one item, or for the items of one page:
-/// [`ExplainedRequest::actions`](super::ExplainedRequest::actions).
+/// One action of a request: the part of the request for one item, or for the items of one page.
+/// [`ExplainedRequest::actions`](super::ExplainedRequest::actions) returns the actions of a
+/// request.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -33,25 +34,27 @@ pub struct ExplainedAction {
     update: Option<ExplainedExpression>,
     filter: Option<ExplainedExpression>,
     projection: Option<ExplainedExpression>,
-    /// The consistency, order and limits of a read, and the kind of a row without an item.
+    /// Short texts about the action: the consistency, order and limits of a read, or the kind of a
+    /// row without an item.
     settings: Vec<String>,
     rate: UnitRate,
 }
 
-/// The units of an action for each started block of bytes.
+/// The units that DynamoDB bills for each started block: a block has 4 KB for a read, and 1 KB for
+/// a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnitRate {
     Read(Units),
     Write(Units),
-    /// A write or check of a separate lease row.
+    /// The write units of a write or check of a separate lease row.
     LeaseRow(Units),
 }
 
-/// The kind of row that a write or check of a transaction names.
+/// The kind of the row that a write or check in a transaction addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Row {
     Item,
-    /// The row contains only a lease, and is smaller than a kilobyte.
+    /// The row contains only a lease and no item. A lease row is smaller than a kilobyte.
     Lease,
 }
 
@@ -81,7 +84,7 @@ impl ExplainedAction {
         }
     }
 
-    /// Explains a write that is a request of its own.
+    /// Explains a write that is a separate request, outside a transaction.
     pub(super) fn of_write(write: Write) -> Self {
         let operation = match write.action {
             Action::Put(_) => "PutItem",
@@ -118,7 +121,7 @@ impl ExplainedAction {
         Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, rate) }
     }
 
-    /// Explains a read of one item.
+    /// Makes the explanation of the read of one item.
     pub(super) fn get(operation: &'static str, GetItem { table, key, consistent }: GetItem) -> Self {
         let settings = vec![consistency(consistent).to_owned()];
         Self { key: Some(key), settings, ..Self::new(operation, table, UnitRate::of_read(consistent)) }
@@ -159,8 +162,8 @@ impl ExplainedAction {
         }
     }
 
-    /// Returns DynamoDB's name of the operation. In a transaction, this is the name of the action,
-    /// for example `Update` or `ConditionCheck`.
+    /// Returns DynamoDB's name of the operation. For an action of a transaction, returns the name
+    /// of the action, for example `Update` or `ConditionCheck`.
     ///
     /// # Examples
     ///
@@ -179,7 +182,7 @@ impl ExplainedAction {
         self.operation
     }
 
-    /// Returns the name of the table.
+    /// Returns the name of the table that the action reads or writes.
     ///
     /// # Examples
     ///
@@ -214,7 +217,7 @@ impl ExplainedAction {
         self.index
     }
 
-    /// Returns the key of the item, or `None` for a query or scan.
+    /// Returns the key of the item that the action reads or writes, or `None` for a query or scan.
     ///
     /// # Examples
     ///
@@ -233,7 +236,7 @@ impl ExplainedAction {
         self.key.as_ref()
     }
 
-    /// Returns the item that a put writes, or `None` for each other action.
+    /// Returns the item that a put writes, or `None` for all other actions.
     ///
     /// # Examples
     ///
@@ -271,7 +274,7 @@ impl ExplainedAction {
         self.key_condition.as_ref()
     }
 
-    /// Returns the condition of a write or check, with the conditions of the library.
+    /// Returns the condition of a write or check, including the conditions that the library adds.
     ///
     /// # Examples
     ///
@@ -329,7 +332,7 @@ impl ExplainedAction {
     }
 
     /// Returns the projection of a query or scan. Only a count has a projection, and only if the
-    /// library must leave out lease rows or expired items.
+    /// count must leave out lease rows or expired items.
     ///
     /// # Examples
     ///
@@ -347,9 +350,10 @@ impl ExplainedAction {
         self.projection.as_ref()
     }
 
-    /// Returns the write units of this action for an item with this size in bytes:
-    /// [`Explained::write_units`](super::Explained::write_units). By this method, a program can add
-    /// up a transaction whose items have different sizes.
+    /// Returns the write units of the action for an item of `item_bytes` bytes, like
+    /// [`Explained::write_units`](super::Explained::write_units). With
+    /// `ExplainedAction::write_units`, a program can add up the units of a transaction whose items
+    /// have different sizes.
     ///
     /// # Examples
     ///
@@ -371,7 +375,7 @@ impl ExplainedAction {
         }
     }
 
-    /// Returns the read units of this action for an item with this size in bytes:
+    /// Returns the read units of the action for an item of `item_bytes` bytes, like
     /// [`Explained::read_units`](super::Explained::read_units).
     ///
     /// # Examples
@@ -393,7 +397,8 @@ impl ExplainedAction {
         }
     }
 
-    /// Writes a line with the operation, and a line for each part. Each line begins with `indent`.
+    /// Writes a line with the operation, and a line for each part of the action. Each line begins
+    /// with `indent`.
     pub(super) fn write_lines(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{indent}{} {}", self.operation, self.table)?;
         if let Some(index) = self.index {
@@ -403,7 +408,7 @@ impl ExplainedAction {
             write!(f, " ({})", self.settings.join(", "))?;
         }
         let (key, item) = (self.key.as_ref().map(ItemText), self.item.as_ref().map(ItemText));
-        // The item contains the key.
+        // The item of a put already contains the key, so the output needs no separate key.
         let key = key.filter(|_| item.is_none());
         let parts: [(&str, Option<&dyn fmt::Display>); 7] = [
             ("key", key.as_ref().map(|key| key as _)),
@@ -427,7 +432,8 @@ fn consistency(consistent: bool) -> &'static str {
     if consistent { "strongly consistent" } else { "eventually consistent" }
 }
 
-// The output contains no key and no values, because these are content.
+// The `Debug` output of an action contains no key and no values, because keys and values are user
+// data.
 debug_fields!(ExplainedAction, self => {
     operation: self.operation,
     table: self.table,

@@ -5,10 +5,11 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::value::ValueText;
 use crate::{codec::Item, expression::MAP_KEY_SIGN};
 
-/// An expression of a request, with the names of its attributes in place of the placeholders.
+/// An expression of a request, with attribute names in place of the placeholders.
 ///
-/// `{}` shows the type of each value, and `[..]` in place of the key of a map. `{:#}` shows the
-/// values and keys. A name appears as it is stored, also if it contains a dot.
+/// The format `{}` shows the type of each value, and `[..]` in place of the key of a map. The
+/// format `{:#}` shows the values and the keys of maps. An attribute name appears in its stored
+/// form, even if the name contains a dot.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -29,15 +30,16 @@ pub struct ExplainedExpression {
 
 #[derive(Clone, PartialEq)]
 enum Part {
-    /// Operators, functions and the names of attributes.
+    /// A text of operators, functions and attribute names.
     Text(String),
-    /// The key of a map, which is content.
+    /// The key of a map, which is user data.
     MapKey(String),
     Value(AttributeValue),
 }
 
 impl ExplainedExpression {
-    /// Replaces the placeholders of an expression.
+    /// Replaces each placeholder of an expression by the name or value that the placeholder stands
+    /// for.
     pub(super) fn new(text: &str, names: Option<&HashMap<String, String>>, values: Option<&Item>) -> Self {
         let mut resolved = Resolved::default();
         let mut rest = text;
@@ -86,11 +88,11 @@ fn is_operator(c: char) -> bool {
     matches!(c, '=' | '<' | '>' | '+' | '-')
 }
 
-/// The parts of an expression, while its placeholders are replaced.
+/// The parts of an expression during the replacement of the placeholders.
 #[derive(Default)]
 struct Resolved {
     parts: Vec<Part>,
-    /// The text after the last part.
+    /// The text of the unfinished part, which follows the last part in `parts`.
     text: String,
 }
 
@@ -102,8 +104,8 @@ impl Resolved {
         self.parts.push(part);
     }
 
-    /// Adds an operator with one space on each side. The expressions of the library leave these
-    /// spaces out where DynamoDB does not need them.
+    /// Adds an operator with one space on each side. The library sends expressions without spaces
+    /// that DynamoDB does not need, so the text may have no space around the operator.
     fn operator(&mut self, operator: &str) {
         if !self.text.ends_with(' ') {
             self.text.push(' ');
@@ -131,7 +133,7 @@ impl fmt::Display for ExplainedExpression {
     }
 }
 
-/// The output contains no values, because these are content.
+/// The `Debug` output of an expression contains no values, because values are user data.
 impl fmt::Debug for ExplainedExpression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{self}\"")

@@ -1,4 +1,4 @@
-//! The requests of a call as values that a program can print before they are sent.
+//! The requests of a call, as values that a program can print instead of sending the requests.
 
 mod action;
 mod expression;
@@ -15,13 +15,13 @@ use std::fmt;
 
 use crate::cost::Units;
 
-/// The requests that a call would send, which the method `explain` of the builders returns. The
-/// method sends nothing.
+/// The requests that a call would send. The method `explain` of a builder returns an `Explained`,
+/// and sends nothing.
 ///
-/// The requests are made by the code that the call itself runs. `{}` shows the names of tables,
-/// indexes and attributes, and the type of each value in place of the value: `<S>`, `<N>`, `<B>`
-/// and so on. A log line with `{}` therefore contains no content of an item. `{:#}` also shows the
-/// values, the keys of maps and the token of a transaction.
+/// The same code makes the requests for `explain` and for the call itself. The format `{}` shows
+/// the names of tables, indexes and attributes. In place of a value, the format `{}` shows the
+/// type: `<S>`, `<N>`, `<B>` and so on. A log line with the format `{}` contains no content of an
+/// item. The format `{:#}` also shows the values, the keys of maps and the token of a transaction.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -40,49 +40,50 @@ use crate::cost::Units;
 ///
 /// # What is left out
 ///
-/// - Requests that the call sends only in certain cases: after a lost reply, a throttled request or
-///   a conflict, over an expired item or an expired lease, and for the rest of a batch that
-///   DynamoDB left unprocessed.
-/// - The pages of a query or scan after the first page, and the items that a query reads by the
-///   keys of an index.
-/// - A write that depends on an item that the call reads first. [`is_complete`](Self::is_complete)
-///   then returns `false`.
+/// - An explanation does not contain requests that a call sends only after a lost reply, a
+///   throttled request or a conflict. An explanation also does not contain extra requests for an
+///   expired item, for an expired lease, or for the unprocessed rest of a batch.
+/// - An explanation of a query or scan contains only the first page. The explanation does not
+///   contain the reads of items whose keys the page finds in an index.
+/// - An explanation does not contain a write that depends on an item that the call reads first. For
+///   a call with a dependent write, [`is_complete`](Self::is_complete) returns `false`.
 ///
-/// Each attempt of a write contains new random bytes, and some writes contain the time. The values
-/// of the sent request therefore differ in these bytes.
+/// Each attempt of a write contains new random bytes, and some writes contain the time. A sent
+/// write therefore differs from its explanation in random bytes and in times.
 #[derive(Clone, PartialEq)]
 pub struct Explained {
     requests: Vec<ExplainedRequest>,
     rest: Rest,
 }
 
-/// The requests of the call that are not explained.
+/// The requests of a call that the explanation of the call leaves out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rest {
     Nothing,
-    /// A write that depends on the items that the explained requests read.
+    /// The explanation lacks a write that depends on the items from the explained reads.
     DependentWrite,
 }
 
 impl Explained {
-    /// Explains a call that sends these requests.
+    /// Makes the explanation of a call that sends the `requests`.
     pub(crate) fn of(requests: Vec<ExplainedRequest>) -> Self {
         Self { requests, rest: Rest::Nothing }
     }
 
-    /// Explains a call that sends these reads, and then a write that depends on the items.
+    /// Makes the explanation of a call that sends the `reads`, and then sends a write that depends
+    /// on the read items.
     pub(crate) fn before_write(reads: Vec<ExplainedRequest>) -> Self {
         Self { requests: reads, rest: Rest::DependentWrite }
     }
 
-    /// Adds a request that the call sends before the requests of this value.
+    /// Adds a request that the call sends before all other requests.
     pub(crate) fn after(mut self, first: ExplainedRequest) -> Self {
         self.requests.insert(0, first);
         self
     }
 
-    /// Returns the requests in the order in which the call would send them. The list is empty if
-    /// the call sends nothing, for example an update without changes.
+    /// Returns the requests in the order in which the call would send them. The list of requests is
+    /// empty if the call sends nothing, for example for an update without changes.
     ///
     /// # Examples
     ///
@@ -100,9 +101,9 @@ impl Explained {
         &self.requests
     }
 
-    /// Returns whether [`requests`](Self::requests) contains all requests of a call that succeeds
-    /// at once. Returns `false` if the call reads an item first, and then sends a write that
-    /// depends on this item.
+    /// Returns `true` if [`requests`](Self::requests) contains all requests of a call that succeeds
+    /// at the first attempt. If the call reads an item first and then sends a write that depends on
+    /// the item, `is_complete` returns `false`.
     ///
     /// # Examples
     ///
@@ -123,14 +124,15 @@ impl Explained {
         self.rest == Rest::Nothing
     }
 
-    /// Returns the write units that these requests consume if each item has this size in bytes. The
-    /// size of an item contains the names of its attributes and the attributes of the library. If
-    /// a write changes the size, the larger size counts. A separate lease row counts as one
-    /// kilobyte. The row of a named lock that a transaction guards counts like an item.
+    /// Returns the write units that the requests consume if each item has a size of `item_bytes`
+    /// bytes. The size of an item includes the attribute names and the attributes of the library.
+    /// If a write changes the size of an item, DynamoDB bills the larger of the two sizes. A
+    /// separate lease row counts as one kilobyte. The row of a named lock in a transaction counts
+    /// as an item of `item_bytes` bytes.
     ///
-    /// DynamoDB bills one unit for each started kilobyte, and two units in a transaction. The
-    /// writes of indexes are not counted: each index whose entry changes costs at least one more
-    /// unit.
+    /// For each started kilobyte, DynamoDB bills one write unit outside a transaction, and two
+    /// write units in a transaction. The result does not include the write units of indexes. Each
+    /// index whose entry the write changes costs at least one additional write unit.
     ///
     /// # Examples
     ///
@@ -149,12 +151,13 @@ impl Explained {
         self.actions().map(|action| action.write_units(item_bytes)).sum()
     }
 
-    /// Returns the read units that these requests consume if each item has this size in bytes. For
-    /// a query or scan, `item_bytes` is the size of all items that its first page reads, even if
-    /// the filter leaves them out.
+    /// Returns the read units that the requests consume if each item has a size of `item_bytes`
+    /// bytes. For a query or scan, `item_bytes` is the size of all items that the first page reads,
+    /// including the items that the filter leaves out.
     ///
-    /// DynamoDB bills one unit for each started 4 KB of a strongly consistent read, half a unit
-    /// if the read is eventually consistent, and two units in a transaction.
+    /// For each started 4 KB of a strongly consistent read, DynamoDB bills one read unit. An
+    /// eventually consistent read costs half as much, and a read in a transaction costs twice as
+    /// much.
     ///
     /// # Examples
     ///
@@ -195,7 +198,7 @@ impl fmt::Display for Explained {
     }
 }
 
-/// The output contains no values, because these are content.
+/// The `Debug` output of an explanation contains no values, because values are user data.
 impl fmt::Debug for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Explained").field("requests", &self.requests).field("rest", &self.rest).finish()

@@ -3,8 +3,9 @@ use std::fmt;
 use super::action::{ExplainedAction, Row};
 use crate::operation::{Action, GetItem, GetMany, PageRequest, PageStart, TransactGet, Write};
 
-/// One request of a call: [`Explained::requests`](super::Explained::requests). `{}` shows no
-/// values, and `{:#}` shows them.
+/// One request of a call. [`Explained::requests`](super::Explained::requests) returns the requests
+/// of a call. The format `{}` hides the values of a request, and the format `{:#}` shows the
+/// values.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -24,12 +25,12 @@ pub struct ExplainedRequest {
     actions: Vec<ExplainedAction>,
 }
 
-/// The ClientRequestToken of a request.
+/// The ClientRequestToken of a request, by which DynamoDB detects a duplicate request.
 #[derive(Clone, PartialEq)]
 pub(crate) enum RequestToken {
     /// The request has no token.
     None,
-    /// Each call generates a random token.
+    /// The library generates a random token for each call.
     Drawn,
     /// The caller has set the token.
     Given(String),
@@ -53,12 +54,12 @@ impl ExplainedRequest {
         }
     }
 
-    /// Explains a TransactWriteItems.
+    /// Explains a TransactWriteItems request.
     pub(crate) fn transaction(actions: Vec<ExplainedAction>, token: RequestToken) -> Self {
         Self { operation: "TransactWriteItems", token, actions }
     }
 
-    /// Explains the request of one page.
+    /// Explains the request of one page of a query or a scan.
     pub(crate) fn of_page(request: &PageRequest, start: &PageStart) -> Self {
         Self::of(ExplainedAction::of_page(request, start))
     }
@@ -81,8 +82,10 @@ impl ExplainedRequest {
         self.operation
     }
 
-    /// Returns the actions of the request. A `BatchGetItem`, a `TransactGetItems` and a
-    /// `TransactWriteItems` have one action for each item. Each other request has one action.
+    /// Returns the actions of the request. An action reads, writes or checks one item, or reads one
+    /// page of a query or scan. A `BatchGetItem`, a `TransactGetItems` and a `TransactWriteItems`
+    /// have one action for each item. A request that is neither a batch nor a transaction has one
+    /// action.
     ///
     /// # Examples
     ///
@@ -164,5 +167,5 @@ impl fmt::Display for ExplainedRequest {
     }
 }
 
-// The output contains no values, because these are content.
+// The `Debug` output of a request contains no values, because values are user data.
 debug_fields!(ExplainedRequest, self => { operation: self.operation, actions: self.actions });

@@ -1,4 +1,4 @@
-//! The texts of values and items.
+//! Formats values and items for the texts of an explanation.
 
 use std::fmt::{self, Write as _};
 
@@ -6,11 +6,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::codec::{Item, type_of};
 
-/// A value. `{}` shows its type, and `{:#}` its content.
+/// An attribute value to print. The format `{}` shows the type of the value, and the format `{:#}`
+/// shows the content.
 pub(super) struct ValueText<'v>(pub(super) &'v AttributeValue);
 
-/// The attributes of an item or a key, in the order of their names. `{}` shows the types of the
-/// values, and `{:#}` their content.
+/// The attributes of an item or a key, in the order of their names. The format `{}` shows the types
+/// of the values, and the format `{:#}` shows the content of the values.
 pub(super) struct ItemText<'i>(pub(super) &'i Item);
 
 impl fmt::Display for ValueText<'_> {
@@ -52,8 +53,8 @@ impl fmt::Display for ItemText<'_> {
     }
 }
 
-/// Returns the entries in the order of their names, because the order of a `HashMap` differs in
-/// each process.
+/// Returns the attributes of an item in the order of their names, because the order of a `HashMap`
+/// differs in each process.
 fn sorted(item: &Item) -> Vec<(&String, &AttributeValue)> {
     let mut entries: Vec<_> = item.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);

@@ -5,14 +5,14 @@ use super::{
     path::{Defaulted, List, Map, Nested, Path, Place, Role},
 };
 
-/// The handle of one top-level attribute of the items of type `T`. The attribute has the Rust type
-/// `V`. `#[derive(Versioned)]` makes a handle for each field, for example `Product::ATTR.stock`.
-/// The role `R` says whether a patch may change or remove the attribute: [`Required`],
-/// [`Defaulted`] or [`Fixed`](super::Fixed).
+/// One top-level attribute of the items of type `T`, for use in conditions and patches. The type
+/// parameter `V` is the Rust type of the attribute. `#[derive(Versioned)]` makes an `Attribute` for
+/// each field, for example `Product::ATTR.stock`. The role `R` says whether a patch may change or
+/// remove the attribute: [`Required`], [`Defaulted`] or [`Fixed`](super::Fixed).
 ///
-/// The methods of a handle make [`Condition`](super::Condition)s. The operand of a comparison is a
-/// `V` or a `&V`. An attribute of type `Option<V>` can also be compared with a `V`, and a string
-/// attribute with a `&str` ([`AsOperand`](super::AsOperand)).
+/// The methods of an `Attribute` make [`Condition`](super::Condition)s. A condition compares an
+/// attribute of type `V` with a `V` or a `&V`. A condition can also compare an attribute of type
+/// `Option<V>` with a `V`, and a string attribute with a `&str` ([`AsOperand`](super::AsOperand)).
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -35,7 +35,7 @@ use super::{
 ///
 /// # What a condition sees
 ///
-/// A condition tests the stored attribute, under the name that serde writes.
+/// A condition tests the stored attribute. Serde decides the name of the stored attribute.
 ///
 /// | stored | effect |
 /// |---|---|
@@ -48,12 +48,13 @@ pub struct Attribute<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The Rust type in the handle of a field with `#[serde(with)]` or `#[serde(serialize_with)]`.
+/// The Rust type `V` in the [`Attribute`] of a field with `#[serde(with)]` or
+/// `#[serde(serialize_with)]`.
 ///
 /// The derive does not know the stored form of a field with `#[serde(with)]` or
-/// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare the
-/// attribute. The only conditions on such an attribute are [`exists`](Attribute::exists) and
-/// [`absent`](Attribute::absent).
+/// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare an
+/// attribute of type `Opaque`. An attribute of type `Opaque` has only the conditions
+/// [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
 #[derive(Debug, Clone, Copy)]
 pub enum Opaque {}
 
@@ -67,7 +68,7 @@ impl<T, V, R> Attribute<T, V, R> {
         self.field.name
     }
 
-    /// Returns the path of a field in this struct: [`Path::at`].
+    /// Returns the path of a field in an attribute that is a struct, like [`Path::at`].
     pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
         R: Role,
@@ -76,7 +77,7 @@ impl<T, V, R> Attribute<T, V, R> {
         self.into_path().at(field)
     }
 
-    /// Returns the path of an element in this list: [`Path::index`].
+    /// Returns the path of an element in an attribute that is a list, like [`Path::index`].
     pub fn index(self, index: usize) -> Path<T, V::Element, R::Inside<Defaulted>>
     where
         R: Role,
@@ -85,7 +86,7 @@ impl<T, V, R> Attribute<T, V, R> {
         self.into_path().index(index)
     }
 
-    /// Returns the path of an entry in this map: [`Path::key`].
+    /// Returns the path of an entry in an attribute that is a map, like [`Path::key`].
     pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, R::Inside<Defaulted>>
     where
         R: Role,

@@ -1,5 +1,5 @@
-//! One change of a patch: the texts that the change adds to the expressions of the request, and the
-//! reason for which an item does not allow the change.
+//! One change of a patch (a write of single attributes), with its text in the update expression,
+//! and the reasons for which an item does not allow the change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -9,7 +9,7 @@ use crate::{
     error::SerdeError,
 };
 
-/// One change of a patch.
+/// The change of one attribute by a patch.
 #[derive(Clone)]
 pub(super) struct PatchChange {
     pub(super) path: DocumentPath,
@@ -21,17 +21,19 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// The new elements of a list, and the list that takes the place of a missing attribute.
+    /// The new elements for one end of a list, and the start value: the list that the elements
+    /// extend if the attribute is missing.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
     Remove,
-    /// The error of a value that cannot be encoded. A patch with a value that cannot be encoded is
-    /// never sent.
+    /// The error of a value that cannot be encoded. The library never sends a patch with a value
+    /// that cannot be encoded.
     Fault(SerdeError),
 }
 
-/// Whether a change requires that its attribute exists.
+/// The rule of a change for a missing attribute: the change requires the attribute, or the
+/// attribute may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
@@ -44,7 +46,8 @@ pub(super) enum ListEnd {
     Back,
 }
 
-/// The parts of the update expression and of the condition that the changes of a patch add.
+/// The texts that the changes of a patch add to the update expression and to the condition of a
+/// request.
 #[derive(Default)]
 pub(crate) struct PatchTexts {
     pub(crate) set: Vec<String>,
@@ -54,12 +57,13 @@ pub(crate) struct PatchTexts {
     pub(crate) conditions: Vec<String>,
 }
 
-/// The reason why an item in its stored state does not allow a change.
+/// The reason for which a stored item does not allow the change of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchFault {
-    /// The result would be outside the range of the attribute's type.
+    /// The result of an addition would be outside the range of the attribute's type.
     OutOfRange,
-    /// The item does not allow the change, for the reason in this text.
+    /// The item does not allow the change for a reason that is not the range. The text names the
+    /// reason.
     Unfit(&'static str),
 }
 
@@ -88,8 +92,9 @@ impl PatchChange {
         let of_type = |name: &str, to: &mut Placeholders| {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
-        // `if_not_exists` would keep the null. The value that replaces the null is known in
-        // advance, so the expression sets this value directly.
+        // The function `if_not_exists` would keep a stored null, because a null exists. The update
+        // expression therefore does not use the function, and directly sets the value that replaces
+        // the null.
         if let (true, Some(value)) = (is_null, self.value_over_null()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));
@@ -100,13 +105,14 @@ impl PatchChange {
             ChangeKind::Set(value) => texts.set.push(format!("{path}={}", to.value(value.clone()))),
             ChangeKind::SetIfAbsent(value) => {
                 texts.set.push(format!("{path}=if_not_exists({path},{})", to.value(value.clone())));
-                // `if_not_exists` would keep a null, so the condition refuses an item with a null.
+                // The function `if_not_exists` would keep a stored null, so the condition of the
+                // request refuses an item with a null.
                 texts.conditions.push(format!("NOT {}", of_type("NULL", to)));
             }
             ChangeKind::Add(sum, presence) => {
                 let Sum { delta, range, start, .. } = &**sum;
-                // Without a start value, the comparison below is false for a missing attribute, so
-                // DynamoDB refuses the patch.
+                // If the change has no start value for a missing attribute, the comparison with the
+                // range of the type is false, so DynamoDB refuses the patch.
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -115,7 +121,8 @@ impl PatchChange {
                     }
                     None => format!("{path}={path}+{delta}"),
                 });
-                // The comparison is also false for a value that is not a number.
+                // The comparison with the range of the type is also false for a stored value that
+                // is not a number.
                 let Some((low, high)) = range else { return };
                 let between = format!("{path} BETWEEN {} AND {}", to.value(low.clone()), to.value(high.clone()));
                 texts.conditions.push(or_absent(start.is_some(), &path, between));
@@ -133,13 +140,15 @@ impl PatchChange {
                     ListEnd::Back => format!("{path}=list_append({list},{elements})"),
                 });
                 // If the attribute is not a list, `list_append` fails with an error that does not
-                // return the item. A false condition returns the item.
+                // contain the item. A condition on the type therefore fails first, and its error
+                // contains the item.
                 let is_list = of_type("L", to);
                 texts.conditions.push(or_absent(start.is_some(), &path, is_list));
             }
             ChangeKind::Insert(set, presence) => {
-                // If the attribute has another type, ADD also fails with an error that does not
-                // return the item.
+                // If the attribute is not a set, ADD fails with an error that does not contain the
+                // item. A condition on the type therefore fails first, and its error contains the
+                // item.
                 texts.add.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(*presence == Presence::Optional, &path, is_set));
@@ -151,13 +160,15 @@ impl PatchChange {
                 texts.conditions.push(or_absent(true, &path, is_set));
             }
             ChangeKind::Remove => texts.remove.push(path.clone()),
-            // `PatchContent::check` has already returned this error, so the patch is never sent.
+            // `PatchContent::check` has already returned the error of an invalid value, so the
+            // library never sends the patch.
             ChangeKind::Fault(_) => {}
         }
         self.require(texts, to);
     }
 
-    /// Adds the conditions that the path of the change requires, for example that a parent exists.
+    /// Adds the conditions that the path of the change requires, for example that the map around
+    /// the value exists.
     fn require(&self, texts: &mut PatchTexts, to: &mut Placeholders) {
         for requirement in self.path.requirements() {
             texts.conditions.push(match requirement {
@@ -171,8 +182,8 @@ impl PatchChange {
         }
     }
 
-    /// Returns the value with which the change replaces a null. A null counts as zero or as an empty
-    /// list, even if the field has another default.
+    /// Returns the value with which a patch replaces a stored null. For a patch, a stored null
+    /// counts as zero or as an empty list, even if the serde default of the field is another value.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
@@ -187,8 +198,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // The conditions of the path are checked first, because a missing parent is the reason for
-        // a missing attribute.
+        // The check of the path comes before the check of the value, because a missing map is the
+        // reason for a missing value inside the map.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
@@ -206,13 +217,14 @@ impl PatchChange {
             Some(value) if type_of(value) != expected => Some(PatchFault::Unfit(OTHER_TYPE)),
             None | Some(_) => None,
         };
-        // The change treats the null as absent: the next request of the patch replaces the null.
+        // If the attribute is a stored null and the change treats a null as absent, the patch sends
+        // a second request, which replaces the null.
         if self.treats_null_as_absent() && value.is_some_and(AttributeValue::is_null) {
             return None;
         }
         match &self.kind {
             ChangeKind::Add(sum, presence) => match value {
-                // `start` is `None` if the result for a missing attribute would be out of range.
+                // `start` is `None` if an addition to a missing attribute would be out of range.
                 None if *presence == Presence::Optional && sum.start.is_none() => Some(PatchFault::OutOfRange),
                 Some(AttributeValue::Null(_)) if *presence == Presence::Optional => Some(PatchFault::OutOfRange),
                 Some(AttributeValue::N(_)) => {
@@ -232,8 +244,8 @@ impl PatchChange {
     }
 }
 
-/// Returns `condition`. If `may_be_absent` is set, the returned condition is also true for an
-/// absent attribute.
+/// Returns `condition`, or a condition that is also true for an absent attribute if `may_be_absent`
+/// is set.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

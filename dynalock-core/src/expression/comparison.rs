@@ -1,4 +1,4 @@
-//! The conditions on attributes and paths.
+//! The methods of attributes and paths that make conditions.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::{
     error::{SerdeError, SerdeResult},
 };
 
-/// The maximum number of operands of an `IN`.
+/// The maximum number of operands of the operator `IN`.
 const MOST_OPERANDS: usize = 100;
 
 /// A type of attributes for which DynamoDB defines a size: strings, bytes, lists, maps and sets.
@@ -30,30 +30,31 @@ pub trait HasSize {}
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html>
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AttributeType {
-    /// A string.
+    /// The type of strings.
     S,
-    /// A number.
+    /// The type of numbers.
     N,
-    /// Bytes.
+    /// The type of bytes.
     B,
-    /// A boolean.
+    /// The type of booleans.
     Bool,
-    /// A null.
+    /// The type of a null.
     Null,
-    /// A list.
+    /// The type of lists.
     L,
-    /// A map.
+    /// The type of maps.
     M,
-    /// A set of strings.
+    /// The type of sets of strings.
     Ss,
-    /// A set of numbers.
+    /// The type of sets of numbers.
     Ns,
-    /// A set of bytes.
+    /// The type of sets whose elements are bytes.
     Bs,
 }
 
-/// The size of an attribute, for comparisons: the length of a string in bytes of UTF-8, the number
-/// of bytes, or the number of elements of a list, a map or a set.
+/// The size of an attribute, for comparisons. The size of a string is its length in bytes of UTF-8,
+/// and the size of bytes is their number. The size of a list, a map or a set is the number of its
+/// elements.
 #[must_use = "a size does nothing until it is compared"]
 pub struct Size<P>(P);
 
@@ -80,13 +81,13 @@ macro_rules! conditions_of {
     ($place:ident) => {
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the item has the attribute. The condition
-            /// `exists` is also true for a null.
+            /// `exists` is also true for a stored null.
             pub fn exists(self) -> Condition<T> {
                 Condition::new(Test::Exists(self.into_path().document))
             }
 
             /// Returns a condition that is true if the item does not have the attribute. The
-            /// condition `absent` is false for a null. For an `Option`, the condition
+            /// condition `absent` is false for a stored null. For an `Option`, the condition
             /// [`eq`](Self::eq)`(None)` is true for a missing attribute and for a null.
             pub fn absent(self) -> Condition<T> {
                 Condition::new(Test::Absent(self.into_path().document))
@@ -107,9 +108,10 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::not_equal(path, encode_attribute(&operand.as_operand())?)))
             }
 
-            /// Returns a condition that is true if the attribute equals one of `operands`. DynamoDB
-            /// accepts 1 to 100 operands. With no operand, or with more than 100 operands, the call
-            /// with this condition fails with [`Error::Encode`](crate::Error::Encode).
+            /// Returns a condition that is true if the attribute equals one of `operands`. The
+            /// operator `IN` of DynamoDB accepts 1 to 100 operands. If `is_in` gets no operand, or
+            /// more than 100 operands, the call with the condition fails with
+            /// [`Error::Encode`](crate::Error::Encode).
             pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
                 test(self, |path| {
                     let operands = operands.into_iter().map(|operand| encode_attribute(&operand.as_operand()));
@@ -126,15 +128,15 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::Function("begins_with", path, encode_attribute(&prefix.as_prefix())?)))
             }
 
-            /// Returns a condition that is true if the attribute contains `part`: a part of a
-            /// string, or an element of a list or a set.
+            /// Returns a condition that is true if the attribute contains `part`. For a string,
+            /// `part` is a substring. For a list or a set, `part` is an element.
             pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
             }
 
             /// Returns the size of the attribute, for a comparison. A missing attribute, a number,
-            /// a boolean and a null have no size: each comparison of their size is false, except
-            /// `ne`, which is true.
+            /// a boolean and a null have no size. Each comparison of a size that does not exist is
+            /// false, except `ne`, which is true.
             ///
             /// ```
             /// # use dynalock_core as dynalock;
@@ -150,16 +152,16 @@ macro_rules! conditions_of {
                 Size(self)
             }
 
-            /// Returns a condition that is true if the stored attribute has this type.
+            /// Returns a condition that is true if the stored attribute has the type `expected`.
             pub fn is_type(self, expected: AttributeType) -> Condition<T> {
                 let operand = AttributeValue::S(expected.name().to_owned());
                 Condition::new(Test::Function("attribute_type", self.into_path().document, operand))
             }
         }
 
-        /// Comparisons by order. DynamoDB orders numbers by their value, strings by their UTF-8
-        /// bytes, and bytes as unsigned numbers. For a missing attribute and for a null, each
-        /// comparison by order is false.
+        /// Conditions that compare an attribute by order. DynamoDB orders numbers by their value,
+        /// strings by their UTF-8 bytes, and bytes as unsigned numbers. For a missing attribute and
+        /// for a null, each comparison by order is false.
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
@@ -196,7 +198,7 @@ macro_rules! conditions_of {
 conditions_of!(Attribute);
 conditions_of!(Path);
 
-/// Comparisons of a size. A size is a number of bytes or elements.
+/// Conditions that compare the size of an attribute. A size is a number of bytes or elements.
 impl<P: Place> Size<P> {
     /// Returns a condition that is true if the size equals `size`.
     pub fn eq(self, size: u64) -> Condition<P::Item> {
@@ -236,8 +238,8 @@ impl<P: Place> Size<P> {
 
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
-    // The methods of conditions return no `Result`, so the call with this condition returns the
-    // error.
+    // The methods that make conditions return no `Result`, so the condition stores the error of an
+    // invalid operand. The call that uses the condition returns this error.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }
 

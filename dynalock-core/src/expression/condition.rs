@@ -22,20 +22,21 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the item has not expired: its time to live, in epoch seconds, is not
-/// in the range `over`.
+/// Returns the condition that the item has not expired. The time to live of the item, in epoch
+/// seconds, must not be in `over`, the range of the times that count as expired.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
 }
 
-/// Returns the condition that the item has not changed since it was read: the item has the same
-/// version and the same incarnation.
+/// Returns the condition that the item has not changed since the read: the item has the same
+/// version and the same incarnation. An item gets a new incarnation, a random id, when a write
+/// creates the item.
 ///
-/// The state of an item without a version or without write ids is identified by its content. For an
-/// item without a version or without write ids, the condition requires that each attribute of the
-/// image is unchanged. The condition also requires that all other attributes that the type knows,
-/// or that `written` names, are absent.
+/// If an item has no version or no write ids, the condition compares the content of the item. For
+/// an item without a version or without write ids, each attribute that the read returned must be
+/// unchanged. Attributes that the read did not return must be absent, if the Rust type knows them
+/// or `written` names them.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -47,7 +48,8 @@ pub(crate) fn unchanged<'a>(
     match revision.version {
         Some(number) => terms.equal(version, to.value(AttributeValue::N(number.to_string()))),
         None => {
-            // A condition that only the version is absent would also be true for a missing item.
+            // A condition that tests only for a missing version would also be true for a missing
+            // item.
             terms.push(format_args!("attribute_exists({})", to.name(model.partition_key.name)));
             terms.push(format_args!("attribute_not_exists({version})"));
         }
@@ -56,12 +58,14 @@ pub(crate) fn unchanged<'a>(
     match (image, &revision.ring) {
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
-            // `_writes` begins with the incarnation. The ids after the incarnation need no
+            // The attribute `_writes` begins with the incarnation: the random id that an item gets
+            // at its create. The ids of writes, which follow the incarnation in `_writes`, need no
             // comparison, because they change only together with the version.
             terms.begins_with(to.name(WRITES), incarnation);
         }
         (Some(_), Some(ring)) => {
-            // An item without a version is unchanged only if all of `_writes` is unchanged.
+            // An item without a version is unchanged only if the whole attribute `_writes` is
+            // unchanged.
             terms.equal(to.name(WRITES), to.value(blob(ring.as_bytes())));
         }
         (_, None) => terms.push(format_args!("attribute_not_exists({})", to.name(WRITES))),
@@ -72,9 +76,10 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// Returns the condition that the item still has the attributes of the image, and none of the other
-/// named attributes. The condition always names the attributes in the same order, because a
-/// transaction that is repeated with its token must have the same text.
+/// Adds the terms of the condition that the stored item still has the attributes in `image`. Other
+/// attributes that the model or `written` names must be absent. The condition always names the
+/// attributes in the same order, because a retry of a transaction with the same token must have the
+/// same text.
 fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,
@@ -84,8 +89,8 @@ fn same_content<'a>(
 ) {
     let stored = image.keys().map(String::as_str);
     let names: BTreeSet<&str> = stored.chain(model.attributes.iter().copied()).chain(written).collect();
-    // The version and `_writes` have their own terms in the condition. The key selects the item, so
-    // the key needs no term.
+    // The version and `_writes` have separate terms in the condition. The key selects the item, so
+    // the condition needs no term for the key.
     let is_content = |name: &&str| *name != model.version && *name != WRITES && !model.is_key(name);
     for name in names.into_iter().filter(is_content) {
         same_attribute(name, image, terms, to);
@@ -93,8 +98,7 @@ fn same_content<'a>(
 }
 
 /// Adds the condition that the stored attribute equals the attribute in `item`. If `item` does not
-/// have the attribute, the condition requires that the stored item does not have the attribute
-/// either.
+/// have the attribute, the stored item must not have the attribute either.
 fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placeholders) {
     match item.get(name) {
         Some(value) => terms.equal(to.name(name), to.value(value.clone())),
@@ -102,8 +106,8 @@ fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placehol
     }
 }
 
-/// Returns the condition that each of these stored attributes equals the attribute in `item`. If
-/// `item` does not have an attribute, the condition requires that the stored item does not have the
+/// Returns the condition that each named attribute of the stored item equals the attribute in
+/// `item`. If `item` does not have one of the named attributes, the stored item must not have the
 /// attribute either.
 pub(crate) fn same_attributes<'n>(
     names: impl IntoIterator<Item = &'n str>,

@@ -1,8 +1,8 @@
 //! Evaluates conditions on an item, as DynamoDB does.
 //!
 //! After a refusal, DynamoDB returns the item that made the condition false, but does not name the
-//! part of the condition that was false. The library evaluates each part on the returned item, to
-//! choose the error.
+//! part of the condition that was false. The library evaluates each part of the condition on the
+//! returned item, to find the false part and to choose the error.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -21,8 +21,8 @@ impl Test {
             Self::Absent(path) => path.find(item).is_none(),
             Self::Compare(left, operator, right) => match left.value(item) {
                 Some(left) => compare(&left, operator, right),
-                // For a missing attribute, and for a size that is not defined, only the operator
-                // `<>` is true.
+                // A comparison of a missing attribute, or of a size that does not exist, is true
+                // only with the operator `<>`.
                 None => *operator == "<>",
             },
             Self::Between(left, low, high) => left.value(item).is_some_and(|value| is_between(&value, low, high)),
@@ -32,7 +32,8 @@ impl Test {
             Self::Function(function, path, operand) => {
                 path.find(item).is_some_and(|value| apply(function, value, operand))
             }
-            // A condition with a fault is never sent, so DynamoDB cannot have refused it.
+            // The library never sends a condition with an invalid operand, so DynamoDB cannot have
+            // refused the condition.
             Self::Fault(..) => false,
             Self::All(tests) => tests.iter().all(|test| test.is_true(item)),
             Self::Any(tests) => tests.iter().any(|test| test.is_true(item)),
@@ -76,7 +77,7 @@ fn compare(left: &AttributeValue, operator: &str, right: &AttributeValue) -> boo
     }
 }
 
-/// Returns whether a value is at least `low` and at most `high`.
+/// Returns `true` if a value is at least `low` and at most `high`.
 pub(super) fn is_between(value: &AttributeValue, low: &AttributeValue, high: &AttributeValue) -> bool {
     compare(value, ">=", low) && compare(value, "<=", high)
 }
@@ -93,8 +94,8 @@ fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     }
 }
 
-/// Returns whether two values are equal. Numbers are compared by their value, and sets without the
-/// order of their elements.
+/// Returns `true` if two values are equal. Two numbers are equal if they have the same value, and
+/// two sets are equal if they have the same elements in any order.
 fn equal(left: &AttributeValue, right: &AttributeValue) -> bool {
     match (left, right) {
         // Equal numbers may have different texts, for example `1` and `1.0`.
@@ -122,7 +123,7 @@ fn same_number(left: &str, right: &str) -> bool {
 }
 
 fn same_elements<E, K: Ord>(left: &[E], right: &[E], key: impl Fn(&E) -> K) -> bool {
-    // DynamoDB returns the elements of a set in any order.
+    // DynamoDB returns the elements of a set in any order, so the comparison sorts the elements.
     left.iter().map(&key).collect::<BTreeSet<_>>() == right.iter().map(&key).collect()
 }
 
@@ -143,7 +144,8 @@ fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
         (AttributeValue::S(text), AttributeValue::S(part)) => text.contains(part),
         (AttributeValue::B(bytes), AttributeValue::B(part)) => {
             let (bytes, part) = (bytes.as_ref(), part.as_ref());
-            // `windows` panics if the length is zero.
+            // The method `windows` panics for a window of zero bytes, so the code first tests for
+            // an empty `part`.
             part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
         }
         (AttributeValue::Ss(set), AttributeValue::S(element)) => set.contains(element),

@@ -1,4 +1,4 @@
-//! Builds the texts of expressions, with placeholders for names and values.
+//! Builds the texts of DynamoDB expressions, with placeholders for names and values.
 //!
 //! An expression contains a placeholder for each attribute name, because the name may be one of
 //! DynamoDB's 573 reserved words or contain a dot.
@@ -36,32 +36,35 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::codec::Item;
 
-/// The placeholders of one request.
+/// The names and values that the expressions of one request contain as placeholders.
 #[derive(Default)]
 pub(crate) struct Placeholders {
     names: Vec<String>,
     map_keys: Vec<String>,
     values: Vec<AttributeValue>,
-    /// Whether keys of maps, which are content, are replaced by `[..]`.
+    /// `true` if the text of an expression shows `[..]` in place of each key of a map, because
+    /// these keys are user data.
     hides_keys: bool,
-    /// The numbers of name and value placeholders in the other expressions of the request.
+    /// The number of name placeholders and the number of value placeholders in the earlier
+    /// expressions of the request.
     before: (usize, usize),
 }
 
-/// The placeholder of a name. The key of a map is content, so it has a placeholder of another form
-/// than the name of an attribute.
+/// The placeholder of a name in an expression. The key of a map is user data, so the placeholder of
+/// a map's key has another form than the placeholder of an attribute name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Attribute(usize),
     MapKey(usize),
 }
 
-/// The placeholder of a value.
+/// The placeholder of a value in an expression.
 #[derive(Clone, Copy)]
 pub(crate) struct Value(usize);
 
 impl Placeholders {
-    /// Makes placeholders whose numbers continue after those of the request's other expressions.
+    /// Makes placeholders whose numbers continue after the numbers in the earlier expressions of
+    /// the request.
     pub(crate) fn after(names: usize, values: usize) -> Self {
         Self { before: (names, values), ..Self::default() }
     }
@@ -70,13 +73,13 @@ impl Placeholders {
         Name::Attribute(self.before.0 + position(name, &mut self.names))
     }
 
-    /// Makes placeholders for a text that must not show content: the keys of maps are replaced by
-    /// `[..]`.
+    /// Makes placeholders for a text that must not show user data. The text of an expression then
+    /// shows `[..]` in place of each key of a map.
     pub(crate) fn without_content() -> Self {
         Self { hides_keys: true, ..Self::default() }
     }
 
-    /// Returns the placeholder of a key in a map.
+    /// Returns the placeholder for a key of a map.
     pub(crate) fn key(&mut self, key: &str) -> Name {
         let key = if self.hides_keys { "[..]" } else { key };
         Name::MapKey(self.before.0 + position(key, &mut self.map_keys))
@@ -84,7 +87,8 @@ impl Placeholders {
 
     pub(crate) fn value(&mut self, value: AttributeValue) -> Value {
         if self.values.is_empty() {
-            // Most requests have no more values.
+            // Most requests have at most eight values, so the `Vec` rarely needs a second
+            // allocation.
             self.values.reserve_exact(8);
         }
         self.values.push(value);
@@ -104,8 +108,8 @@ impl Placeholders {
         &self.values[index - self.before.1]
     }
 
-    /// Returns the names and the values for a request. An empty map becomes `None`, because
-    /// DynamoDB refuses empty maps.
+    /// Returns the names and the values for a request. The result has `None` in place of an empty
+    /// map, because DynamoDB refuses an empty map of names or values.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let Self { names, map_keys, values, before, .. } = self;
         let names = (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name));
@@ -119,8 +123,8 @@ impl Placeholders {
     }
 }
 
-/// The beginning of the placeholder of a map's key. The names of attributes have no underscore in
-/// their placeholders.
+/// The beginning of the placeholder of a map's key. The placeholder of an attribute name contains
+/// no underscore, so the two kinds of placeholders differ.
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
 impl Name {
@@ -138,12 +142,13 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the index of a name in the list, and adds the name if the list does not have it. Equal
+/// Returns the index of a name in the list, and adds a name that the list does not have. Equal
 /// names share a placeholder, which keeps the expression short.
 fn position(name: &str, names: &mut Vec<String>) -> usize {
     names.iter().position(|known| known == name).unwrap_or_else(|| {
         if names.is_empty() {
-            // Most requests have no more names.
+            // Most requests have at most eight names, so the `Vec` rarely needs a second
+            // allocation.
             names.reserve_exact(8);
         }
         names.push(name.to_owned());
@@ -151,7 +156,7 @@ fn position(name: &str, names: &mut Vec<String>) -> usize {
     })
 }
 
-/// Returns the text of a placeholder.
+/// Returns the text of a placeholder: a sign and a number.
 fn placeholder(sign: &str, index: usize) -> String {
     let mut text = String::with_capacity(4);
     push_placeholder(sign, index, &mut text);
@@ -163,8 +168,8 @@ fn push_placeholder(sign: &str, index: usize, text: &mut String) {
     write_digits(index, text).expect("a string takes any text");
 }
 
-/// Writes the number of a placeholder in base 36. With decimal numbers, an expression of 4 KB would
-/// have room for a fifth fewer attributes.
+/// Writes the number of a placeholder in base 36. With decimal numbers instead of base 36, an
+/// expression of the maximum size of 4 KB could name a fifth fewer attributes.
 fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     if number >= DIGITS.len() {
@@ -193,13 +198,14 @@ pub(crate) fn operators(text: &str) -> usize {
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ','));
     let is_operator = |word: &str| {
         matches!(word, "AND" | "OR" | "NOT" | "BETWEEN" | "IN" | "=" | "<>" | "<" | "<=" | ">" | ">=")
-            // The names of functions are lowercase. Placeholders begin with `#` or `:`.
+            // In an expression, only the names of functions are lowercase. Placeholders begin with
+            // `#` or `:`.
             || word.starts_with(|c: char| c.is_ascii_lowercase())
     };
     words.filter(|word| is_operator(word)).count()
 }
 
-/// A list of terms with a separator, built in one string.
+/// A text of several terms with a separator between the terms.
 pub(crate) struct Joined {
     text: String,
     separator: &'static str,
@@ -207,9 +213,10 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// Starts a list whose text begins with `start`.
+    /// Starts a list of terms whose text begins with `start`.
     pub(crate) fn new(start: &str, separator: &'static str) -> Self {
-        // Most texts are shorter than this capacity.
+        // Most expressions need no more than 96 bytes after the text `start`, so one allocation is
+        // enough.
         let mut text = String::with_capacity(start.len() + 96);
         text.push_str(start);
         Self { text, separator, empty: true }
@@ -220,7 +227,7 @@ impl Joined {
         fmt::write(&mut self.text, term).expect("a string takes any text");
     }
 
-    /// Adds the term `name=value` of an update.
+    /// Adds the term `name=value` of an update expression.
     pub(crate) fn assign(&mut self, name: Name, value: Value) {
         self.pair("", name, "=", value);
     }
@@ -236,8 +243,9 @@ impl Joined {
         self.text.push(')');
     }
 
-    /// Adds a name and a value with texts before them. Most terms have this form, so the text is
-    /// built without `fmt`.
+    /// Adds a term that consists of a name and a value, with a text before each of them. Most terms
+    /// of an expression have this form, so the method builds the text without `fmt`, which would be
+    /// slower.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();
         self.text.push_str(before);

@@ -1,4 +1,5 @@
-//! The content of a patch: its changes of attributes, and the condition of the caller.
+//! The content of a patch (a write of single attributes): the changes of attributes, and the
+//! condition of the caller.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -47,7 +48,8 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
-            // The condition requires that the attribute exists, so this zero is never used.
+            // The condition of the request requires that the attribute exists. The patch therefore
+            // never uses this zero, which is the start value for a missing attribute.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -83,13 +85,14 @@ impl<T> PatchContent<T> {
             let start = match path.missing {
                 Missing::Refused => None,
                 Missing::Empty => Some(Vec::new()),
-                // Serde reads a missing field as its default, so the patch also starts from this
-                // default.
+                // Serde reads a missing attribute as the default of the field, so the patch also
+                // uses this default as the start value.
                 Missing::Default(default) => Some(elements_of(encode_attribute(&default())?)),
             };
             Ok(ChangeKind::Extend(end, elements, start))
         });
-        // A change that adds no elements would have no effect, so it is left out.
+        // A change that adds no elements would have no effect, so the patch does not contain the
+        // change.
         if !matches!(&change, Ok(ChangeKind::Extend(_, elements, _)) if elements.is_empty()) {
             self.push(path.document, change);
         }
@@ -123,7 +126,7 @@ impl<T> PatchContent<T> {
         change: impl FnOnce(AttributeValue) -> ChangeKind,
     ) {
         // A change with an empty set would have no effect, and DynamoDB refuses an empty set. The
-        // change is left out.
+        // patch therefore leaves out a change with an empty set.
         if let Some(set) = set.transpose() {
             self.push(path, set.map(change));
         }
@@ -145,12 +148,13 @@ impl<T> PatchContent<T> {
         self.changes.push(PatchChange { path, kind });
     }
 
-    /// Returns the condition of the caller.
+    /// Returns the condition that the caller added to the patch, or `None` if the patch has no
+    /// condition.
     pub(crate) fn condition(&self) -> Option<&Condition<T>> {
         self.condition.as_ref()
     }
 
-    /// Returns an error if the patch is invalid and must not be sent.
+    /// Returns an error if the library must not send the patch because the patch is invalid.
     pub(crate) fn check(&self, table: &Arc<str>) -> Result<(), Error> {
         let invalid = |why| Err(Error::InvalidPatch { table: Arc::clone(table), why });
         if self.changes.is_empty() {
@@ -161,15 +165,16 @@ impl<T> PatchContent<T> {
                 let error = error.clone().in_field(&path.to_string());
                 return Err(Error::Encode(CodecError::new(Arc::clone(table), error)));
             }
-            // The delta is so large that no number of the type would stay in its range.
+            // An addition without a `range` has such a large delta that each sum would be outside
+            // the range of the attribute's type.
             if matches!(kind, ChangeKind::Add(sum, _) if sum.range.is_none()) {
                 return invalid(InvalidPatch::OutOfRange { attribute: path.to_string() });
             }
             if matches!(kind, ChangeKind::Insert(..) | ChangeKind::Delete(_)) && !path.is_top_level() {
                 return invalid(InvalidPatch::NestedSet { attribute: path.to_string() });
             }
-            // DynamoDB would refuse overlapping changes. The error of the library names both
-            // attributes.
+            // DynamoDB would refuse overlapping changes. The library returns the error itself,
+            // because an error of DynamoDB would not name both overlapping attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
                 return invalid(InvalidPatch::Overlap { first, second });
@@ -183,17 +188,18 @@ impl<T> PatchContent<T> {
         let size = |change: &PatchChange| match &change.kind {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),
             ChangeKind::Extend(_, elements, _) => elements.iter().map(size_of).sum(),
-            // The sum is not known before the write, so its size is taken to be the size of the
-            // delta.
+            // The library does not know the sum of an addition before the write, so the size of the
+            // delta counts in place of the sum.
             ChangeKind::Add(sum, _) => size_of(&sum.delta),
             ChangeKind::Delete(_) | ChangeKind::Remove | ChangeKind::Fault(_) => 0,
         };
         self.changes.iter().map(size).sum()
     }
 
-    /// Returns the indexes of the changes that treat a null as absent, and whose attribute is
-    /// stored as a null. An expression for a missing attribute does not fit a null, so the patch is
-    /// sent again with an expression that replaces the null.
+    /// Returns the indexes of the changes that treat a stored null as absent and that find a null
+    /// in `item`. The update expression that the patch uses for a missing attribute does not work
+    /// for a stored null. If an attribute is a stored null, the patch sends a second request, which
+    /// replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)
@@ -201,8 +207,8 @@ impl<T> PatchContent<T> {
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
 
-    /// Returns the texts that the patch adds to the expressions of its request. `nulls` contains
-    /// the indexes of the changes that must replace a null.
+    /// Returns the texts of the patch for the update expression and the condition of a request.
+    /// `nulls` contains the indexes of the changes that must replace a stored null.
     pub(crate) fn render(&self, nulls: &[usize], table: &Arc<str>, to: &mut Placeholders) -> Result<PatchTexts, Error> {
         let mut texts = PatchTexts::default();
         for (index, change) in self.changes.iter().enumerate() {
@@ -214,23 +220,25 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// Returns the attribute of the first change that the stored item does not allow, with the
-    /// reason.
+    /// Returns the attribute and the reason of the first change that the stored item does not
+    /// allow.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
 
-    /// Applies the changes to an item in memory. The item has no [`fault`](Self::fault). Returns the
-    /// attribute of a change that the item refuses, with the reason.
+    /// Applies the changes of the patch to an item in memory. The caller has checked with
+    /// [`fault`](Self::fault) that the item allows all changes. If a change is not possible in
+    /// spite of this check, `apply` returns the attribute of the change and the reason.
     pub(crate) fn apply(&self, item: &mut Item) -> Result<(), (String, PatchFault)> {
-        // DynamoDB evaluates all changes on the item before the patch.
+        // DynamoDB evaluates all changes of an update on the state of the item before the update.
         let after = self.changes.iter().map(|change| {
             let value = change.value_after(item).map_err(|fault| (change.path.to_string(), fault))?;
             Ok((&change.path, value))
         });
         let (set, mut removed): (Vec<_>, Vec<_>) =
             after.collect::<Result<Vec<_>, _>>()?.into_iter().partition(|(_, value)| value.is_some());
-        // A removed element of a list moves the elements behind it, so the last one goes first.
+        // The removal of a list element changes the indexes of the elements behind it. The loop
+        // therefore removes the element with the largest index first.
         removed.sort_by_key(|(path, _)| Reverse(path.last_index()));
         for (path, value) in set.into_iter().chain(removed) {
             path.put(item, value);
@@ -239,7 +247,7 @@ impl<T> PatchContent<T> {
     }
 }
 
-/// Returns the elements of an encoded list. For a null, the list of elements is empty.
+/// Returns the elements of an encoded list, or no elements for a null.
 fn elements_of(list: AttributeValue) -> Vec<AttributeValue> {
     match list {
         AttributeValue::L(elements) => elements,
@@ -247,7 +255,7 @@ fn elements_of(list: AttributeValue) -> Vec<AttributeValue> {
     }
 }
 
-/// Returns a set of these elements, or `None` if there are no elements.
+/// Returns a set of the `elements`, or `None` if `elements` is empty.
 fn set_of<S: Set, E: SetElement<S>>(elements: impl IntoIterator<Item = E>) -> SerdeResult<Option<AttributeValue>> {
     let elements = elements.into_iter().map(|element| encode_attribute(&element.as_element()));
     let elements: Vec<_> = elements.collect::<SerdeResult<_>>()?;

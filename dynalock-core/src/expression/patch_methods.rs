@@ -1,13 +1,13 @@
-//! The methods of the builders of patches.
+//! The methods that add changes to a patch (a write of single attributes).
 
-/// Implements the methods that add changes to a patch, for one type of builder. The builder must
-/// have a method `change(&self, impl FnOnce(&mut PatchContent<T>))`, where `T` is the type of the
-/// item.
+/// Implements the methods that add changes to a patch, for one type of builder. The builder of a
+/// patch must have a method `change(&self, impl FnOnce(&mut PatchContent<T>))`, where `T` is the
+/// type of the item.
 macro_rules! patch_methods {
     () => {
-        /// Sets an attribute to a value. A `None` is stored as a null, even if the field has
+        /// Sets an attribute to a value. `set` stores a `None` as a null, even if the field has
         /// `#[serde(skip_serializing_if)]`. DynamoDB refuses a null in the key of an index. To
-        /// leave an item out of the index, remove the attribute by `remove` instead.
+        /// leave an item out of an index, call `remove` for the attribute instead.
         ///
         /// # Examples
         ///
@@ -28,8 +28,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Sets an attribute to a value if the attribute is absent. A stored null counts as absent,
-        /// but the patch then needs a second request.
+        /// Sets an attribute to a value if the attribute is absent. A stored null also counts as
+        /// absent, but a patch of a stored null needs a second request.
         ///
         /// # Examples
         ///
@@ -53,15 +53,15 @@ macro_rules! patch_methods {
         }
 
         /// Adds a delta to a number. The delta is an `i128` for integers, and an `f64` for floats.
-        /// If the attribute is missing, the delta is added to the serde default of its field. A
+        /// If the attribute is missing, `add` adds the delta to the serde default of the field. A
         /// missing `Option` without a serde default, a missing entry of a map and a stored null
         /// count as zero.
         ///
-        /// If the sum would be outside the range of the field's type, nothing is written, and the
-        /// call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If the sum would be
-        /// outside the range for every stored number, nothing is sent, and the call fails with
-        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38 digits,
-        /// and may refuse a float whose sum needs more digits with
+        /// If the sum would be outside the range of the field's type, the patch changes nothing,
+        /// and the call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If the sum
+        /// would be outside the range for every stored number, the library sends no request, and
+        /// the call fails with [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB
+        /// calculates with 38 digits, and may refuse a float whose sum needs more digits with
         /// [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples
@@ -145,9 +145,9 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Inserts elements into a set. The field has `#[serde(with =
-        /// "serde_dynamo::string_set")]`, `number_set` or `binary_set`. DynamoDB can change a set
-        /// only if the set is a top-level attribute.
+        /// Inserts elements into a set. The field of a set has the attribute
+        /// `#[serde(with = "serde_dynamo::string_set")]`, or the same attribute with `number_set`
+        /// or `binary_set`. DynamoDB can change a set only if the set is a top-level attribute.
         ///
         /// # Examples
         ///
@@ -175,8 +175,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Deletes elements from a set. DynamoDB removes a set that becomes empty, so the field
-        /// must have `#[serde(default)]`.
+        /// Deletes elements from a set. DynamoDB removes a set that becomes empty, so the field of
+        /// the set must have `#[serde(default)]`.
         ///
         /// # Examples
         ///
@@ -200,8 +200,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Removes an attribute, an entry of a map or an element of a list. The field must be an
-        /// `Option`, or must have a serde default.
+        /// Removes an attribute, an entry of a map or an element of a list. The field of a removed
+        /// attribute must be an `Option`, or must have a serde default.
         ///
         /// # Examples
         ///
@@ -224,8 +224,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Adds a condition to the patch. If several conditions were added, all of them must be
-        /// true. If a condition is false, nothing is written.
+        /// Adds a condition to the patch. If a patch has several conditions, all of them must be
+        /// true. If a condition is false, the patch changes nothing.
         ///
         /// # Examples
         ///

@@ -10,8 +10,8 @@ use crate::{codec::Item, number};
 const TOO_PRECISE: &str = "the sum has more than 38 digits, and DynamoDB stores no more";
 
 impl PatchChange {
-    /// Returns the value at the path after this change, or `None` if the change removes the value.
-    /// The item has no [`fault`](Self::fault).
+    /// Returns the value at the path after the change, or `None` if the change removes the value.
+    /// The caller has checked with [`fault`](Self::fault) that the item allows the change.
     pub(super) fn value_after(&self, item: &Item) -> Result<Option<AttributeValue>, PatchFault> {
         let stored = self.path.find(item);
         if self.treats_null_as_absent() && stored.is_some_and(AttributeValue::is_null) {
@@ -58,8 +58,8 @@ fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
     }
 }
 
-/// Returns the elements of the first set that are not in the second set of the same type. DynamoDB
-/// has no empty set, so the result is `None` if no element is left.
+/// Returns the elements of the set `set` that are not in the set `gone`. Both sets have the same
+/// type. DynamoDB has no empty set, so the function returns `None` if no element is left.
 fn without(set: &AttributeValue, gone: &AttributeValue) -> Option<AttributeValue> {
     match (set, gone) {
         (AttributeValue::Ss(set), AttributeValue::Ss(gone)) => {
@@ -82,8 +82,8 @@ fn texts(set: &[String]) -> BTreeSet<String> {
     set.iter().cloned().collect()
 }
 
-/// Returns the numbers of a set in canonical notation. Two notations of one number are equal
-/// elements.
+/// Returns the numbers of a set in canonical notation. In a DynamoDB set, two notations of one
+/// number, for example `1` and `1.0`, are equal elements.
 fn numbers(set: &[String]) -> BTreeSet<String> {
     set.iter().cloned().map(number::canonical).collect()
 }

@@ -25,7 +25,7 @@ pub enum Defaulted {}
 #[derive(Debug, Clone, Copy)]
 pub enum Fixed {}
 
-/// The roles of the attributes that a patch can change.
+/// The roles of the attributes that a patch (a write of single attributes) can change.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot change this attribute",
     label = "a key, a version, a kept time, or a field with `deserialize_with`",
@@ -34,7 +34,7 @@ pub enum Fixed {}
 )]
 pub trait Changeable: sealed::Sealed {}
 
-/// The roles of the attributes that a patch can remove.
+/// The roles of the attributes that a patch (a write of single attributes) can remove.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot remove this attribute, because the struct cannot be read without it",
     label = "a required attribute",
@@ -46,9 +46,11 @@ impl Changeable for Required {}
 impl Changeable for Defaulted {}
 impl Removable for Defaulted {}
 
-/// A role of an attribute that contains other values.
+/// The role of an attribute: whether a patch (a write of single attributes) can change or remove
+/// the attribute.
 pub trait Role: sealed::Sealed {
-    /// The role of a value inside the attribute, if the value alone would have the role `R`.
+    /// The role of a value inside an attribute, if the attribute has this role. `R` is the role
+    /// that the value has by itself, without regard to the attribute.
     type Inside<R>;
 }
 
@@ -68,15 +70,15 @@ impl Role for Fixed {
 
 /// A place in an item: an [`Attribute`], or a [`Path`] to a value inside an attribute.
 pub trait Place: sealed::Sealed {
-    /// The struct whose items contain the place.
+    /// The struct whose items contain the attribute or path.
     type Item;
-    /// The type of the value at the place.
+    /// The Rust type of the value at the attribute or path.
     type Value;
-    /// The role of the place: [`Required`], [`Defaulted`] or [`Fixed`]. The role decides whether a
-    /// patch can change or remove the value.
+    /// The role of the attribute or path: [`Required`], [`Defaulted`] or [`Fixed`]. The role
+    /// decides whether a patch (a write of single attributes) can change or remove the value.
     type Role;
 
-    /// Returns the place as a path.
+    /// Converts the attribute or path into a [`Path`].
     fn into_path(self) -> Path<Self::Item, Self::Value, Self::Role>;
 }
 
@@ -94,7 +96,8 @@ impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
 /// `a.address.at(Address::ATTR.city)`, `a.lines.index(0)` or `a.prices.key("eur")`. The value at
 /// the end of the path has the type `V`.
 ///
-/// A path has the same conditions as an [`Attribute`]. A patch accepts attributes and paths.
+/// The methods of a `Path` make the same conditions as the methods of an [`Attribute`]. A patch
+/// accepts attributes and paths.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -116,14 +119,15 @@ pub struct Path<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The value from which a patch starts if the attribute is missing.
+/// The start value of a patch: the value that a patch changes if the attribute is missing in the
+/// item.
 pub enum Missing<V> {
-    /// The patch has no start value, so the condition of its request requires that the attribute
+    /// The patch has no start value, so the condition of the request requires that the attribute
     /// exists.
     Refused,
-    /// The patch starts from zero, or from an empty list.
+    /// If the attribute is missing, the patch starts from zero, or from an empty list.
     Empty,
-    /// The patch starts from the serde default of the field.
+    /// If the attribute is missing, the patch starts from the serde default of the field.
     Default(fn() -> V),
 }
 
@@ -145,14 +149,15 @@ impl<V> fmt::Debug for Missing<V> {
     }
 }
 
-/// A [`Path`] without its Rust types.
+/// The path of a value in an item, like [`Path`], but without the Rust type of the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocumentPath {
     root: FieldName,
     steps: Vec<Step>,
 }
 
-/// The name of a field, as serde writes it, and the other names under which serde reads it.
+/// The name with which serde writes a field, and the aliases under which serde also reads the
+/// field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FieldName {
     pub(super) name: &'static str,
@@ -172,11 +177,12 @@ enum Step {
 /// A condition that an item must meet, so that a patch can change the value at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathRequirement {
-    /// The value at this path is the parent of the changed value, and must be a map.
+    /// The value at the path must be a map, because this map contains the value that the patch
+    /// changes.
     Map(DocumentPath),
-    /// The list must have the element at this path.
+    /// The item must have the list element at the path.
     Element(DocumentPath),
-    /// The value must not be stored under this alias.
+    /// The item must not have a value at the path, because the path contains an alias of a field.
     NoAlias(DocumentPath),
 }
 
@@ -187,7 +193,7 @@ pub(crate) enum PathRequirement {
     note = "a `Vec`, a `VecDeque`, a boxed slice, and an `Option` of one of them are lists"
 )]
 pub trait List {
-    /// The type of the elements in the list.
+    /// The type of the elements in a list.
     type Element;
 }
 
@@ -215,7 +221,7 @@ impl<L: List> List for Option<L> {
             for a struct with `#[derive(Attributes)]`, use `at`"
 )]
 pub trait Map {
-    /// The type of the values in the map.
+    /// The type of the values in a map.
     type Value;
 }
 
@@ -247,15 +253,15 @@ impl<T, V, R> Path<T, V, R> {
         Self { document: DocumentPath { root: field, steps: Vec::new() }, missing, of: PhantomData }
     }
 
-    /// Returns the path of a field of the struct at this path. The struct must have
-    /// `#[derive(Attributes)]`.
+    /// Extends a path to a struct by a field of the struct. The struct at the end of the path must
+    /// have `#[derive(Attributes)]`.
     pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
         R: Role,
         V: Nested<P::Item>,
     {
-        // The path ends at the inner field, so the inner field decides the role of the path and the
-        // start value for a missing attribute.
+        // The new path ends at the inner field, so the inner field decides the role and the start
+        // value of the new path.
         let Path { document: inner, missing, .. } = field.into_path();
         let mut document = self.document;
         document.steps.push(Step::Field(inner.root));
@@ -263,26 +269,26 @@ impl<T, V, R> Path<T, V, R> {
         Path { document, missing, of: PhantomData }
     }
 
-    /// Returns the path of an element in this list. The first index is 0. If the list does not have
-    /// the element, DynamoDB refuses a patch of the element.
+    /// Extends a path to a list by an element of the list. The index of the first element is 0. If
+    /// the list does not have the element, DynamoDB refuses a patch of the element.
     pub fn index(self, index: usize) -> Path<T, V::Element, R::Inside<Defaulted>>
     where
         R: Role,
         V: List,
     {
-        // A patch cannot start from a missing element, because DynamoDB would add the element at
-        // the end of the list.
+        // A missing element has no start value: DynamoDB would add the new element at the end of
+        // the list, and not at `index`.
         self.step(Step::Index(index), Missing::Refused)
     }
 
-    /// Returns the path of an entry in this map.
+    /// Extends a path to a map by an entry of the map.
     pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, R::Inside<Defaulted>>
     where
         R: Role,
         V: Map,
     {
-        // Any entry of a map may be missing. There is no serde default for an entry, so the patch
-        // starts from zero or from an empty list.
+        // Any entry of a map may be missing. An entry of a map has no serde default, so a patch of
+        // a missing entry starts from zero or from an empty list.
         self.step(Step::Key(key.into()), Missing::Empty)
     }
 
@@ -314,13 +320,13 @@ impl<T, V, R> Place for Attribute<T, V, R> {
 }
 
 impl DocumentPath {
-    /// Returns the path with placeholders for its names.
+    /// Returns the text of the path, with placeholders for the names.
     pub(crate) fn render(&self, to: &mut Placeholders) -> String {
         let root = to.name(self.root.name).to_string();
         self.steps.iter().fold(root, |path, step| match step {
             Step::Field(FieldName { name, .. }) => format!("{path}.{}", to.name(name)),
             Step::Key(key) => format!("{path}.{}", to.key(key)),
-            // An index is a number, so it needs no placeholder.
+            // The index of a list element is a number, so the index needs no placeholder.
             Step::Index(index) => format!("{path}[{index}]"),
         })
     }
@@ -336,8 +342,8 @@ impl DocumentPath {
         })
     }
 
-    /// Puts a value at the end of the path, or removes the value if it is `None`. If a parent is
-    /// missing, the item stays as it is.
+    /// Puts a value at the end of the path, or removes the stored value if `value` is `None`. If a
+    /// part of the path is missing in the item, `put` does not change the item.
     pub(super) fn put(&self, item: &mut Item, value: Option<AttributeValue>) {
         let Some((end, parents)) = self.steps.split_last() else {
             put_entry(item, self.root.name, value);
@@ -369,13 +375,13 @@ impl DocumentPath {
         }
     }
 
-    /// Returns whether the path is an attribute of the item.
+    /// Returns `true` if the path leads to a top-level attribute of the item.
     pub(crate) fn is_top_level(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// Returns whether both paths are equal, or one path leads to a part of the value at the other
-    /// path. DynamoDB refuses an update with overlapping paths.
+    /// Returns `true` if both paths are equal, or if one path leads to a part of the value at the
+    /// other path. DynamoDB refuses an update with overlapping paths.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         // Two paths overlap if one of them is the beginning of the other.
         let shorter = self.steps.len().min(other.steps.len());
@@ -392,16 +398,18 @@ impl DocumentPath {
         })
     }
 
-    /// Returns the conditions that an item must meet for a patch at this path. Parents must exist,
-    /// because DynamoDB refuses a path through a missing value. List elements must exist, because
-    /// DynamoDB would add a missing element at the end of the list. No value may be stored under an
-    /// alias, because a change would store the value a second time.
+    /// Returns the conditions that an item must meet before a patch changes the value at a path.
+    /// All values that contain the changed value must exist, because DynamoDB refuses a path
+    /// through a missing value. All list elements on the path must exist, because DynamoDB would
+    /// add a missing element at the end of the list. An item must not store a value under an alias,
+    /// because a change would store the value a second time.
     pub(crate) fn requirements(&self) -> Vec<PathRequirement> {
         let aliases = |before: usize, field: &FieldName| {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
             field.aliases.iter().map(of_alias).collect::<Vec<_>>()
         };
-        // Each field of the path may be stored under an alias, not only the last field.
+        // An item can store any field on the path under an alias, so the code requires the absence
+        // of the aliases of all fields.
         let mut requirements = aliases(0, &self.root);
         for (index, step) in self.steps.iter().enumerate() {
             if let Step::Field(field) = step {
@@ -410,7 +418,7 @@ impl DocumentPath {
         }
         match self.steps.split_last() {
             None => {}
-            // If the element exists, its list also exists, so one condition is enough.
+            // If a list element exists, the list also exists, so one condition is enough.
             Some((Step::Index(_), _)) => requirements.push(PathRequirement::Element(self.clone())),
             Some((Step::Field(_) | Step::Key(_), parent)) => {
                 let parent = Self { root: self.root, steps: parent.to_vec() };
@@ -420,8 +428,8 @@ impl DocumentPath {
         requirements
     }
 
-    /// Returns the path up to this step, with the alias instead of the name of the step. The first
-    /// step, with index 0, is the name of the attribute.
+    /// Returns the path up to the step with the index `step`, with `alias` in place of the name at
+    /// this step. The step with the index 0 is the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {
@@ -447,7 +455,7 @@ impl fmt::Display for DocumentPath {
         f.write_str(self.root.name)?;
         self.steps.iter().try_for_each(|step| match step {
             Step::Field(FieldName { name, .. }) => write!(f, ".{name}"),
-            // The key of an entry is content of the item, and errors show no content.
+            // The key of a map entry is user data, and errors show no user data.
             Step::Key(_) => f.write_str("[..]"),
             Step::Index(index) => write!(f, "[{index}]"),
         })

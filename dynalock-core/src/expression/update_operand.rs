@@ -14,37 +14,38 @@ use super::{AsOperand, AsPart, HasSize, Opaque};
 use crate::{codec::encode_attribute, number};
 
 /// A type of number that a patch can change by `add`: an integer of at most 64 bits, a float, or an
-/// `Option` of such a type.
+/// `Option` of an integer or a float.
 ///
 /// A type with a smaller range than its primitive type, for example `NonZeroU32`, is not a
-/// `Number`. A sum could be outside the smaller range, and serde could then not read the item.
+/// `Number`. If a patch could add to a `NonZeroU32`, DynamoDB could store the sum 0, which serde
+/// cannot read as a `NonZeroU32`.
 #[diagnostic::on_unimplemented(
     message = "a patch cannot add to an attribute of type `{Self}`",
     label = "not a number with a known range",
     note = "integers of at most 64 bits, `f32`, `f64`, and an `Option` of one of them are numbers; set another type with `set`"
 )]
 pub trait Number: sealed::Addition<Self::Delta> {
-    /// The type of the number that is added: `i128` for integers, `f64` for floats.
+    /// The number that `add` adds is an `i128` for integers, and an `f64` for floats.
     type Delta;
 }
 
-/// The type in the handle of a field of type `C` with `#[serde(with =
-/// "serde_dynamo::string_set")]`.
+/// The Rust type in the [`Attribute`](super::Attribute) of a field of type `C` with
+/// `#[serde(with = "serde_dynamo::string_set")]`.
 #[derive(Debug)]
 pub struct StringSet<C>(PhantomData<fn() -> C>);
 
-/// The type in the handle of a field of type `C` with `#[serde(with =
-/// "serde_dynamo::number_set")]`.
+/// The Rust type in the [`Attribute`](super::Attribute) of a field of type `C` with
+/// `#[serde(with = "serde_dynamo::number_set")]`.
 #[derive(Debug)]
 pub struct NumberSet<C>(PhantomData<fn() -> C>);
 
-/// The type in the handle of a field of type `C` with `#[serde(with =
-/// "serde_dynamo::binary_set")]`.
+/// The Rust type in the [`Attribute`](super::Attribute) of a field of type `C` with
+/// `#[serde(with = "serde_dynamo::binary_set")]`.
 #[derive(Debug)]
 pub struct BinarySet<C>(PhantomData<fn() -> C>);
 
-/// A type of attribute that DynamoDB stores as a set. A patch can insert elements into such a set,
-/// and delete elements from such a set.
+/// A type of attribute that DynamoDB stores as a set. A patch can insert elements into a set, and
+/// delete elements from a set.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set",
     label = "serde does not write it as a set",
@@ -53,15 +54,15 @@ pub struct BinarySet<C>(PhantomData<fn() -> C>);
 )]
 pub trait Set: sealed::SetType {}
 
-/// An element of a set: a value of the element type, or a reference to such a value. A `&str` is an
-/// element of a set of strings.
+/// An element of a set: a value of the element type, or a reference to a value of the element type.
+/// A `&str` is an element of a set of strings.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element of a `{S}`",
     label = "not an element of the set",
     note = "the elements have the type of the elements of the field"
 )]
 pub trait SetElement<S> {
-    /// Returns the element in a form that serde writes as an element of the set.
+    /// Returns a value that serde writes in the same form as the elements of the set.
     fn as_element(&self) -> impl Serialize;
 }
 
@@ -69,14 +70,15 @@ pub trait SetElement<S> {
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
-    /// The least and the greatest stored number to which the delta can be added, or `None` if there
-    /// is no number to which the delta can be added.
+    /// The least and the greatest stored number to which a patch can add the delta, so that the sum
+    /// stays in the range of the attribute's type. The field is `None` if no stored number gives a
+    /// sum in the range of the type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// For a missing attribute: the number from which the patch starts, and the sum of this number
-    /// and the delta. `None` if the sum is outside the range.
+    /// For a missing attribute: the start value of the addition, and the sum of this start value
+    /// and the delta. The field is `None` if the sum is outside the range of the attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
-    /// For a stored null: the sum of zero and the delta, which replaces the null. `None` if the sum
-    /// is outside the range.
+    /// The value that replaces a stored null: the sum of zero and the delta. The field is `None` if
+    /// the sum is outside the range of the attribute's type.
     pub(super) from_null: Option<AttributeValue>,
 }
 
@@ -87,13 +89,13 @@ pub(super) mod sealed {
         fn zero() -> Self;
 
         /// Returns the addition of `delta` to an attribute, or `None` if DynamoDB cannot store the
-        /// delta. If the attribute is missing, the addition starts from `self`.
+        /// delta. If the attribute is missing, the addition starts from the value `self`.
         fn add(self, delta: D) -> Option<Sum>;
     }
 
     pub trait SetType {
-        /// Returns a set of these elements, or `None` if an element does not have the type of the
-        /// set's elements.
+        /// Returns a set of the `elements`, or `None` if an element does not have the element type
+        /// of the set.
         fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue>;
     }
 }
@@ -115,7 +117,8 @@ macro_rules! integers {
 
             fn add(self, delta: i128) -> Option<Sum> {
                 let (least, most, start) = (i128::from(Self::MIN), i128::from(Self::MAX), i128::from(self));
-                // The stored number must be in the range of the type before and after the addition.
+                // The number in the table must be in the range of the attribute's type before and
+                // after the addition.
                 let low = least.max(least.saturating_sub(delta));
                 let high = most.min(most.saturating_sub(delta));
                 let sum = start.checked_add(delta).filter(|sum| (least..=most).contains(sum));
@@ -144,8 +147,8 @@ macro_rules! sizes_of_pointers {
             }
 
             fn add(self, delta: i128) -> Option<Sum> {
-                // `i128` has no `From<usize>`, so the value is first converted to an integer of 64
-                // bits.
+                // `i128` has no `From<usize>`, so the code first converts the value to an integer
+                // of 64 bits.
                 (self as $same).add(delta)
             }
         }
@@ -206,8 +209,8 @@ impl<C> Set for StringSet<C> {}
 impl<C> Set for NumberSet<C> {}
 impl<C> Set for BinarySet<C> {}
 
-/// Returns the elements in order. DynamoDB refuses a set with equal elements, so each element is
-/// returned once. Returns `None` if an element has another type.
+/// Returns the elements in order and without duplicates, because DynamoDB refuses a set with equal
+/// elements. Returns `None` if an element does not have the element type of the set.
 fn distinct<E: Ord, S: FromIterator<E>>(
     elements: Vec<AttributeValue>,
     element: fn(AttributeValue) -> Option<E>,

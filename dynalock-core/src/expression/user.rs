@@ -10,13 +10,14 @@ use crate::{
     error::{CodecError, Error, SerdeError},
 };
 
-/// A condition on a stored item of `T`. The [`Attribute`](crate::condition::Attribute)s of `T` make
-/// conditions, for example `Product::ATTR.stock.ge(3)`.
+/// A condition on a stored item of type `T`. The [`Attribute`](crate::condition::Attribute)s of `T`
+/// make conditions, for example `Product::ATTR.stock.ge(3)`.
 ///
-/// A condition is either true or false, and `!condition` is its opposite. In Rust, method calls
-/// bind more tightly than `!`. The condition `!a.and(b)` is therefore the opposite of `a.and(b)`.
+/// A condition is either true or false, and `!condition` is the opposite of `condition`. In Rust,
+/// method calls bind more tightly than `!`. The condition `!a.and(b)` is therefore the opposite of
+/// `a.and(b)`.
 ///
-/// If DynamoDB cannot store an operand, for example a NaN, the call with this condition fails with
+/// If DynamoDB cannot store an operand, for example a NaN, the call with the condition fails with
 /// [`Error::Encode`](crate::Error::Encode).
 #[must_use = "it is checked when a write carries it"]
 pub struct Condition<T> {
@@ -71,17 +72,18 @@ impl<T> Condition<T> {
         })
     }
 
-    /// Returns whether the condition is true for an item, or for no item.
+    /// Returns `true` if an item meets the condition. `None` stands for a key without an item.
     pub(crate) fn is_true(&self, item: Option<&Item>) -> bool {
         match item {
             Some(item) => self.test.is_true(item),
-            // For DynamoDB, a missing item is like an item without attributes.
+            // In a condition, DynamoDB treats a missing item like an item without attributes.
             None => self.test.is_true(&Item::new()),
         }
     }
 
-    /// Returns the text of the condition in an expression. The text can be joined to other texts by
-    /// `AND` without parentheses. DynamoDB refuses doubled parentheses.
+    /// Returns the text of the condition in an expression. A caller that joins the text to other
+    /// conditions by `AND` must add no parentheses. The text of a condition with `OR` already has
+    /// parentheses, and DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
@@ -103,7 +105,7 @@ impl<T> Clone for Condition<T> {
     }
 }
 
-/// The output contains the text and the attribute names, but not the operands.
+/// The `Debug` output of a condition contains the text and the attribute names, but no operands.
 impl<T> fmt::Debug for Condition<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut placeholders = Placeholders::without_content();
@@ -116,26 +118,28 @@ impl<T> fmt::Debug for Condition<T> {
     }
 }
 
-/// One test in a condition.
+/// A part of a condition that is true or false, for example one comparison.
 #[derive(Clone)]
 pub(super) enum Test {
     Exists(DocumentPath),
     Absent(DocumentPath),
-    /// A comparison with an operand by an operator.
+    /// A comparison of an attribute with an operand. The second field is the operator, for example
+    /// `<`.
     Compare(Operand, &'static str, AttributeValue),
     Between(Operand, AttributeValue, AttributeValue),
     In(DocumentPath, Vec<AttributeValue>),
-    /// A call of a DynamoDB function with an attribute and an operand. The first field is the name
-    /// of the function.
+    /// A call of a DynamoDB function, for example `contains`, with an attribute and an operand. The
+    /// first field is the name of the function.
     Function(&'static str, DocumentPath, AttributeValue),
-    /// The error of an operand that cannot be encoded.
+    /// A comparison whose operand cannot be encoded: the attribute of the comparison, and the error
+    /// of the encoding.
     Fault(DocumentPath, SerdeError),
     All(Vec<Test>),
     Any(Vec<Test>),
     Not(Box<Test>),
 }
 
-/// The left side of a comparison.
+/// The left side of a comparison: the value of an attribute, or its size.
 #[derive(Clone)]
 pub(super) enum Operand {
     /// The value of an attribute.
@@ -144,8 +148,8 @@ pub(super) enum Operand {
     Size(DocumentPath),
 }
 
-/// The path of the attribute in a condition, if the operand that it is compared with cannot be
-/// encoded.
+/// An operand of a condition that cannot be encoded: the attribute of its comparison, and the error
+/// of the encoding.
 struct ConditionFault<'a> {
     attribute: &'a DocumentPath,
     source: &'a SerdeError,
@@ -161,8 +165,8 @@ impl Operand {
 }
 
 impl Test {
-    /// Returns a test that the attribute equals the operand. Serde reads both a missing attribute
-    /// and a null as `None`, so a missing attribute also equals a null operand.
+    /// Returns the condition that the attribute equals the operand. Serde reads both a missing
+    /// attribute and a null as `None`, so a missing attribute also equals a null operand.
     pub(super) fn equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
         Self::or_absent(null, path.clone(), Self::Compare(Operand::Value(path), "=", operand))
@@ -186,7 +190,8 @@ impl Test {
     }
 
     fn or_absent(null: bool, path: DocumentPath, test: Self) -> Self {
-        // Serde reads both a missing attribute and a null as `None`.
+        // Serde reads both a missing attribute and a null as `None`, so both count as equal to
+        // `None`.
         if null { Self::Any(vec![Self::Absent(path), test]) } else { test }
     }
 
@@ -213,7 +218,7 @@ impl Test {
             Self::Fault(attribute, source) => return Err(ConditionFault { attribute, source }),
             Self::All(tests) => Self::join(tests, " AND ", to)?,
             Self::Any(tests) => format!("({})", Self::join(tests, " OR ", to)?),
-            // The text of `Any` already has parentheses.
+            // The text of a condition with `OR` already has parentheses.
             Self::Not(test) if matches!(**test, Self::Any(_)) => format!("NOT {}", test.render(to)?),
             Self::Not(test) => format!("NOT ({})", test.render(to)?),
         })
@@ -266,7 +271,7 @@ mod tests {
         AttributeValue::S(text.to_owned())
     }
 
-    /// Returns the text, the names and the operands.
+    /// Returns the text of a condition, with the attribute names and the operands.
     fn rendered<T>(condition: &Condition<T>) -> (String, Vec<String>, Vec<AttributeValue>) {
         let mut placeholders = Placeholders::default();
         let text = condition.render(&"products".into(), &mut placeholders).unwrap();

@@ -1,5 +1,5 @@
-//! The conditions and effects of the lease protocol. Requests on lease rows and writes of items
-//! share these functions. All functions are pure.
+//! The conditions and update expressions of the lease protocol. Requests on lease rows and writes
+//! of leased items share the functions of this module. All functions of this module are pure.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::{
     model::{LockModel, Model},
 };
 
-/// How a write treats the lease of its item.
+/// The rule by which a write of an item treats the lease of this item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
-    /// The write ignores leases, because its type has no leases or because its caller wants to
-    /// ignore leases.
+    /// The write ignores leases, because the type of the item has no leases, or because the caller
+    /// asked to ignore leases.
     Ignoring,
     /// A write by a caller that does not hold the lease. The write removes the owner of an expired
     /// lease, so that no late heartbeat can renew that lease.
@@ -29,7 +29,8 @@ pub(crate) enum LeaseClause {
         /// expired if its stored end is earlier than `expired_before`.
         expired_before: Option<u64>,
     },
-    /// A write by the holder, which requires its lease.
+    /// A write by the holder of the lease. DynamoDB refuses the write if the holder has lost the
+    /// lease.
     Holder(HolderProof),
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct HolderProof {
     pub(crate) effect: LeaseEffect,
 }
 
-/// The effect of a holder's write on its lease.
+/// The effect of a holder's write on the lease: the write keeps, renews or releases it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LeaseEffect {
     Keep,
@@ -70,9 +71,10 @@ pub(crate) enum AfterWrite {
 pub(crate) enum Expired {
     /// The request may take over no lease.
     Nobody,
-    /// The request may take over any lease that ended before this time, in epoch milliseconds.
+    /// The request may take over any lease that ended before the given time in epoch milliseconds.
     EndedBefore(u64),
-    /// The request may take over the lease of this holder, if the row still equals the observation.
+    /// The request may take over the lease of this holder, if the lease attributes in the row have
+    /// not changed since an earlier read.
     Silent(Box<Observation>),
 }
 
@@ -81,23 +83,24 @@ pub(crate) enum Expired {
 pub(crate) struct LeaseUpdate {
     pub(crate) set: Vec<(Name, Value)>,
     pub(crate) remove: Vec<Name>,
-    /// The queue whose head the request removes.
+    /// The name of the queue attribute whose first entry the request removes.
     pub(crate) leave: Option<Name>,
 }
 
 impl LeaseClause {
-    /// Returns the condition on the lease in the item, or `None` if the item contains no lease.
+    /// Returns the condition of the write on the lease attributes in the item. Returns `None` if
+    /// the write ignores leases, or if items of the type do not contain their leases.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_item()?, to)
     }
 
-    /// Returns the changes of the lease attributes in the item.
+    /// Returns the changes that the write makes to the lease attributes in the item.
     pub(crate) fn effect(&self, model: &Model, to: &mut Placeholders) -> LeaseUpdate {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
     }
 
-    /// Changes the lease attributes of an item in memory in the same way as the write changes them
-    /// in the table.
+    /// Changes the lease attributes of an item in memory in the same way as the write changes the
+    /// stored item.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         let mut to = Placeholders::default();
         let LeaseUpdate { set, remove, leave } = self.effect(model, &mut to);
@@ -112,15 +115,15 @@ impl LeaseClause {
         }
     }
 
-    /// Returns the condition on the separate lease row of the item, or `None` if the type has no
-    /// separate leases.
+    /// Returns the condition of the write on the separate lease row of the item. Returns `None` if
+    /// the write ignores leases, or if the type has no separate leases.
     pub(crate) fn row_condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_row()?, to)
     }
 
-    /// Returns the update of the separate lease row, or `None` if a check of the row is enough. A
-    /// check does not conflict with heartbeats, and creates no row for an item that was never
-    /// leased.
+    /// Returns the update expression for the separate lease row, or `None` if a condition check of
+    /// the row is enough. A condition check changes nothing in the row, and creates no row for an
+    /// item that was never leased.
     pub(crate) fn row_update(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         let lock = model.lock_in_row()?;
         match self {
@@ -141,7 +144,8 @@ impl LeaseClause {
                 let held = held(lock, *kind, owner, *fence, to);
                 Some(match effect {
                     LeaseEffect::Keep | LeaseEffect::Release { .. } => held,
-                    // Without this condition, a late copy of the write could shorten the lease.
+                    // Without a condition on the heartbeat number, a late copy of the write could
+                    // set the end of the lease back to an earlier time.
                     LeaseEffect::Renew { beat, .. } => {
                         let beat = to.value(number(*beat));
                         format!("{held} AND {}", beat_is_below(lock, *kind, beat, to))
@@ -174,28 +178,32 @@ impl HolderProof {
             }
             (LeaseEffect::Release { now }, GrantKind::Fair) => {
                 let now = to.value(number(now));
-                // The write does not know whether the queue has another entry. It may therefore
-                // leave an empty queue, which a task removes later.
+                // The write does not know whether the queue has another entry, so it may leave an
+                // empty queue, which a background task removes later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
-                // A PutItem of the whole item cannot compute the next fence from the stored fence.
-                // The condition requires the stored fence, so this constant is the same number.
+                // A PutItem of the whole item cannot compute the next fence from the stored fence,
+                // so the next fence is a constant in the write. The constant fence is always
+                // correct, because the condition of the write requires that the stored fence has
+                // not changed.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
-                // This attribute identifies the release if the reply to the commit is lost.
+                // If the reply to the commit is lost, the attribute that names the released owner
+                // shows that the commit was applied.
                 update.set.push((to.name(lock.released), to.value(text(&self.owner))));
                 update
             }
         }
     }
 
-    /// Returns the reason why the lease is lost, or `None` if it is held. The result depends on
-    /// `met`: the item or row that refused the request.
+    /// Returns the reason why the lease is lost, or `None` if the holder still has the lease. `met`
+    /// is the item or row that DynamoDB returned with its refusal of the request.
     pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
         let Some(item) = met else { return Some(Lost::Deleted) };
         let record = LockRecord::read(&lock, item);
         match record.holder() {
             Some(holder) if *holder == *self.owner => match record.last_fence() == Some(self.fence) {
                 true => None,
-                // A late copy of the acquire was granted after the end of this grant.
+                // After the end of the holder's grant, DynamoDB has granted the lock to a late copy
+                // of the holder's acquire request.
                 false => Some(Lost::Expired),
             },
             Some(holder) => {
@@ -208,7 +216,8 @@ impl HolderProof {
 
 impl LeaseUpdate {
     /// Returns the update expression, or `None` if the request changes nothing. `terms` are
-    /// assignments to other attributes, or of computed values.
+    /// assignments that the expression contains in addition to `set`, for example assignments of
+    /// computed values.
     pub(super) fn text(self, terms: Vec<String>) -> Option<String> {
         let Self { set, remove, leave } = self;
         let (has_set, has_remove) = (!set.is_empty() || !terms.is_empty(), !remove.is_empty() || leave.is_some());
@@ -244,7 +253,8 @@ pub(super) fn not_owned(lock: &LockModel, expired: &Expired, to: &mut Placeholde
     }
 }
 
-/// Returns the condition that the owner's lease has ended, or `None` if no lease counts as ended.
+/// Returns the condition that the owner's lease has ended, or `None` if the request may take over
+/// no lease.
 pub(super) fn has_expired(lock: &LockModel, expired: &Expired, to: &mut Placeholders) -> Option<String> {
     match expired {
         Expired::Nobody => None,
@@ -259,13 +269,14 @@ pub(super) fn has_expired(lock: &LockModel, expired: &Expired, to: &mut Placehol
     }
 }
 
-/// Returns the condition that the row has not changed since the observation.
+/// Returns the condition that the fence, the heartbeat number and the end of the lease have not
+/// changed since an earlier read.
 pub(super) fn is_as_observed(lock: &LockModel, seen: &Observation, to: &mut Placeholders) -> String {
     let signs = [(lock.fence, &seen.stored_fence), (lock.beat, &seen.beat), (lock.until, &seen.end)];
     signs.map(|(name, value)| same(name, value.as_ref(), to)).join(" AND ")
 }
 
-/// Returns the condition that an attribute has the value that was read.
+/// Returns the condition that an attribute still has the value that an earlier read returned.
 pub(super) fn same(name: &str, seen: Option<&AttributeValue>, to: &mut Placeholders) -> String {
     let name = to.name(name);
     match seen {
@@ -279,13 +290,13 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that this owner has not released the lock. Because of the condition,
-/// DynamoDB refuses a late copy of an acquire after the release.
+/// Returns the condition that an owner has not released the lock. If the condition of an acquire
+/// request contains this condition, DynamoDB refuses late copies of the request after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-/// Returns the condition that the owner holds the lock. The condition does not test the fence.
+/// Returns the condition that an owner holds the lock, with any fence.
 pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),
@@ -293,34 +304,35 @@ pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mu
     }
 }
 
-/// Returns the condition that the owner holds the lock with this fence.
+/// Returns the condition that an owner holds the lock with the given fence.
 pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, to: &mut Placeholders) -> String {
     let fence = to.value(number(kind.stored_fence(fence)));
     format!("{} AND {} = {fence}", is_holder(lock, kind, owner, to), to.name(lock.fence))
 }
 
-/// Returns the condition that the stored beat is lower than the number of this heartbeat.
+/// Returns the condition that the stored heartbeat number is lower than the number of the new
+/// heartbeat.
 ///
-/// The comparison is strict, because two processes that have resumed one token may send the same
-/// number. The condition does not require that the stored beat is exactly the previous beat,
-/// because the lease would then end after a heartbeat with a lost reply.
+/// The comparison of the heartbeat numbers is strict, because two processes that have resumed the
+/// same lock token may send the same number. If the condition of a heartbeat required exactly the
+/// previous heartbeat number, the holder would lose its lease after a lost reply.
 pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: &mut Placeholders) -> String {
     let name = to.name(lock.beat);
     match kind {
         GrantKind::Plain => format!("{name} < {beat}"),
-        // The head of a queue has no beat before its first heartbeat.
+        // The row of a queue has no heartbeat number before the first heartbeat of its head.
         GrantKind::Fair => format!("(attribute_not_exists({name}) OR {name} < {beat})"),
     }
 }
 
-/// Returns the changes that a heartbeat makes. The renewed lease ends at `until`, in epoch
-/// milliseconds.
+/// Returns the changes that a heartbeat makes to the row of a lock. The renewed lease ends at
+/// `until`, in epoch milliseconds.
 pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeholders) -> LeaseUpdate {
     let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
     LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
 }
 
-/// Returns the update that releases a plain lock.
+/// Returns the changes that release a lock that is held without a queue.
 pub(super) fn released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> LeaseUpdate {
     LeaseUpdate { set: vec![(to.name(lock.released), owner)], ..without_owner(lock, to) }
 }
@@ -330,8 +342,8 @@ pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpd
     LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
 }
 
-/// Returns the update that removes the head of the queue, so that the next entry becomes the head.
-/// Each request adds the assignment of the fence.
+/// Returns the changes that remove the head of the queue, so that the next entry becomes the head.
+/// A request that removes the head of a queue also assigns the next fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {
@@ -340,12 +352,13 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
     }
 }
 
-/// Returns the assignment of the next fence. The first fence of a row is the current time in epoch
-/// milliseconds.
+/// Returns the assignment that stores the next fence in the row of a lock. The first fence of a row
+/// is one more than the current time in epoch milliseconds.
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
-    // A row that was deleted and created again must not reuse its old fences. The time is higher
-    // than each fence of the old row, unless the lock was granted more than once per millisecond.
+    // A row that was deleted and created again must not reuse its old fences. The current time is
+    // higher than each fence of a deleted row, unless the lock was granted more than once per
+    // millisecond on average.
     format!("{fence}=if_not_exists({fence},{now})+{one}")
 }
 

@@ -1,4 +1,4 @@
-//! The state of a lock that is held, and its release.
+//! The state of a lock that is held, and the release of the lock.
 
 use std::{
     future::{Future, poll_fn},
@@ -36,23 +36,23 @@ pub(crate) struct Grant {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     pub(crate) options: LeaseOptions,
-    /// The longest time that a caller waits for one heartbeat, with all its retries.
+    /// The longest time that a call waits for one heartbeat, with all retries of the heartbeat.
     pub(super) deadline: Duration,
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
-    /// The fence of the previous holder, if this call took over its lease.
+    /// The fence of the previous holder, if the acquire took over the expired lease of that holder.
     pub(crate) taken_over: Option<u64>,
-    /// Records whether a late copy of the enqueue may still arrive.
+    /// `Duplicate::Possible` if a late copy of the request that entered the queue may still arrive.
     duplicate: Duplicate,
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
     lost: watch::Sender<Option<Lost>>,
-    /// The span of the lease.
+    /// The tracing span of the lease.
     pub(super) span: Span,
 }
 
-/// The fields of a grant that come from a request's answer or from a token.
+/// The fields of a held lock that come from the answer to a request or from a lock token.
 pub(crate) struct GrantFields {
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
@@ -69,25 +69,28 @@ pub(crate) struct GrantFields {
 #[derive(Debug, Clone)]
 pub(super) struct LeaseState {
     pub(super) beat: u64,
-    /// The end of the lease by the monotonic clock of this machine. The lease counts from the time
-    /// before the renewing request was sent.
+    /// The end of the lease by the monotonic clock of this machine. The holder counts the lease
+    /// from the time before it sent the request that renewed the lease.
     deadline: Instant,
-    /// The reason why the last heartbeat failed.
+    /// The reason why the last heartbeat failed, or `None` if it succeeded.
     pub(super) trouble: Option<Arc<str>>,
-    /// The waiters behind the holder, as the row showed them at the last read.
+    /// `Waiters::Some` if the row of the lock showed a waiter behind the holder when this process
+    /// last received the row.
     pub(super) waiters: Waiters,
-    /// `true` if a write that releases the lease may have been sent. If the write arrives before a
-    /// heartbeat, the refused heartbeat is not a loss of the lock.
+    /// `true` if the guard may have sent a write that releases the lease. If DynamoDB applies the
+    /// write that releases the lease before a heartbeat, the refusal of the heartbeat shows a
+    /// release, and not a loss of the lock.
     releases: bool,
 }
 
-/// The distance between the beats of two processes that share one grant. A process sends fewer
-/// heartbeats than this number during one lease. The beats of a process that resumes the grant are
-/// therefore always above late heartbeats of the previous process.
+/// The distance between the heartbeat numbers of two processes that use the same lock token. In
+/// practice, a process sends fewer than 2^20 heartbeats within one ttl. With a distance of 2^20,
+/// the heartbeat numbers of a process that resumes a token are above the numbers of late heartbeats
+/// from the previous process.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
-    /// Returns the fields of a grant that has sent no heartbeat and knows no waiters.
+    /// Returns the fields of a lock whose holder has sent no heartbeat and knows of no waiter.
     pub(crate) fn new(kind: GrantKind, owner: Arc<str>, fence: u64, sent: Instant) -> Self {
         let (waiters, duplicate) = (Waiters::None, Duplicate::Impossible);
         Self { kind, owner, fence, taken_over: None, beat: 0, waiters, duplicate, sent }
@@ -122,8 +125,9 @@ impl Grant {
         })
     }
 
-    /// Makes a grant that another process has used before. Late heartbeats of that process may
-    /// still arrive, so the new beats start above them.
+    /// Makes a grant from the token of a lock that another process has held. Late heartbeats of the
+    /// other process may still arrive, so this process starts with a heartbeat number far above the
+    /// number in the token.
     pub(crate) fn resumed(
         connection: &Arc<Connection>,
         deadline: Duration,
@@ -138,7 +142,7 @@ impl Grant {
         Self::new(connection, deadline, row, options, GrantFields { beat, ..fields })
     }
 
-    /// Returns the token with which another process can resume the grant.
+    /// Returns the token with which another process can resume the lock.
     pub(crate) fn token(&self, name: &Arc<str>) -> LockToken {
         LockToken {
             name: Arc::clone(name),
@@ -150,7 +154,7 @@ impl Grant {
         }
     }
 
-    /// Returns the time until another caller may acquire the lock.
+    /// Returns the time until another caller may acquire the lock, if the lock is not renewed.
     pub(crate) fn remaining(&self) -> Duration {
         match self.lost_now() {
             Some(_) => Duration::ZERO,
@@ -158,8 +162,8 @@ impl Grant {
         }
     }
 
-    /// Returns the reason why the lock is lost, or `None` if it is held. The first call after the
-    /// end of the lease records the reason.
+    /// Returns the reason why the lock is lost, or `None` if the lock is held. The first call of
+    /// this method after the end of the lease records the reason of the loss.
     pub(crate) fn lost_now(&self) -> Option<Lost> {
         if let Some(lost) = &*self.lost.borrow() {
             return Some(lost.clone());
@@ -171,10 +175,10 @@ impl Grant {
         Some(self.lose(lease.trouble.map_or(Lost::Expired, Lost::Unreachable)))
     }
 
-    /// Waits until the lock is lost, at the latest at the deadline of its lease.
+    /// Waits until the lock is lost. The lock is lost at the end of its lease at the latest.
     ///
-    /// Each poll compares the clock with the deadline, because the timer of a blocked runtime may
-    /// fire too late.
+    /// Each poll compares the clock with the end of the lease, because the timer of a blocked
+    /// runtime may fire too late.
     pub(crate) async fn lost(&self) -> Lost {
         let mut waiting = pin!(self.wait_for_loss());
         poll_fn(|context| match self.lost_now() {
@@ -191,14 +195,14 @@ impl Grant {
                 return lost;
             }
             let left = self.lease().deadline.saturating_duration_since(clock::now());
-            // The loop decides whether the state changed or the deadline passed. The sender lives
-            // as long as `self`, so the channel is open.
+            // The result of the timed wait is ignored, because the loop itself tests whether the
+            // lock is lost. The channel stays open, because `self` owns its sender.
             let _ = clock::within(left, changes.changed()).await;
         }
     }
 
-    /// Returns the proof for a write of the item. The proof contains the effect of the write on the
-    /// lease.
+    /// Returns the identity of the holder for the condition of a write, together with the effect of
+    /// the write on the lease.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
         let effect = match after {
             AfterWrite::Release => {
@@ -210,15 +214,18 @@ impl Grant {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect }
     }
 
-    /// Returns the proof for a transaction that does not write the item.
+    /// Returns the identity of the holder for the condition of a transaction that does not write
+    /// the leased item.
     pub(crate) fn guard(&self) -> HolderProof {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
 
-    /// Records that a request renewed the lease. The request was sent at `sent` or later.
+    /// Records that a request renewed the lease. The request that renewed the lease was sent at the
+    /// time `sent` or later.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
-        // The answers of two renewals may arrive in another order than they were sent.
+        // The answer to an earlier renewal may arrive after the answer to a later renewal, and must
+        // not shorten the lease.
         lease.deadline = lease.deadline.max(sent + self.options.ttl);
         lease.trouble = None;
     }
@@ -229,8 +236,11 @@ impl Grant {
         lease.beat
     }
 
-    /// Interprets the row that refused a heartbeat or a write. `Ok` means that the lock is held and
-    /// another process sent a later beat. The next beat will then be above the stored beat.
+    /// Decides from the stored row why DynamoDB refused a heartbeat or a write of the holder.
+    /// Returns `Ok` if the holder still has the lock. If the holder still has the lock, the refusal
+    /// has another reason, for example a higher heartbeat number of another process with the same
+    /// lock token. If the stored heartbeat number is not below the number of this process, the next
+    /// heartbeat of this process gets a number far above the stored number.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         match self.refusal(met) {
             Some(error) => Err(error),
@@ -241,8 +251,8 @@ impl Grant {
         }
     }
 
-    /// Returns the error of a row that refused a heartbeat or a write, or `None` if the lock is
-    /// still held.
+    /// Returns the error for a row whose state made DynamoDB refuse a heartbeat or a write. Returns
+    /// `None` if the row shows that the guard still holds the lock.
     pub(crate) fn refusal(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Some(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
@@ -254,20 +264,22 @@ impl Grant {
         })
     }
 
-    /// Raises the next beat above the beat of the stored row.
+    /// Raises the number of the next heartbeat above the number in the stored row.
     pub(crate) fn pass_beat(&self, met: Option<&Item>) {
         let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
-            // Another process uses or used this grant. Later heartbeats of that process may still
-            // arrive.
+            // Another process may use the token of this lock. Further heartbeats of the other
+            // process may still arrive, so the next heartbeat number is far above the stored
+            // number.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
     }
 
-    /// Returns whether a row shows that a write of this guard has released the lease. The break of
-    /// a lock by an operator writes the same attribute. The attribute is therefore a proof only
-    /// after this guard has sent a write that releases the lease.
+    /// Returns whether a row shows that a write of this guard has released the lease. An operator
+    /// who breaks a lock also writes the attribute that names the released owner. A released owner
+    /// in the row proves a release by the guard only if the guard has sent a write that releases
+    /// the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -275,8 +287,8 @@ impl Grant {
 
     /// Releases the lock. The release of a lost lock is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
-        // The end is recorded before the request, so that code that watches the lock stops before
-        // the next holder starts.
+        // The guard records the end of the lock before it sends the release, so that code that
+        // watches the lock stops before the next holder starts.
         self.end_by_release();
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
@@ -286,31 +298,40 @@ impl Grant {
         }
     }
 
-    /// Releases a plain lock, and shares the row with the waiters of this process.
+    /// Releases a lock that is held without a queue, and shows the released row to the waiters of
+    /// this process.
     async fn release_plain(&self, attempts: &mut Attempts) -> Result<(), Error> {
         let mut sent = clock::now();
         let request = || {
             sent = clock::now();
             self.row.release(&self.owner)
         };
-        let item = match attempts.write(request).await? {
-            Answered::Applied(before) => before.map(|before| self.row.after_release(before)),
-            Answered::Refused(met) => met,
-        };
-        let Row { table, key, .. } = &self.row;
-        let seen = || SeenRow { item, sent, source: RowSource::Removal };
-        self.connection.local_waiters.share_release(table, key, self.fence, seen);
+        let answer = attempts.write(request).await?;
+        let (Row { table, key, .. }, waiters) = (&self.row, &self.connection.local_waiters);
+        match answer {
+            Answered::Applied(before) => {
+                let item = before.map(|before| self.row.after_release(before));
+                let seen = || SeenRow { item, sent, source: RowSource::Removal };
+                waiters.share_release(table, key, self.fence, seen);
+            }
+            // The lease had ended, and another caller has removed this holder.
+            Answered::Refused(item) => {
+                waiters.share(table, key, || SeenRow { item, sent, source: RowSource::ConsistentRead });
+            }
+        }
         Ok(())
     }
 
-    /// Removes the holder's entry from the queue. If no entry follows, removes the queue as well.
-    /// One expression cannot remove either an entry or the queue, and a wrong guess costs another
-    /// write. A holder that has seen no waiter therefore reads the row first, eventually
-    /// consistent.
+    /// Removes the holder's entry from the queue. If no entry follows the holder's entry, removes
+    /// the queue as well. One update expression cannot choose between the removal of an entry and
+    /// the removal of the queue, and a wrong choice costs another write. To choose the right
+    /// request, a holder that has seen no waiter reads the row by an eventually consistent read
+    /// before it leaves the queue.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
-            // If the read fails, the request that keeps the queue is correct in both cases.
+            // If the read of the row fails, the holder removes only its own entry, which is correct
+            // with and without waiters.
             Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
             Waiters::Some => Waiters::Some,
         };
@@ -318,8 +339,8 @@ impl Grant {
         dequeue(&self.row, attempts, &reason, waiters, &self.options).await.map(drop)
     }
 
-    /// Removes an empty queue. A write of the item may leave an empty queue, because the write does
-    /// not know whether another entry follows.
+    /// Removes a queue without entries. A write that releases a leased item may leave an empty
+    /// queue, because the write does not know whether another entry follows the holder's entry.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
@@ -329,23 +350,24 @@ impl Grant {
 
     async fn read(&self, over: &Arc<Connection>, consistent: bool) -> Option<LockRecord> {
         let once = Limits::of_one_request();
-        // A slow read must not use up the lease, because the dequeue that follows needs it.
+        // The read before the removal of a queue entry must be short, because the removal must
+        // succeed before the lease ends.
         let limits = Limits { attempt_timeout: once.attempt_timeout.min(self.options.ttl / 4), ..once };
         let mut attempts = Attempts::new(over, limits).with_purpose(Purpose::Poll);
         let row = attempts.read(&self.row.get(consistent)).await.ok()?;
         Some(LockRecord::of(&self.row.layout, row.as_ref()))
     }
 
-    /// Records that the guard has released the lock. If the lease has already ended, the earlier
-    /// reason stays.
+    /// Records that the guard has released the lock. If the lock was lost before the release, the
+    /// reason of the loss stays recorded.
     pub(crate) fn end_by_release(&self) {
         if self.lost_now().is_none() {
             self.lose(Lost::Released);
         }
     }
 
-    /// Records the reason why the lock is lost, and returns the recorded reason. The first recorded
-    /// reason is never replaced.
+    /// Records the reason why the lock is lost, and returns the recorded reason. A later reason
+    /// never replaces the first recorded reason.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         let is_first = self.lost.send_if_modified(|slot| match slot {
@@ -365,7 +387,8 @@ impl Grant {
     }
 
     pub(super) fn lease(&self) -> MutexGuard<'_, LeaseState> {
-        // A panic cannot leave the state half-written, so a poisoned lock is used like any other.
+        // A panic cannot leave the lease state half-written, so the code uses a poisoned mutex like
+        // any other mutex.
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,4 +1,4 @@
-//! Sends the heartbeats of a grant.
+//! Renews the lease of a held lock by heartbeats.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,42 +11,44 @@ use crate::{
     telemetry::{self, in_lease},
 };
 
-/// The longest pause between two heartbeats of one call.
+/// The longest pause before a call of the holder, for example `extend`, repeats its heartbeat.
 const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 
 /// The result of a heartbeat while the lock is held.
 enum BeatResult {
     Renewed,
-    /// Another process sent a later heartbeat first. The answer does not show how long the lease
-    /// lasts.
+    /// DynamoDB refused the heartbeat, because the row already had the same heartbeat number or a
+    /// higher number, for example from another process with the same lock token. The refusal of a
+    /// heartbeat does not show how long the lease lasts.
     Overtaken,
 }
 
 impl Grant {
-    /// Renews the lease by one heartbeat. The heartbeat is repeated until it succeeds, or until the
-    /// lease or the deadline of the call ends.
+    /// Renews the lease by one heartbeat. The call repeats the heartbeat until DynamoDB applies it,
+    /// until the lease ends, or until the deadline of the call.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
 
-    /// Renews the lease like [`beat`](Self::beat), stores a payload, and has no deadline of its
-    /// own.
+    /// Renews the lease like [`beat`](Self::beat), and stores `payload` in the row of the lock if
+    /// the caller passes one. Only the end of the lease limits the time of the call.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause between two heartbeats of a call. A call ends after seconds, even if the
-    /// lease lasts for hours.
+    /// Returns the pause before a call repeats its heartbeat. The pause before a repeated heartbeat
+    /// is short, because a call must end after seconds even if the lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
 
-    /// Returns the pause between two heartbeats of the background task.
+    /// Returns the pause before the background task repeats a heartbeat.
     fn pause(&self) -> Duration {
         self.options.ttl / 40
     }
 
-    /// Sends heartbeats until one succeeds, or until the lease or the deadline ends.
+    /// Sends heartbeats until DynamoDB applies one of them, until the lease ends, or until the
+    /// deadline. Returns at once after an error that a repetition cannot solve.
     async fn renew(
         &self,
         connection: &Arc<Connection>,
@@ -94,13 +96,13 @@ impl Grant {
                     self.lease().trouble = Some(error.to_string().into());
                 }
             }
-            // Without this pause, two processes that share the grant would send heartbeats in a
-            // tight loop.
+            // Without a pause between heartbeats, two processes with the same lock token would send
+            // heartbeats in a tight loop.
             clock::sleep(pause.min(self.remaining()).min(left())).await;
         }
     }
 
-    /// Sends a heartbeat in one request.
+    /// Sends one heartbeat by one request.
     async fn beat_once(
         &self,
         call_cost: Option<Arc<CallCost>>,
@@ -108,12 +110,12 @@ impl Grant {
         payload: Option<&[u8]>,
     ) -> Result<BeatResult, Error> {
         let beat = self.next_beat();
-        // This timeout leaves time for a retry after a lost request, and gives a slow request a
-        // chance to succeed.
+        // The timeout of a heartbeat is short enough for a retry after a lost request, and long
+        // enough for a slow request to succeed.
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
-        // The lease counts from the time before the request. The other callers count from the same
-        // time or a later one.
+        // The holder counts its lease from the time before it sends the heartbeat. Other callers
+        // count the lease of the holder from the same time or from a later time.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.write(|| {
@@ -130,14 +132,17 @@ impl Grant {
         }
     }
 
-    /// Sends heartbeats until the lock is lost or dropped, or until `max_hold` is over.
+    /// Sends heartbeats until the lock is lost, until its guard is dropped, or until the lock has
+    /// been held for `max_hold`.
     pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
-        // A weak reference: the heartbeats must not keep the grant of a dropped guard.
+        // The reference is weak, because the heartbeat task must not keep the lock of a dropped
+        // guard alive.
         let grant = Arc::downgrade(&self);
         let mut rng = random::generator();
         let ttl = self.options.ttl;
         // The next heartbeat is due a third of a ttl after the last acknowledged heartbeat was
-        // sent. The time until its answer counts, too.
+        // sent. A slow answer to a heartbeat shortens the pause before the next heartbeat by the
+        // time that the answer took.
         let next = |remaining: Duration| remaining.saturating_sub(ttl / 3 * 2).max(ttl / 40);
         let mut pause = next(self.remaining());
         let last = self.options.max_hold.and_then(|longest| self.granted.checked_add(longest));
@@ -153,8 +158,9 @@ impl Grant {
             pause = match in_lease(&grant.span, "heartbeat", table, renewal).await {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
-                // The cause may be temporary, for example expired credentials. The task therefore
-                // sends heartbeats until the lease ends.
+                // After an error, the heartbeat task continues to send heartbeats until the lease
+                // ends, because the cause of the error may be temporary. An example of a temporary
+                // cause is expired credentials.
                 Err(_) => ttl / 12,
             };
         }

@@ -1,4 +1,5 @@
-//! A grant with a heartbeat task. A drop of this value releases the grant.
+//! A lock that is held, with the task that sends its heartbeats. A drop of the held lock releases
+//! the lock.
 
 use std::{
     future::{Future, poll_fn},
@@ -18,8 +19,8 @@ use crate::{
     telemetry::{continued, detached, in_lease},
 };
 
-/// A held lock. Heartbeats renew its lease while this value exists. A drop of this value tries to
-/// release the lock.
+/// A held lock. Unless heartbeats are off, a background task renews the lease while the `HeldGrant`
+/// exists. A drop of the `HeldGrant` tries to release the lock.
 pub(crate) struct HeldGrant {
     pub(crate) grant: Arc<Grant>,
     heartbeat: Option<AbortHandle>,
@@ -27,7 +28,7 @@ pub(crate) struct HeldGrant {
     after: OnDrop,
 }
 
-/// A grant with its heartbeats, and the item or row that the acquire has read.
+/// A held lock with its heartbeats, and the item or row that the acquiring call has read.
 pub(crate) struct KeptGrant {
     pub(crate) guard: HeldGrant,
     pub(crate) row: Option<Item>,
@@ -44,7 +45,7 @@ pub(crate) enum Background {
     Thread(Arc<Thread>),
 }
 
-/// The action at the drop of the guard.
+/// The effect of a drop of the guard on the lock: a release, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnDrop {
     Release,
@@ -52,8 +53,9 @@ enum OnDrop {
 }
 
 impl Background {
-    /// Starts the heartbeat thread if the option requires it. The caller starts the thread before
-    /// it acquires the lock, so that a failure leaves no lock behind.
+    /// Starts the heartbeat thread if `heartbeat` is [`Heartbeat::Thread`]. A call starts the
+    /// heartbeat thread before it acquires the lock, so that no lock stays held if the heartbeat
+    /// thread cannot be started.
     pub(crate) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
         match heartbeat {
             Heartbeat::Task | Heartbeat::Off => {
@@ -80,11 +82,11 @@ impl Background {
         }
     }
 
-    /// Returns the release of the grant, for a task. The task keeps the thread alive until the
+    /// Returns a future that releases the lock, and that keeps the heartbeat thread alive until the
     /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
-        // The end is recorded here, so that a watcher learns of the release even if the runtime has
-        // ended and the task never runs.
+        // This method records the end of the lock before the future runs. Code that watches the
+        // lock therefore learns of the release even if the runtime has ended.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         async move { grant.release(background.connection()).await }
@@ -111,19 +113,19 @@ impl HeldGrant {
         self.end();
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
-        // The task ends without a result only if the runtime of the lock ends. The caller may wait
-        // on another runtime.
+        // The release task ends without a result only if the runtime of the lock ends. The caller
+        // may wait for the result on another runtime that still runs.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Stops the heartbeat. A later drop does not release the lock.
+    /// Stops the heartbeats of the lock, and disables the release at the drop of the guard.
     pub(crate) fn end(&mut self) {
         self.stop();
         self.after = OnDrop::Nothing;
     }
 
-    /// Stops the heartbeat after a write has released the lease. The write may leave an empty
-    /// queue, which a background task removes.
+    /// Stops the heartbeats after a write has released the lease. The write that releases a lease
+    /// may leave an empty queue, which a background task removes.
     pub(crate) fn end_released(&mut self) {
         self.end();
         self.grant.end_by_release();
@@ -146,7 +148,8 @@ impl Drop for HeldGrant {
     fn drop(&mut self) {
         self.stop();
         if self.after == OnDrop::Release {
-            // If the runtime has ended, the task never runs, and the lease expires.
+            // If the runtime of the lock has ended, the release task never runs, and the lease
+            // expires.
             let (grant, release) = (&self.grant, self.background.release(&self.grant));
             let release = in_lease(&grant.span, "release", Arc::clone(&grant.row.table), release);
             self.background.runtime().spawn(release);
@@ -154,10 +157,11 @@ impl Drop for HeldGrant {
     }
 }
 
-/// Runs `work`, and drops it if the lock is lost.
+/// Runs `work`, and drops `work` if the lock is lost.
 pub(crate) async fn run<O>(lost: impl Future<Output = Lost> + Send, work: impl Future<Output = O> + Send) -> Result<O> {
     let (mut lost, mut work) = (pin!(lost), pin!(work));
-    // The loss is polled first: after it, not even one more step of the work may run.
+    // Each poll first tests for the loss of the lock, so that no step of `work` runs after the
+    // loss.
     poll_fn(|context| match lost.as_mut().poll(context) {
         Poll::Ready(lost) => Poll::Ready(Err(Error::Lost(lost))),
         Poll::Pending => work.as_mut().poll(context).map(Ok),

@@ -1,13 +1,14 @@
-//! The names of lock rows. A row name is the name of a lock, followed by its namespace if it has
-//! one.
+//! The names of lock rows. The name of a row is the name of the lock, followed by a separator and
+//! the namespace if the lock has a namespace.
 
 use std::sync::Arc;
 
-/// The separator between a name and its namespace: U+001F, the unit separator. Names and namespaces
-/// must not contain this character.
+/// The separator between a name and its namespace: U+001F, the unit separator. The name and the
+/// namespace of a lock must not contain U+001F.
 const SEPARATOR: char = '\u{1f}';
 
-/// Returns the name of the row. If the name or the namespace is invalid, returns the reason.
+/// Returns the name of a lock's row. If the name or the namespace of the lock is invalid, returns
+/// the reason.
 pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, &'static str> {
     if name.is_empty() || namespace == Some("") {
         return Err("it is empty");

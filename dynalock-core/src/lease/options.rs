@@ -13,19 +13,21 @@ pub enum Expiry {
     /// A lease has ended when its stored end plus `max_skew` is past by the clock of the machine
     /// that wants to take the lease over. A process that has just started can take over an expired
     /// lease by one request. While the clocks of all machines differ by at most `max_skew`, a lock
-    /// never has two holders. If the clocks differ by more, two callers may believe to hold a lock,
-    /// and only systems that check the fence are protected.
+    /// never has two holders. If two clocks differ by more than `max_skew`, two callers may believe
+    /// that they hold the same lock. If two clocks differ by more than `max_skew`, only systems
+    /// that check the fence are protected.
     Clock {
-        /// The largest difference between the clocks of two machines.
+        /// The largest allowed difference between the clocks of two machines.
         max_skew: Duration,
     },
     /// A lease has ended when a waiting caller has seen no change of the lease for a whole ttl. The
-    /// waiting caller measures the ttl by its monotonic clock, and compares the owner, the number
-    /// of the last heartbeat and the end of the lease in each read. The clocks of two machines are
-    /// never compared. To take over a lease, a caller must therefore wait for one ttl. All users of
-    /// the lock must have the same ttl. A call that writes an item does not wait to observe the
-    /// lease. If a holder crashes, the writes of other callers are therefore refused until a caller
-    /// acquires the lease.
+    /// waiting caller measures the ttl by its monotonic clock. A lease has changed if a read shows
+    /// another owner, another fence, another heartbeat number or another end of the lease. The
+    /// library never compares the clocks of two machines under `Observed`. To take over a lease
+    /// under `Observed`, a caller must wait for one ttl. All users of the lock must have the same
+    /// ttl. A call that writes an item does not wait, so the call cannot observe the end of a
+    /// lease. If the holder of an item crashes under `Observed`, DynamoDB refuses the writes of
+    /// other callers until a caller has acquired and released the lease.
     Observed,
 }
 
@@ -55,28 +57,30 @@ impl From<Duration> for Wait {
     }
 }
 
-/// Where the heartbeats of a lock are sent from, or that none are sent. `true` converts to
-/// [`Task`](Self::Task), and `false` to [`Off`](Self::Off).
+/// The sender of the heartbeats of a lock: a task, a thread, or nothing. The value `true` converts
+/// to [`Task`](Self::Task), and the value `false` converts to [`Off`](Self::Off).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Heartbeat {
-    /// A task on the runtime that acquired the lock sends the heartbeats. The task cannot run while
-    /// blocking code occupies that runtime, so blocking work belongs on `spawn_blocking`.
+    /// A task on the runtime that acquired the lock sends the heartbeats. The heartbeat task cannot
+    /// run while blocking code occupies its runtime, so blocking work belongs on `spawn_blocking`.
     #[default]
     Task,
     /// A thread with a separate runtime sends the heartbeats. Blocking work in the caller's runtime
-    /// cannot delay this thread. All locks of a [`Locks`](crate::Locks) or a
-    /// [`Repository`](crate::Repository) and its clones share one thread. The thread starts with
-    /// the first lock and ends with the last lock. The thread also releases the locks of dropped
-    /// guards. If the thread cannot be started, the call that acquires the lock fails with
+    /// cannot delay the heartbeat thread. All locks of a [`Locks`](crate::Locks) or a
+    /// [`Repository`](crate::Repository) and its clones share one heartbeat thread. The heartbeat
+    /// thread starts with the acquire of the first lock, and ends after the release of the last
+    /// lock. The heartbeat thread also releases the locks of dropped guards. If the heartbeat
+    /// thread cannot be started, the call that acquires the lock fails with
     /// [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
-    /// The thread has its own client, made from the configuration of the program's client. The
-    /// client of the thread and the client of the program share the HTTP client, together with its
-    /// open connections. A connection that belongs to a blocked runtime gives no answers. A
-    /// heartbeat on a connection of a blocked runtime is sent again on another connection after a
-    /// timeout. The two clients also share the credentials provider. If the credentials provider
-    /// waits for the blocked runtime, the heartbeats also wait.
+    /// The heartbeat thread has its own SDK client, made from the configuration of the program's
+    /// SDK client. If the program sets an HTTP client in the configuration of its SDK client, the
+    /// heartbeat thread shares this HTTP client and its open connections. A shared connection that
+    /// belongs to a blocked runtime gives no answers. If a heartbeat gets no answer before a
+    /// timeout, the heartbeat thread repeats the heartbeat on another connection. The SDK clients
+    /// of the program and of the heartbeat thread also share the credentials provider. If the
+    /// credentials provider waits for a blocked runtime, the heartbeats also wait.
     ///
     /// With `Thread`, a worker that makes no progress keeps its lock as long as its process lives,
     /// unless a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because
@@ -102,7 +106,7 @@ pub(crate) struct LeaseOptions {
     pub(crate) max_hold: Option<Duration>,
     /// The bounds of the interval between two reads of a waiter, or `None` for the default bounds.
     pub(crate) refresh: Option<Refresh>,
-    /// The offset of this machine's clock, for tests.
+    /// A number of milliseconds that tests add to the clock of this machine.
     pub(crate) skew_millis: i64,
 }
 
@@ -121,14 +125,15 @@ impl LeaseOptions {
         Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl.min(Self::LONGEST)), ..Self::default() }
     }
 
-    /// The longest ttl. A clock could not show the end of a longer lease.
+    /// The longest allowed ttl: 366 days. With a much longer ttl, the end of a lease could exceed
+    /// the range of a clock.
     pub(crate) const LONGEST: Duration = Duration::from_hours(366 * 24);
 
-    /// The shortest ttl. The ends of leases are stored in milliseconds.
+    /// The shortest allowed ttl. The library counts the ends of leases in milliseconds.
     const SHORTEST: Duration = Duration::from_millis(1);
 
-    /// Returns an error if the ttl is too short or too long, or if the bounds of the refresh allow
-    /// no interval.
+    /// Returns an error if the ttl is too short or too long, or if the shortest interval between
+    /// two reads is zero or above the longest interval.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if !(Self::SHORTEST..=Self::LONGEST).contains(&self.ttl) {
             return Err(Error::InvalidSetting(InvalidSetting::Ttl { ttl: self.ttl }));
@@ -164,8 +169,11 @@ impl LeaseOptions {
         }
     }
 
-    /// Returns a time, in epoch milliseconds, that is past by the clocks of all callers. Other
-    /// callers can take over only a lease that ends before this time.
+    /// Returns the time, in epoch milliseconds, from which errors count the remaining time of a
+    /// lease. Under [`Expiry::Clock`], errors count the remaining time of a lease from the current
+    /// time less `max_skew`, because a caller can take over a lease only after its end plus
+    /// `max_skew`. Under [`Expiry::Observed`], errors count the remaining time of a lease from the
+    /// current time.
     pub(crate) fn passed(&self) -> u64 {
         self.expired_before().unwrap_or_else(|| self.now())
     }

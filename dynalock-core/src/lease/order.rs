@@ -8,28 +8,29 @@ use crate::error::{Error, InvalidSetting};
 #[non_exhaustive]
 pub struct AnyOrder;
 
-/// The type parameter of a call for any one of several locks:
-/// [`Repository::lock_any`](crate::Repository::lock_any). A call for any one of several locks has
-/// no method `fair`.
+/// The order type of a request for any one of several leases, which
+/// [`Repository::lock_any`](crate::Repository::lock_any) returns. A request for any one of several
+/// leases has no method `fair`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOne;
 
-/// First-come, first-served order: [`Acquire::fair`](crate::lock::Acquire::fair) and
-/// [`LeaseRequest::fair`](crate::lock::LeaseRequest::fair).
+/// The first-come, first-served order of waiters. [`Acquire::fair`](crate::lock::Acquire::fair) and
+/// [`LeaseRequest::fair`](crate::lock::LeaseRequest::fair) select this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fair {
     pub(crate) most: usize,
 }
 
 impl Fair {
-    /// Returns the allowed number of entries in the queue. A call that does not wait may enter only
+    /// Returns the maximum number of entries in the queue. A call that does not wait may enter only
     /// an empty queue.
     pub(crate) fn most(self, wait: Wait) -> Result<usize, Error> {
         match (self.most, wait) {
             (0, _) => Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),
             (_, Wait::No | Wait::For(Duration::ZERO)) => Ok(1),
-            // A row has no room for more entries, and DynamoDB refuses a very large index.
+            // A row has no room for more than 10,000 queue entries, and DynamoDB refuses a
+            // condition with a very large list index.
             (most, Wait::For(_) | Wait::Forever) => Ok(most.min(10_000)),
         }
     }

@@ -1,12 +1,12 @@
 //! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. In a queue
 //! entry, `/ttl/time` follows the text of the waiter.
 
-/// The parts of a stored owner. An owner that another program wrote may have no nonce.
+/// The parts of an owner text in a row. An owner that another program wrote may have no nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner<'a> {
-    /// The label that the caller set, or the nonce if there is no label.
+    /// The label that the caller set, or the nonce if the caller set no label.
     pub(crate) label: &'a str,
-    /// The random part of the owner, which distinguishes one grant from all others.
+    /// The random part of the owner text, which distinguishes one grant from all other grants.
     pub(crate) nonce: &'a str,
 }
 
@@ -25,8 +25,8 @@ fn is_nonce(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Removes the suffix of a queue entry. A label may contain slashes, so the suffix is removed only
-/// if both its parts are numbers.
+/// Removes the suffix `/ttl/time` from a queue entry. A label may contain slashes, so the suffix is
+/// removed only if the ttl and the time are numbers.
 fn without_queue_suffix(stored: &str) -> &str {
     let mut parts = stored.rsplitn(3, '/');
     let (Some(time), Some(ttl), Some(owner)) = (parts.next(), parts.next(), parts.next()) else { return stored };

@@ -17,30 +17,32 @@ use crate::{
     version::{LateCopies, Repeats},
 };
 
-/// The treatment of leases by the writes of one call.
+/// The rule by which the writes of one call treat leases.
 #[derive(Debug, Clone)]
 pub(crate) enum LeasePolicy {
     /// The writes ignore leases.
     Ignoring,
-    /// The writes are refused while another caller holds the lease.
+    /// DynamoDB refuses the writes while another caller holds the lease.
     Outside { options: LeaseOptions },
-    /// The writes require the caller's own lease. The last write of the call may release the lease.
+    /// The writes require that the caller holds the lease. The last write of the call may release
+    /// the lease.
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
-/// How a write by a caller without the lease uses the separate lease row.
+/// The way in which a write of a caller that does not hold the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
-    /// The write checks the lease row. The check adds no lease row for an item that was never
+    /// The write only checks the lease row. A check adds no lease row for an item that was never
     /// leased.
     Check,
-    /// The write removes an expired lease. An earlier attempt of the call was refused because of
-    /// this lease.
+    /// The write removes an expired lease. DynamoDB refused an earlier attempt of the call because
+    /// of the expired lease.
     RemoveExpired,
 }
 
-/// The attributes by which a release in an item can be recognised. Only the holder's own release
-/// leaves these values in the attributes.
+/// The attribute and the owner text by which a later read of the item recognises that this holder
+/// has released the lease. Only a release by the holder stores the holder's owner text as the
+/// released owner of the item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -48,7 +50,7 @@ pub(crate) struct Release<'a> {
 }
 
 impl LeasePolicy {
-    /// Returns the policy of a call that does not hold the lease.
+    /// Returns the lease rule of a call whose caller does not hold the lease of the item.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
             Some(_) => Self::Outside { options },
@@ -56,7 +58,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns whether DynamoDB may still apply a delayed duplicate of a write under this policy.
+    /// Returns whether DynamoDB may still apply a late copy of a write that treats leases by this
+    /// rule.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
@@ -64,7 +67,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the attributes that identify the release, if the writes release the lease.
+    /// Returns the attribute and the owner text that identify the release, or `None` if the writes
+    /// do not release a lease in the item.
     pub(crate) fn release(&self, model: &Model) -> Option<Release<'_>> {
         match self {
             Self::Holder { grant, ends: AfterWrite::Release } => {
@@ -74,15 +78,17 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the lease clause of an attempt that begins now. Each attempt of a holder has a
-    /// higher beat.
+    /// Returns the lease part of a write for an attempt that begins now: the condition on the lease
+    /// attributes, and their changes. Each attempt of a holder that renews the lease has a higher
+    /// heartbeat number than the last attempt.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
             Self::Outside { .. } => {
                 let expired_before = match repeats {
                     Repeats::InThisCall => self.judged_at(model, companion),
-                    // The current time would change the text of the repeated request.
+                    // Each repetition of a write with an idempotency token must be the same
+                    // request, so its condition cannot contain the current time.
                     Repeats::Ever => None,
                 };
                 LeaseClause::Outside { expired_before }
@@ -91,19 +97,21 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the time, in epoch milliseconds, with which an attempt without the lease compares
-    /// the end of a lease. Returns `None` if the attempt does not compare the end of a lease.
+    /// Returns the time, in epoch milliseconds, with which a write by a caller that does not hold
+    /// the lease compares the stored end of the lease. Returns `None` if the write does not compare
+    /// the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
-        // A write that compares the end also removes the expired lease. For a separate row, the
-        // removal is an update of the row, even for an item that was never leased. The first
-        // attempt therefore only checks the row.
+        // A write whose condition compares the end of a lease also removes an expired lease. The
+        // first attempt of a call only checks a separate lease row, because an update of the row
+        // would create a row for an item that was never leased.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }
 
-    /// Returns whether another attempt can succeed after the separate row refused a write. The
-    /// result is `true` if the lease in the row has expired, or belongs to the caller.
+    /// Returns whether another attempt can succeed after DynamoDB refused a write because of the
+    /// separate lease row. The result is `true` if the lease in the separate row has expired, or
+    /// belongs to the caller.
     pub(crate) fn may_pass(&self, model: &Model, row: Option<&Item>) -> bool {
         let Some(lock) = model.lock_in_row() else { return false };
         match self {
@@ -113,16 +121,16 @@ impl LeasePolicy {
         }
     }
 
-    /// Raises the next beat of a holder above the beat of the separate row, which refused a write.
+    /// Raises the number of a holder's next heartbeat above the number in the separate row. The
+    /// condition of a write was false for this row.
     pub(crate) fn pass_beat(&self, row: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.pass_beat(row);
         }
     }
 
-    /// Returns the error of a refused write if a lease is the reason. The lease is in the item or
-    /// in the separate row. `judged_at` is the time with which the request compared the end of the
-    /// lease.
+    /// Returns the error of a refused write, or `None` if a lease is not the reason of the refusal.
+    /// `judged_at` is the time with which the refused request compared the end of the lease.
     pub(crate) fn refusal(
         &self,
         ItemRef { model, table, .. }: &ItemRef,
@@ -155,11 +163,11 @@ impl LeasePolicy {
     }
 }
 
-/// Removes an expired head from the queue of the item or row that refused a write. Returns `true`
-/// if the write can be sent again.
+/// Removes the head of an item's queue, if DynamoDB refused a write because of the head, and the
+/// lease of the head has ended. Returns `true` if the caller can send the write again.
 ///
-/// The write itself can remove an expired owner, but not an expired head. An expression cannot
-/// remove the first element of a list that may be missing.
+/// A write of an item can itself remove an expired owner, but not the expired head of a queue. An
+/// update expression cannot remove the first element of a list that may be missing.
 pub(crate) async fn evict_expired_head(
     attempts: &mut Attempts,
     policy: &LeasePolicy,
@@ -177,20 +185,24 @@ pub(crate) async fn evict_expired_head(
     Ok(evict(&row, attempts, &record, options).await? != DequeueResult::StillThere)
 }
 
-/// Returns the key of the item whose lease refused the write, if errors may show it.
+/// Returns the key of the item whose lease caused the refusal of a write, or `None` if errors must
+/// not show the key.
 fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
     let key = key_of(model, met)?;
     model.shown_key(&if model.lock_in_row().is_some() { key.of_item() } else { key })
 }
 
 impl LockRecord {
-    /// Returns whether the lock was held at the time with which the condition compared its end.
+    /// Returns whether a holder had the lock at the time that the condition of the request compared
+    /// with the end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
-        // The stored end has a coarser unit in some tables. The comparison rounds in the same way
-        // as the condition.
+        // Some types store the end of a lease in a coarser unit than milliseconds. Before the
+        // comparison, the code rounds the time to the unit of the stored end, as the condition of
+        // the request does.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
-        // An expired head counts as a holder, because only a separate request removes it.
+        // The head of a queue counts as a holder even after its lease has ended, because only a
+        // separate request can remove the head.
         self.head().is_some() || (self.owner.is_some() && !expired_before.is_some_and(has_expired))
     }
 }

@@ -10,19 +10,21 @@ use crate::{
     number::{rounded_up, whole_number},
 };
 
-/// The way in which a lease is held.
+/// The way in which a caller holds a lease: with or without a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantKind {
-    /// The owner attribute names the holder. The fence attribute is the fence of the lease.
+    /// The owner attribute names the holder. Without a queue, the fence attribute is the fence of
+    /// the lease.
     Plain,
-    /// The head of the queue is the holder. The fence attribute is one less than the fence of the
-    /// lease. The request that removes the head of the queue raises the fence attribute. A waiter
-    /// can therefore enter the queue by the same write whether the queue is empty or not.
+    /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
+    /// than the fence of the head. The request that removes the head of the queue raises the fence
+    /// attribute. Because only a removal of the head raises the fence, the request that enters the
+    /// queue has the same text for an empty and a non-empty queue.
     Fair,
 }
 
 impl GrantKind {
-    /// Returns the fence of a lease whose row has this fence attribute.
+    /// Returns the fence of a lease, computed from the fence attribute of its row.
     pub(crate) fn fence(self, stored: u64) -> u64 {
         match self {
             Self::Plain => stored,
@@ -30,7 +32,8 @@ impl GrantKind {
         }
     }
 
-    /// Returns the fence attribute of a row while a lease with this fence is held.
+    /// Returns the fence attribute that a row has while a caller holds its lease with the given
+    /// fence.
     pub(crate) fn stored_fence(self, fence: u64) -> u64 {
         match self {
             Self::Plain => fence,
@@ -39,21 +42,22 @@ impl GrantKind {
     }
 }
 
-/// The knowledge about waiters behind the head of a queue. The request that removes the head of a
-/// queue is different with and without waiters.
+/// `Some` if a caller knows of waiters behind the head of a queue, and `None` if the caller knows
+/// of no waiter. The request that removes the head of a queue is different with and without
+/// waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
-    /// No waiter is known, so the request removes the queue together with its head. DynamoDB
-    /// refuses the request if a waiter has entered.
+    /// No waiter is known, so the request that removes the head also removes the queue. DynamoDB
+    /// refuses the removal of the queue if a waiter has entered the queue.
     None,
     Some,
 }
 
-/// The lease attributes of a row, parsed.
+/// The parsed lease attributes of a row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LockRecord {
     pub(crate) owner: Option<String>,
-    /// The stored fence attribute.
+    /// The value of the fence attribute in the row.
     pub(crate) fence: Option<u64>,
     pub(crate) beat: Option<u64>,
     /// The end of the lease in epoch milliseconds, by the holder's clock.
@@ -62,30 +66,31 @@ pub(crate) struct LockRecord {
     pub(crate) queue: Vec<QueueEntry>,
     /// `true` if the row has a queue without entries.
     pub(crate) has_empty_queue: bool,
-    /// The time in epoch milliseconds at which the head last changed, by the clock of the caller
-    /// that removed the previous head.
+    /// The time at which the head of the queue last changed, in epoch milliseconds by the clock of
+    /// the caller that removed the previous head.
     pub(crate) turn: Option<u64>,
     observation: Option<Box<Observation>>,
 }
 
-/// One entry of a queue, parsed when its row is read.
+/// One parsed entry of a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QueueEntry {
     /// The stored text of the entry.
     pub(crate) owner: Arc<str>,
     /// The ttl of the waiter, or `None` if another program wrote the entry without a ttl.
     pub(crate) ttl: Option<Duration>,
-    /// The time of the request in epoch milliseconds, or `None` if another program wrote the entry
-    /// without a time.
+    /// The time at which the caller entered the queue, in epoch milliseconds, or `None` if another
+    /// program wrote the entry without a time.
     pub(crate) entered: Option<u64>,
 }
 
-/// The lease attributes of a holder as they were read. A change of these attributes shows that the
-/// holder is alive. The fence attribute distinguishes the grant from an earlier grant of the same
-/// owner, which a late copy of a request may bring back. Another program may write the end of a
-/// lease without a beat.
+/// The lease attributes of a holder, as an earlier read returned them. If a later read returns
+/// other lease attributes, the holder has renewed its lease, or the lock has another holder. A late
+/// copy of an acquire request may grant the lock to the same owner again, so an observation
+/// includes the fence. Another program may renew a lease without a heartbeat number, so an
+/// observation includes the end of the lease.
 ///
-/// The values are kept in their stored types, because conditions compare them with the row.
+/// The values keep their stored types, because conditions compare the values with the row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
     pub(crate) holder: AttributeValue,
@@ -95,16 +100,15 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Returns whether both observations show the same grant of the same holder. The number of the
-    /// last heartbeat and the end of the lease may differ.
+    /// Returns whether two observations show the same grant of the same holder. In observations of
+    /// the same grant, the number of the last heartbeat and the end of the lease may differ.
     pub(crate) fn is_same_grant(&self, other: &Self) -> bool {
         self.holder == other.holder && self.stored_fence == other.stored_fence
     }
 }
 
 impl QueueEntry {
-    /// Makes the entry of a caller that enters a queue now, from its owner, its ttl and the time of
-    /// the request.
+    /// Makes the queue entry of a caller from its owner text, its ttl and the time of the request.
     pub(crate) fn new(owner: &str, ttl: Duration, now: u64) -> Self {
         let text = format!("{owner}/{}/{now:x}", ttl.as_millis());
         Self { owner: text.into(), ttl: Some(ttl), entered: Some(now) }
@@ -115,19 +119,22 @@ impl QueueEntry {
     }
 
     pub(crate) fn parse(text: &str) -> Self {
-        // The owner may contain slashes, so the parts are taken from the end.
+        // The owner text may contain slashes, so the ttl and the time are parsed from the end of
+        // the entry.
         let mut parts = text.rsplit('/');
         let entered = parts.next().and_then(|millis| u64::from_str_radix(millis, 16).ok());
         let ttl = parts.next().and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
-        // A text without a slash contains no time, even if it looks like a hexadecimal number.
+        // A queue entry without a slash contains no time, even if its text looks like a hexadecimal
+        // number.
         let entered = entered.filter(|_| text.contains('/'));
         Self { owner: text.into(), ttl, entered }
     }
 }
 
 impl LockRecord {
-    /// Parses a row. An attribute of an unexpected type counts as missing, and the conditions of
-    /// the protocol refuse requests on it.
+    /// Parses the lease attributes of a row. If a number attribute or the queue attribute has an
+    /// unexpected type, the attribute counts as missing. An owner that is not a string still counts
+    /// as an owner.
     pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
         let digits = |name| item.get(name).and_then(|value| value.as_n().ok());
         let number = |name| digits(name).and_then(|digits| whole_number(digits));
@@ -150,12 +157,12 @@ impl LockRecord {
         }
     }
 
-    /// Parses a row that may be missing.
+    /// Parses a row, or returns an empty record if the row is missing.
     pub(crate) fn of(layout: &LockModel, row: Option<&Item>) -> Self {
         row.map(|row| Self::read(layout, row)).unwrap_or_default()
     }
 
-    /// Returns the holder: the owner, or the head of the queue.
+    /// Returns the holder of the lock: the owner, or the head of the queue if the row has no owner.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.owner.as_deref().or_else(|| self.queue.first().map(|entry| &*entry.owner))
     }
@@ -165,29 +172,29 @@ impl LockRecord {
         self.holder().is_some_and(|holder| holder != owner)
     }
 
-    /// Returns the observation of the holder.
+    /// Returns the stored lease attributes of the holder.
     pub(crate) fn observation(&self) -> Option<&Observation> {
         self.observation.as_deref()
     }
 
     /// Returns the entry of the head of the queue, if the head holds the lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
-        // If the row has an owner, the owner holds the lock. The first entry of the queue then
+        // If the row has an owner, the owner holds the lock, and the first entry of the queue
         // waits.
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
-    /// Returns the head of the queue as this row shows it, or `None` if the head does not hold the
-    /// lock.
+    /// Returns the stored lease attributes of the queue's head, or `None` if the head does not hold
+    /// the lock.
     pub(crate) fn head_observation(&self) -> Option<&Observation> {
         self.observation().filter(|_| self.owner.is_none())
     }
 
-    /// Returns whether the number of each heartbeat would be too low for the stored beat. The
-    /// result is `true` if the beat is not a number, or is the highest number.
+    /// Returns whether no new heartbeat number can be above the stored heartbeat number. The result
+    /// is `true` if the stored attribute is not a number, or is the highest number of 64 bits.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
-        // A beat that is not a number cannot be compared, so the condition of each heartbeat is
+        // If the stored heartbeat attribute is not a number, the condition of each new heartbeat is
         // false.
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
@@ -203,43 +210,44 @@ impl LockRecord {
         self.fence.map(|stored| kind.fence(stored))
     }
 
-    /// Returns the fence of the owner, for a grant that has taken over its lease.
+    /// Returns the fence of the owner in the row, or `None` if the row has no owner.
     pub(crate) fn owner_fence(&self) -> Option<u64> {
         self.fence.filter(|_| self.owner.is_some())
     }
 
-    /// Returns whether callers wait behind the head.
+    /// Returns whether callers wait behind the head of the queue.
     pub(crate) fn waiters(&self) -> Waiters {
         if self.queue.len() > 1 { Waiters::Some } else { Waiters::None }
     }
 
-    /// Returns the end of the holder's lease in epoch milliseconds. `ttl` is used for a queue entry
-    /// without a ttl.
+    /// Returns the end of the holder's lease in epoch milliseconds. `ttl` replaces the missing ttl
+    /// of a queue entry that another program wrote.
     ///
-    /// The lease of a head lasts for at least one ttl from the time at which it became the head.
-    /// The row may contain an earlier end that another program left. An enqueue cannot remove the
-    /// earlier end, because it does not know whether the queue is empty.
+    /// The lease of a queue's head lasts for at least one ttl from the time at which its entry
+    /// became the head. The row may also contain an end that another program wrote, and that is
+    /// earlier than the end of this ttl. The request that enters a queue cannot remove the end that
+    /// another program wrote, because the request does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
-        // `None` is below each time, so a single known time is the result.
+        // `None` is lower than each time, so the maximum of a time and `None` is the time.
         self.until.max(self.first_end(ttl))
     }
 
-    /// Returns the end of the lease of a head that has sent no heartbeat.
+    /// Returns the end of the lease of a queue's head that has sent no heartbeat.
     fn first_end(&self, ttl: Duration) -> Option<u64> {
         let ttl = self.head()?.ttl.unwrap_or(ttl);
         Some(self.head_since()?.saturating_add(clock::millis(ttl)))
     }
 
-    /// Returns the time, in epoch milliseconds, at which the head became the holder. The returned
-    /// time does not change while this head holds the lock.
+    /// Returns the time, in epoch milliseconds, at which the head of the queue became the holder.
+    /// The returned time does not change while the same head holds the lock.
     pub(crate) fn head_since(&self) -> Option<u64> {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
 
-    /// Returns whether the lease of the head has ended by the clock.
+    /// Returns whether the lease of the queue's head has ended by the clock of this machine.
     pub(crate) fn has_expired_head(&self, options: &LeaseOptions) -> bool {
         let ends = options.expired_before().zip(self.end(options.ttl));
-        // The comparison is strict, like the conditions of the requests.
+        // The comparison of times is strict, like the comparison in the conditions of requests.
         self.head().is_some() && ends.is_some_and(|(moment, end)| end < moment)
     }
 
@@ -249,8 +257,8 @@ impl LockRecord {
     }
 }
 
-/// Returns the text of an owner. A value of another type counts as an owner, too, and conditions
-/// use its stored value.
+/// Returns the text of an owner attribute. An owner attribute that is not a string also counts as
+/// an owner, and conditions compare its stored value.
 fn text(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => text.clone(),
@@ -273,7 +281,8 @@ mod tests {
             let record = LockRecord::read(&LockModel::DEFAULT, &row(fence, beat));
             (record.fence, record.beat)
         };
-        // A heartbeat must be above the stored beat, so that beat is rounded up.
+        // A new heartbeat number must be above the stored number, so a stored number with a
+        // fraction is rounded up.
         assert_eq!(read("5", "7.5"), (Some(5), Some(8)));
         assert_eq!(read("5", "1000"), (Some(5), Some(1000)));
         assert_eq!(read("5.0", "1e3"), (Some(5), Some(1000)));

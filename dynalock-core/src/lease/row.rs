@@ -1,5 +1,5 @@
-//! The row of a lock, and the requests on it. The requests of the queue are in `queue/request.rs`.
-//! All functions are pure.
+//! The row of a lock, and the requests that read and change the row. The requests of the fair queue
+//! are in `queue/request.rs`. All functions of this module are pure.
 
 use std::sync::Arc;
 
@@ -31,22 +31,23 @@ pub(crate) type RowId = (Arc<str>, Item);
 /// The resource that a lease protects.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseSubject {
-    /// A named lock. The first acquire creates the row.
+    /// A named lock. The first acquire of a named lock creates its row.
     Name,
-    /// An item that contains its own lease. An acquire requires that the item exists, and its
-    /// condition tests this key attribute.
+    /// An item that contains its own lease. An acquire of the lease requires that the item exists:
+    /// the condition of the acquire tests `key_attribute`.
     Item { key_attribute: &'static str },
-    /// An item with this key, whose lease is in a separate row of the same table.
+    /// An item whose lease is in a separate row of the same table. The variant contains the key of
+    /// the leased item.
     SeparateItem(Item),
 }
 
-/// The values that an acquire of a plain lock writes.
+/// The values that an acquire without a queue writes.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,
     /// The end of the lease in epoch milliseconds.
     pub(crate) until: u64,
-    /// The time of the request in epoch milliseconds. A new row uses this time as its first fence.
+    /// The time of the request in epoch milliseconds, from which a new row gets its first fence.
     pub(crate) now: u64,
     pub(crate) payload: Option<&'a [u8]>,
 }
@@ -61,11 +62,12 @@ pub(crate) struct HeartbeatFields<'a> {
     pub(crate) payload: Option<&'a [u8]>,
 }
 
-/// The attribute that holds the payload of a named lock.
+/// The attribute that stores the payload of a named lock.
 pub(crate) const PAYLOAD: &str = "payload";
 
 impl Row {
-    /// Returns the request that acquires a free lock.
+    /// Returns the request that acquires a lock without a queue. `expired` names the leases that
+    /// the request may take over.
     pub(crate) fn acquire(&self, fields: &AcquireFields<'_>, expired: &Expired) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, now) = (to.value(text(fields.owner)), to.value(number(fields.now)));
@@ -82,15 +84,16 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the row after the release of a plain lock, from the row before.
+    /// Returns the row after the release of a lock without a queue, computed from the row before
+    /// the release.
     pub(crate) fn after_release(&self, mut row: Item) -> Item {
         row.remove(self.layout.owner);
         row.remove(self.layout.until);
         row
     }
 
-    /// Returns the request of a heartbeat. The condition of a heartbeat requires the fence, because
-    /// a late copy of an earlier acquire may have restored the owner.
+    /// Returns the request of a heartbeat. The condition of a heartbeat compares the fence, because
+    /// a late copy of an acquire request may have granted the lock to the same owner again.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
@@ -101,8 +104,9 @@ impl Row {
         self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// Returns the request that releases a plain lock. The condition requires no fence, so the
-    /// request also ends a grant that a late copy of the acquire has restored.
+    /// Returns the request that releases a lock without a queue. The condition of a release
+    /// compares no fence, so the release also ends a second grant by a late copy of the acquire
+    /// request.
     pub(crate) fn release(&self, owner: &str) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));
@@ -111,32 +115,34 @@ impl Row {
         self.update(update, Vec::new(), &[condition], to)
     }
 
-    /// Returns the request that removes an expired owner, so that a queue can begin. Returns `None`
-    /// if no lease counts as expired.
+    /// Returns the request that removes an owner whose lease has ended. Returns `None` if the
+    /// request may take over no lease.
     pub(crate) fn remove_expired(&self, record: &LockRecord, expired: &Expired) -> Option<Write> {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // A beat that stays in the row would count as a beat of the queue's head.
+        // The removal of an expired owner also removes its heartbeat number, because the number
+        // would count as a heartbeat of the queue's next head.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];
         Some(self.update(update, Vec::new(), &conditions, to))
     }
 
-    /// Returns the request of an operator that removes the owner. The owner must hold the lock with
-    /// this fence.
+    /// Returns the request by which an operator removes the owner of a lock. The condition of the
+    /// request requires that the owner holds the lock with the given fence.
     pub(crate) fn break_lock(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let update = clause::without_owner(lock, to);
-        // The row stores the removed owner as released, so that DynamoDB refuses a late copy of its
-        // acquire.
+        // The row stores the removed owner as released, so that DynamoDB refuses a late copy of
+        // that owner's acquire request.
         let owner = format!("{}={}", to.name(lock.released), to.name(lock.owner));
         let conditions = [self.is_owned(to), clause::same(lock.fence, Some(&number(fence)), to)];
         self.update(update, vec![owner], &conditions, to)
     }
 
-    /// Returns the deletion of a row that has no holder and whose fence is below `fence`.
+    /// Returns the request that deletes a row, if the row has no holder and its fence is below
+    /// `fence`.
     pub(crate) fn retire(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let fence = format!("{} < {}", to.name(lock.fence), to.value(number(fence)));
@@ -150,12 +156,12 @@ impl Row {
         (Arc::clone(&self.table), self.key.clone())
     }
 
-    /// Returns a read of the row.
+    /// Returns the request that reads the row.
     pub(crate) fn get(&self, consistent: bool) -> GetItem {
         GetItem { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
     }
 
-    /// Returns a consistent read of the leased item.
+    /// Returns the request that reads the leased item by a consistent read.
     pub(crate) fn get_item(&self) -> GetItem {
         let key = match &self.subject {
             LeaseSubject::SeparateItem(key) => key,
@@ -164,18 +170,19 @@ impl Row {
         GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    /// Returns whether the row contains the leased item. If the row contains the item, a missing
+    /// Returns whether the row is the leased item itself. If the row is the leased item, a missing
     /// row means a missing item.
     pub(crate) fn is_item(&self) -> bool {
         matches!(self.subject, LeaseSubject::Item { .. })
     }
 
-    /// Returns whether the leased item is in another row.
+    /// Returns whether the row contains only the lease of an item, and the item is in another row.
     pub(crate) fn is_separate(&self) -> bool {
         matches!(self.subject, LeaseSubject::SeparateItem(_))
     }
 
-    /// Returns the condition that the leased item exists, if it is in this row.
+    /// Returns the condition that the leased item exists, or `None` if the row is not a leased
+    /// item.
     pub(super) fn subject_exists(&self, to: &mut Placeholders) -> Option<String> {
         match self.subject {
             LeaseSubject::Item { key_attribute } => Some(format!("attribute_exists({})", to.name(key_attribute))),
@@ -183,7 +190,8 @@ impl Row {
         }
     }
 
-    /// Returns a request that changes lease attributes and assigns `terms`.
+    /// Returns a request with the given changes of lease attributes, the assignments in `terms`,
+    /// and the given conditions.
     pub(super) fn update(
         &self,
         update: LeaseUpdate,
@@ -191,11 +199,11 @@ impl Row {
         conditions: &[String],
         to: &mut Placeholders,
     ) -> Write {
-        // The text is never empty, because each request changes an attribute.
+        // The update expression is never empty, because each request changes an attribute.
         self.request(update.text(terms).unwrap_or_default(), conditions.join(" AND "), to)
     }
 
-    /// Returns a request with this update expression and this condition.
+    /// Returns a request with the given update expression and the given condition.
     pub(super) fn request(&self, text: String, condition: String, to: &mut Placeholders) -> Write {
         self.write(Action::RowUpdate(text), condition, to)
     }

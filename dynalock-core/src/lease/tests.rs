@@ -1,5 +1,5 @@
 //! Compares each request of the protocol with the tables of the specification. A test fails if the
-//! text of a request differs.
+//! condition or the update expression of a request differs from the specification.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// The name of a request, its condition and its effect.
+/// The name of a request, its condition and its update expression.
 type Line = [String; 3];
 
 const ONE_LOCK: &str = include_str!("protocol.md");
@@ -41,7 +41,8 @@ static MODEL: Model = Model {
     lock: Some(LockModel::DEFAULT),
 };
 
-// Each of these numbers stands for one value of the specification.
+// Each of the following numbers stands for one named value of the specification, for example
+// `:now`.
 const NOW: u64 = 1_000;
 const UNTIL: u64 = 2_000;
 const MOMENT: u64 = 900;
@@ -49,7 +50,7 @@ const BEAT: u64 = 50;
 const FENCE: u64 = 71;
 const SEEN: [(&str, u64); 3] = [("_fence", 81), ("_beat", 82), ("_until", 83)];
 
-/// Returns the text of a value in the specification.
+/// Returns the name by which the specification writes a value, for example `:now`.
 fn value(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => text.clone(),
@@ -70,7 +71,7 @@ fn value(value: &AttributeValue) -> String {
     }
 }
 
-/// Returns a text in which the names and values replace their placeholders.
+/// Returns an expression in which attribute names and values replace the placeholders.
 fn resolved(text: &str, names: &std::collections::HashMap<String, String>, values: &Item) -> String {
     let ends = |c: char| !(c.is_ascii_alphanumeric() || c == '#' || c == ':');
     let word = |word: &str| names.get(word).cloned().or_else(|| values.get(word).map(value)).unwrap_or(word.to_owned());
@@ -84,7 +85,7 @@ fn resolved(text: &str, names: &std::collections::HashMap<String, String>, value
     out + &word(rest)
 }
 
-/// Returns an update expression with spaces, as the specification writes it.
+/// Returns an update expression with the spaces that the specification writes.
 fn spaced(effect: &str) -> String {
     effect.replace('=', " = ").replace('+', " + ").replace(", ", ",").replace(',', ", ")
 }
@@ -100,7 +101,8 @@ fn line(name: &str, write: Write) -> Line {
     [name.to_owned(), condition, effect]
 }
 
-/// Returns the lease part of an item's write.
+/// Returns the condition and the update expression that a write of an item contains for the item's
+/// lease.
 fn write_line(name: &str, clause: &LeaseClause) -> Line {
     let mut to = Placeholders::default();
     let condition = clause.condition(&MODEL, &mut to).expect("a condition");
@@ -118,7 +120,8 @@ fn row(subject: LeaseSubject) -> Row {
     Row { table: "locks".into(), key: Item::new(), layout: LockModel::DEFAULT, subject }
 }
 
-/// Returns a record whose holder is `:seen`, either as its owner or as the head of its queue.
+/// Returns the parsed lease attributes of a row whose holder is `:seen`, as the owner or as the
+/// head of the queue.
 fn seen(attribute: &str, holder: AttributeValue) -> LockRecord {
     let number = |(name, number): (&str, u64)| (name.to_owned(), AttributeValue::N(number.to_string()));
     let holder = (attribute.to_owned(), holder);
@@ -181,8 +184,9 @@ fn requests_of_the_queue() -> Vec<Line> {
     ]
 }
 
-/// Returns the rows of the tables of requests: the cells after the step, without the code marks
-/// around a whole cell.
+/// Returns the rows of the specification's tables of requests. Each returned line contains the
+/// name, the condition and the update expression from one row of a table, without the backticks
+/// around a cell.
 fn specified(page: &str) -> Vec<Line> {
     let cells = |line: &str| line.split(" | ").map(|cell| cell.trim_matches(['|', ' ']).to_owned()).collect::<Vec<_>>();
     let is_step = |cells: &Vec<String>| cells.len() == 5 && cells[0].parse::<u32>().is_ok();

@@ -22,8 +22,8 @@ pub struct LockToken {
 }
 
 impl LockToken {
-    /// Encodes the key of an item as a text. The token of an item lease contains this text in place
-    /// of a lock name.
+    /// Encodes the key of an item as a text. The token for the lease of an item contains the
+    /// encoded key in place of a lock name.
     pub(crate) fn item_name(key: &Key) -> Arc<str> {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
@@ -67,7 +67,7 @@ impl LockToken {
         self.item_key().map_or_else(|| parts(&self.name).0.to_owned(), |key| key.to_string())
     }
 
-    /// Returns the fence of the grant.
+    /// Returns the fence of the lock that the token belongs to.
     ///
     /// # Examples
     ///
@@ -84,7 +84,9 @@ impl LockToken {
     }
 }
 
-/// The prefix of the name in the token of an item lease. No lock name begins with this prefix.
+/// The prefix of the encoded key in a token for the lease of an item. If the name of a lock begins
+/// with U+0000, the library takes the lock's token for the token of an item lease, and cannot
+/// resume the lock.
 const ITEM: &str = "\u{0}";
 
 /// Parses one key value from the start of `text`. Returns the key value and the remaining text, or
@@ -112,11 +114,11 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     hex.as_bytes().chunks(2).map(byte).collect()
 }
 
-/// The prefix of the token of a fair grant.
+/// The prefix of the token of a lock that was acquired through a fair queue.
 const FAIR: &str = "fair-";
 
-/// The text of a token is `[fair-]<fence>-<beat>-<ttl in milliseconds>-<bytes of the
-/// owner>-<owner><name>`.
+/// The text of a token is
+/// `[fair-]<fence>-<beat>-<ttl in milliseconds>-<length of the owner in bytes>-<owner><name>`.
 impl std::fmt::Display for LockToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, owner, fence, beat, ttl, kind } = self;
@@ -135,7 +137,8 @@ impl std::str::FromStr for LockToken {
             Some(text) => (GrantKind::Fair, text),
             None => (GrantKind::Plain, text),
         };
-        // The owner and the name may contain hyphens, so only the first four fields are split.
+        // The owner and the name may contain hyphens, so the parser splits the text only at the
+        // first four hyphens.
         let mut parts = text.splitn(5, '-');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or(ParseLockTokenError);
         let (fence, beat, ttl, length) = (number()?, number()?, number()?, number()?);

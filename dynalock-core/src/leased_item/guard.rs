@@ -23,30 +23,31 @@ use crate::{
     },
 };
 
-/// The guard of a leased item, which [`Repository::lock`] returns. The guard derefs to the value of
-/// the item after the grant or after the last write of the guard.
+/// The guard of a leased item, which [`Repository::lock`] returns. The guard dereferences to the
+/// value that the item had at the grant, or after the last write of the guard.
 ///
-/// While the lease lasts, DynamoDB refuses all writes of other callers through this library with
-/// [`Error::Locked`]. DynamoDB also refuses the writes of a holder that has lost its lease. Each
-/// write of the guard renews the lease, and heartbeats renew the lease between writes.
-/// [`release`](Self::release) and [`commit`](Self::commit) release the lease and wait for
+/// While the lease lasts, writes of other callers through this library fail with [`Error::Locked`],
+/// unless a caller asks to ignore leases. DynamoDB also refuses the writes of a holder that has
+/// lost its lease. Each write of the guard renews the lease, and heartbeats renew the lease between
+/// writes. [`release`](Self::release) and [`commit`](Self::commit) release the lease and wait for
 /// DynamoDB's answer. A drop of the guard releases the lease in the background. If the release in
 /// the background fails, the lease expires.
 ///
-/// The lease is held as long as this guard lives. `let _ = items.lock("a").await?` drops the guard
-/// at once, and `let _guard = ..` keeps the guard. The lint `clippy::let_underscore_must_use` finds
-/// a `let _` that drops a guard.
+/// Keep the guard in a variable, because a drop of the guard ends the lease.
+/// `let _ = items.lock("a").await?` drops the guard at once, and `let _guard = ..` keeps the guard.
+/// The lint `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "a lease that is dropped is released"]
 pub struct LeaseGuard<T> {
     repository: Repository<T>,
     guard: HeldGrant,
     stored: Stored<T>,
-    /// The stored item, with the attributes that the struct does not know. The next change of the
-    /// guard starts from this item.
+    /// The stored item, including the attributes that the caller's struct does not have. The next
+    /// write of the guard starts from the stored item.
     item: Item,
 }
 
-/// Whether a change under the lease has written the item.
+/// The effect of a change by the holder on the table: the guard has written the item, or had
+/// nothing to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrote {
     Yes,
@@ -82,15 +83,16 @@ impl<T: Lockable> LeaseGuard<T> {
         self.stored.version()
     }
 
-    /// Returns the fence: a number that grows with each grant of this item, over releases and
-    /// crashes. If the holder sends requests to another system, pass the fence with each request.
-    /// By the fence, the other system can refuse the requests of earlier holders.
+    /// Returns the fence: a number that grows with each grant of this item, also after releases and
+    /// crashes. If the holder sends requests to another system, pass the fence with each request. A
+    /// system that receives the fence can refuse a request whose fence is lower than the highest
+    /// fence so far.
     ///
-    /// The first fence of an item is the time of the first lease request. After a delete and a
-    /// create of the item, the fence can be lower than before in two cases: the clock of the caller
-    /// is behind, or a lease request from before the delete arrived after the create. With
-    /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete, so the fences
-    /// of an item always grow.
+    /// The first fence of an item comes from the time of the first lease request. If an item is
+    /// deleted and created again, its fence can be lower than before in two cases: the caller's
+    /// clock is behind other clocks, or an old lease request arrives after the create. With
+    /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete of the item,
+    /// so the fences of an item always grow.
     ///
     /// # Examples
     ///
@@ -109,8 +111,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the label of this holder, which
-    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. Without a label, returns the
-    /// nonce of the grant.
+    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. If the holder has no label,
+    /// returns the random nonce of the grant.
     ///
     /// # Examples
     ///
@@ -147,9 +149,9 @@ impl<T: Lockable> LeaseGuard<T> {
         Owner::parse(&self.guard.grant.owner).nonce
     }
 
-    /// Returns the fence of the previous holder, if the call for this lease took over the expired
-    /// lease of that holder. Otherwise returns `None`. A previous holder whose lease expired may
-    /// have left its work unfinished.
+    /// Returns the fence of the previous holder if the call for this lease took over the expired
+    /// lease of that holder, and `None` in all other cases. A previous holder whose lease expired
+    /// may have left its work unfinished.
     ///
     /// A returned fence is only a hint that the previous holder crashed. If another caller removed
     /// the expired holder, the result is `None`. If the reply to the request for this lease was
@@ -211,7 +213,8 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Errors
     ///
     /// - [`Error::Lost`]: the lease is lost.
-    /// - [`Error::Corrupt`]: another program wrote a `_beat` that no heartbeat can exceed.
+    /// - [`Error::Corrupt`]: another program wrote a heartbeat number (`_beat`) that no heartbeat
+    ///   can exceed.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -275,17 +278,18 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The lease stays held.
+    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
+    /// the lease.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
 
     /// Changes the value, and writes the changed attributes. The condition of the write requires
     /// that this guard still holds the lease. The write renews the lease. If the write fails, the
-    /// value in the guard stays as it was before.
+    /// value in the guard stays unchanged.
     ///
     /// The closure runs again on the stored value in two cases: a caller that ignores leases has
-    /// written the item, or a heartbeat of this guard arrived before the write.
+    /// written the item, or DynamoDB applied a heartbeat of this guard before the write.
     ///
     /// # Examples
     ///
@@ -307,8 +311,9 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. The value in the guard
-    /// stays as it was before. The next write of the guard starts from the stored item.
+    /// If the future is dropped, the write may or may not have been applied. A drop of the future
+    /// leaves the value in the guard unchanged. The next write of the guard starts from the stored
+    /// item.
     pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
         let change = |value: &mut T| {
             change(value);
@@ -318,8 +323,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Changes the value like [`update`](Self::update), with a closure that may return an error. If
-    /// the closure returns an error, nothing is written, and the value in the guard stays as it was
-    /// before.
+    /// the closure returns an error, the guard writes nothing, and the value in the guard stays
+    /// unchanged.
     ///
     /// # Examples
     ///
@@ -338,7 +343,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// - The error of the closure.
+    /// - The error that the closure returned.
     /// - The errors of [`update`](Self::update), converted by `From`.
     ///
     /// # Cancel safety
@@ -356,7 +361,7 @@ impl<T: Lockable> LeaseGuard<T> {
 
     /// Returns the requests that [`update`](Self::update) would send, with the condition that this
     /// guard holds the lease. The closure runs on a copy of the value. This method sends nothing,
-    /// and the value in the guard stays as it is.
+    /// and the value in the guard stays unchanged.
     ///
     /// # Examples
     ///
@@ -375,7 +380,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Lost`]: the lease is lost.
     /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`] or
-    ///   [`Error::Encode`]: `update` fails with the same error.
+    ///   [`Error::Encode`]: [`update`](Self::update) would fail with the same error.
     pub fn explain_update(&self, change: impl FnOnce(&mut T)) -> Result<Explained> {
         let mut session = self.unsent()?;
         let (mut value, mut basis) = decode::<T>(&self.repository.table, self.item.clone())?;
@@ -384,12 +389,13 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::write(&mut session, value, Change::Update(basis))
     }
 
-    /// Explains a patch under the lease.
+    /// Returns the requests of a patch by the holder of the lease, without sending them.
     pub(super) fn explain_patch(&self, content: SharedPatch<T>) -> Result<Explained> {
         explain::patch(&mut self.unsent()?, self.stored.key(), content)
     }
 
-    /// Returns the session of a write under the lease that stays unsent.
+    /// Returns a session for a write by the holder of the lease. The caller uses the session only
+    /// to explain the write, and sends nothing.
     fn unsent(&self) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);
         match grant.lost_now() {
@@ -398,7 +404,7 @@ impl<T: Lockable> LeaseGuard<T> {
         }
     }
 
-    /// Sends a patch under the lease, and stores the patched item in the guard.
+    /// Sends a patch by the holder of the lease, and stores the patched item in the guard.
     pub(super) async fn send_patch(&mut self, content: SharedPatch<T>) -> Result<()> {
         let grant = Arc::clone(&self.guard.grant);
         if let Some(lost) = grant.lost_now() {
@@ -416,7 +422,8 @@ impl<T: Lockable> LeaseGuard<T> {
         Ok(())
     }
 
-    /// Changes the value, writes it, and releases the lease in the same request.
+    /// Changes the value, writes the changed attributes, and releases the lease by the same
+    /// request.
     ///
     /// # Examples
     ///
@@ -432,13 +439,13 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`update`](Self::update). After an error, the lease is
-    /// released in the background.
+    /// The errors are the same as for [`update`](Self::update). After an error of `commit`, a
+    /// background task releases the lease.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. The lease is released
-    /// in the background.
+    /// If the future is dropped, the write may or may not have been applied. After a drop of the
+    /// future, a background task releases the lease.
     pub async fn commit(self, change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
         observe("lease_commit", self.table(), self.write_and_release(change)).await
     }
@@ -452,8 +459,8 @@ impl<T: Lockable> LeaseGuard<T> {
         let Self { mut guard, stored, .. } = self;
         match wrote {
             Wrote::Yes => guard.end_released(),
-            // If the closure changed nothing, no write has released the lease. A separate request
-            // therefore releases the lease.
+            // If the closure changed nothing, no write has released the lease, so a separate
+            // request releases the lease.
             Wrote::No => guard.release().await?,
         }
         Ok(stored)
@@ -475,7 +482,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// If the lease was already lost, the call succeeds.
+    /// The release of a lease that is already lost succeeds.
     ///
     /// - [`Error::Exhausted`]: DynamoDB did not answer before the lease ended, so other callers
     ///   can acquire the lease.
@@ -491,7 +498,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Converts the guard into a token. Another task or process can [resume](Repository::resume)
-    /// the lease from the token. Until the lease is resumed, no heartbeat renews it.
+    /// the lease from the token. No heartbeat renews the lease until a task or process resumes the
+    /// lease.
     ///
     /// # Examples
     ///
@@ -510,16 +518,16 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
-    /// Writes a changed copy of the value. If the write fails or its future is dropped, the value
-    /// in the guard is unchanged.
+    /// Changes a copy of the value, and writes the copy. If the write fails or its future is
+    /// dropped, the value in the guard stays unchanged.
     async fn write<E: From<Error>>(
         &mut self,
         ends: AfterWrite,
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<Wrote, E> {
         let grant = Arc::clone(&self.guard.grant);
-        // DynamoDB would refuse the write of a lost lease, so the loss is reported without a
-        // request.
+        // DynamoDB would refuse the write of a holder that has lost its lease, so the guard returns
+        // the error without a request.
         if let Some(lost) = grant.lost_now() {
             return Err(Error::Lost(lost).into());
         }
@@ -527,13 +535,14 @@ impl<T: Lockable> LeaseGuard<T> {
         let mut session = Session::under(&self.repository, LeasePolicy::Holder { grant: Arc::clone(&grant), ends });
         let get = session.get(&key)?;
         loop {
-            // A released guard needs no item for a next write.
+            // A guard that releases its lease needs no copy of the item for another write.
             let item = match ends {
                 AfterWrite::Renew => self.item.clone(),
                 AfterWrite::Release => mem::take(&mut self.item),
             };
             let (mut value, mut basis) = decode::<T>(&table, item)?;
-            // The closure gets the plain value, so the fingerprints must be taken before it runs.
+            // The library records the value's fingerprints before the closure runs, so that it can
+            // find the attributes that the closure changes.
             basis.remember(&value);
             change(&mut value)?;
             let changes = basis.changes(&table, &value)?;
@@ -542,7 +551,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 return Ok(Wrote::No);
             }
             let applied = changes.clone();
-            // The lease counts from the time before the write was sent.
+            // The guard counts the renewed lease from the time before it sent the write.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             match session.update(value, Change::Update(basis), changes).await? {
                 WriteResult::Applied(stored) => {
@@ -557,8 +566,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 WriteResult::Conflict(met) => {
                     let met = session.after_conflict(&get, &key, expected, met).await?;
                     self.item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
-                    // A late copy of an earlier attempt may have been applied. In this case, the
-                    // write has succeeded.
+                    // If DynamoDB has applied a late copy of an earlier attempt, the write has
+                    // succeeded.
                     if session.has_written(&self.item) {
                         self.stored = decode_stored(&table, self.item.clone())?;
                         return Ok(Wrote::Yes);

@@ -1,4 +1,5 @@
-//! Leases on items: the requests that acquire them, their guards, and patches under a lease.
+//! Leases on items: the requests for leases, the guards of leases, and the patches by the holders
+//! of leases.
 
 mod guard;
 mod patch;

@@ -26,8 +26,8 @@ pub struct GuardPatch<'g, T> {
 impl<T: Lockable> LeaseGuard<T> {
     /// Changes attributes of the leased item by one request, like
     /// [`Repository::patch`](crate::Repository::patch). DynamoDB refuses the request if this guard
-    /// has lost the lease. The request also renews the lease. After the patch, the guard contains
-    /// the changed item.
+    /// has lost the lease. The patch also renews the lease. After the patch, the guard contains the
+    /// changed item.
     ///
     /// # Examples
     ///
@@ -52,8 +52,9 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the patch may or may not have been applied. The guard keeps the
-    /// earlier value. The next write of the guard starts from the stored item.
+    /// If the future is dropped, the patch may or may not have been applied. A drop of the future
+    /// leaves the value in the guard unchanged. The next write of the guard starts from the stored
+    /// item.
     pub fn patch(&mut self) -> GuardPatch<'_, T> {
         GuardPatch { guard: self, content: SharedPatch::default() }
     }
@@ -83,7 +84,8 @@ impl<T: Lockable> GuardPatch<'_, T> {
     /// # Errors
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lease has ended.
-    /// - The errors of [`Request::<T, Patch>::explain`](crate::request::Request::explain).
+    /// - The errors of [`Request::<T, Patch>::explain`](crate::request::Request::explain) are
+    ///   possible too.
     pub fn explain(&self) -> Result<Explained> {
         self.guard.explain_patch(self.content.clone())
     }

@@ -27,15 +27,15 @@ use crate::{
     write::key::{checked_key, lease_row_key},
 };
 
-/// A request for the lease of an item, before it is sent. The caller may change the settings of the
-/// request, and sends the request by `.await`.
+/// An unsent request for the lease of an item. The caller may change the settings of the request,
+/// and sends the request by `.await`.
 ///
 /// The type parameter `O` is the output of the request, and `Q` is the order in which waiting
-/// callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return this type.
+/// callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return a `LeaseRequest`.
 #[must_use = "a lease is not acquired until this is awaited"]
 pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     repository: Repository<T>,
-    /// The keys of the candidate items. The call leases one of these items.
+    /// The keys of the items from which the call leases one item.
     keys: Vec<Key>,
     options: LeaseOptions,
     wait: Option<Wait>,
@@ -46,8 +46,8 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
 }
 
 impl<T> Repository<T> {
-    /// Sets the rule that decides when a lease has expired. The rule applies to writes and to lease
-    /// requests of this repository. All users of a table must have the same rule.
+    /// Sets the rule that decides when a lease has expired. The expiry rule applies to writes and
+    /// to lease requests of this repository. All users of a table must set the same expiry rule.
     ///
     /// # Examples
     ///
@@ -68,18 +68,19 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of an item, and waits while another caller holds the lease. While the
-    /// lease lasts, only its holder can write the item. Writes of other callers fail with
-    /// [`Error::Locked`].
+    /// lease lasts, only the holder and callers that ignore leases can write the item. Writes of
+    /// other callers to a leased item fail with [`Error::Locked`].
     ///
     /// The returned guard contains the value of the item. If the lease is free, the call sends one
     /// request, or two requests if the type has [`separate`](Lockable) leases.
     ///
     /// A delete of the item also deletes its lease. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
-    /// item. If the item is then created and leased again, two callers believe that they hold the
-    /// lease. The first holder notices the loss at its next heartbeat. DynamoDB refuses all writes
-    /// of the first holder in the meantime. With `#[lockable(separate)]`, the lease is in another
-    /// row, which a delete of the item leaves as it is.
+    /// item. If a leased item is deleted, created again and leased again, two callers believe that
+    /// they hold the lease. The holder from before the delete notices the loss of its lease at its
+    /// next heartbeat. DynamoDB refuses all writes by a holder from before the delete. With
+    /// `#[lockable(separate)]`, the lease is in a separate row, which a delete of the item does not
+    /// change.
     ///
     /// # Examples
     ///
@@ -99,14 +100,15 @@ impl<T> Repository<T> {
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Locked`]: another caller held the lease until the wait was over.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing
-    ///   was sent.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started, so the
+    ///   call sent no request.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If the lease has been granted, a task on the caller's
-    /// runtime then releases the lease. If that runtime has ended, the lease expires after its ttl.
+    /// The future can be dropped at any time. If DynamoDB grants the lease to a dropped call, a
+    /// task on the caller's runtime releases the lease. If the caller's runtime has ended, the
+    /// lease expires after its ttl.
     pub fn lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
     where
         T: Lockable,
@@ -145,8 +147,8 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of one of several items: the first free item in the order of the keys.
-    /// While other callers hold the leases of all these items, the call waits. During the wait, the
-    /// call reads the items again and again, eventually consistently.
+    /// While other callers hold the leases of all given items, the call waits. During the wait, the
+    /// call repeatedly reads the items by eventually consistent reads.
     ///
     /// # Examples
     ///
@@ -175,9 +177,9 @@ impl<T> Repository<T> {
         LeaseRequest::new(self, keys.into_iter().map(IntoKey::into_key).collect(), AnyOne)
     }
 
-    /// Resumes a lease that was [detached](LeaseGuard::detach). The call reads the item, then
-    /// renews the lease by one heartbeat. Even if the lease has ended, the heartbeat succeeds
-    /// unless another caller has acquired the lease since.
+    /// Resumes a lease that was [detached](LeaseGuard::detach). The call reads the item, and renews
+    /// the lease by one heartbeat. The heartbeat also renews a lease that has ended, unless another
+    /// caller has acquired or removed the lease.
     ///
     /// # Examples
     ///
@@ -194,7 +196,8 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::Lost`]: another caller has acquired the lease, or the item was deleted.
+    /// - [`Error::Lost`]: another caller has acquired or removed the lease, the lease was released,
+    ///   or the item was deleted.
     /// - [`Error::InvalidKey`]: the token belongs to a lock by name.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
@@ -202,8 +205,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A dropped call does not release the lease, so the
-    /// token can be resumed again while the lease lasts.
+    /// The future can be dropped at any time. A dropped call does not release the lease, so a
+    /// program can resume the token again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -224,11 +227,12 @@ impl<T> Repository<T> {
         let grant = Grant::resumed(&self.connection, self.limits.deadline, self.lease_row(&key)?, self.options, token);
         let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
-        // The item is decoded before the heartbeat, so that the lease and the token stay as they
-        // are if the item cannot be decoded.
+        // The call decodes the item before it sends the heartbeat, so that the token stays valid if
+        // the item cannot be decoded.
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
-        // The guard is made last, because the drop of a guard releases the lease.
+        // The call makes the guard after all steps that can fail, because a drop of the guard would
+        // release the lease.
         Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
     }
 
@@ -260,9 +264,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         Self { repository, keys, options, wait: None, owner, limits, order, output: PhantomData }
     }
 
-    /// Sets the ttl: the time that the lease lasts without a heartbeat. The allowed range is from a
-    /// millisecond to 366 days. By default, `#[lockable]` on the struct sets the ttl. If the ttl is
-    /// out of range, the request fails with [`Error::InvalidSetting`].
+    /// Sets the ttl: the time that the lease lasts without a heartbeat. The ttl must be between a
+    /// millisecond and 366 days. By default, the attribute `#[lockable]` of the struct sets the
+    /// ttl. If the ttl is out of range, the request fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -317,9 +321,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the total time for which heartbeats renew the lease. With a limit, a worker that
-    /// makes no progress cannot keep the item for ever. By default, heartbeats renew the lease
-    /// without a limit.
+    /// Limits the total time for which heartbeats renew the lease. With a limit on heartbeats, a
+    /// worker that makes no progress cannot keep the item for ever. By default, heartbeats renew
+    /// the lease without a time limit.
     ///
     /// # Examples
     ///
@@ -338,9 +342,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets where the heartbeats are sent from. By default, a task on the caller's runtime sends
-    /// the heartbeats. With [`Heartbeat::Off`], only the writes of the guard and
-    /// [`LeaseGuard::extend`] renew the lease.
+    /// Selects the sender of the heartbeats: a task, a thread, or nothing. By default, a task on
+    /// the caller's runtime sends the heartbeats. With [`Heartbeat::Off`], only the writes of the
+    /// guard and [`LeaseGuard::extend`] renew the lease.
     ///
     /// # Examples
     ///
@@ -359,8 +363,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     }
 
     /// Sets the shortest and the longest interval between two reads of a waiter, as
-    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read costs more if the item is large,
-    /// unless the type has [`separate`](Lockable) leases.
+    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read of a waiter costs more for a
+    /// large item than for a small item, unless the type has [`separate`](Lockable) leases.
     ///
     /// # Examples
     ///
@@ -399,8 +403,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the number of attempts of each request. The limit must be at least 1. By default, a
-    /// request is repeated until the deadline.
+    /// Limits the number of attempts of each request. The limit of attempts must be at least 1. By
+    /// default, the library repeats a request until the deadline.
     ///
     /// # Examples
     ///
@@ -417,14 +421,15 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the capacity units that the call may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that the call may consume: read units and write units together.
+    /// The library estimates the units of each request before it sends the request, as the [module
+    /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
+    /// send the request, and the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
+    /// consumed capacity of a call with a budget.
     ///
-    /// The polls of the wait count. The heartbeats and the release do not, because a lock that is
-    /// held must be kept and released.
+    /// The budget includes the reads of a call that waits. The budget does not include heartbeats
+    /// and the release, because the holder must always be able to renew and to release a lease.
     ///
     /// # Examples
     ///
@@ -471,9 +476,9 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
     /// the ttl plus the allowed clock skew, which is long enough to take over the lease of a
     /// crashed holder.
     ///
-    /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
-    /// zero, the call tries to acquire the lease once, and the [deadline](Self::deadline) limits
-    /// the call.
+    /// The call ends at the limit of its wait even if DynamoDB does not answer. With [`Wait::No`]
+    /// or a wait of zero, the call tries to acquire the lease once, and the
+    /// [deadline](Self::deadline) limits the call.
     ///
     /// # Examples
     ///
@@ -493,11 +498,12 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
 
 impl<T, O> LeaseRequest<T, O> {
     /// Lets waiting callers acquire the lease in first-come, first-served order. Each caller enters
-    /// a queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the
-    /// queue has an entry, only its head can write the item.
+    /// the queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the
+    /// queue has an entry, only the caller of the first entry and callers that ignore leases can
+    /// write the item.
     ///
-    /// The queue is stored in the item, so the requests of the queue cost more if the item is
-    /// large. With `#[lockable(separate)]`, the queue is stored in the separate row. After a
+    /// By default, the item itself stores the queue, so the requests of the queue cost more if the
+    /// item is large. With `#[lockable(separate)]`, a separate row stores the queue. After a
     /// [`commit`](LeaseGuard::commit) by the last caller in the queue, a read and a write in the
     /// background remove the empty queue.
     ///
@@ -542,7 +548,7 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
         progress: watch::Sender<Option<QueueStatus>>,
     ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
         let most = self.order.most(self.wait_or_default())?;
-        // Only a request for one key can be fair.
+        // Only a request for one item can be fair, so the list of keys has one key.
         let key = self.keys.first().ok_or(Error::InvalidSetting(InvalidSetting::NoLocks))?;
         let spec = self.spec(key)?;
         let limits = QueueLimits { most, transaction: spec.limits };
@@ -554,7 +560,7 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
 
 impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// Enters the queue of the item, and returns a ticket. The ticket reports the progress of the
-    /// wait, and then returns the lease.
+    /// wait, and returns the lease at the end of the wait.
     ///
     /// # Examples
     ///
@@ -578,8 +584,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A task on the caller's runtime then gives up the
-    /// place in the queue.
+    /// The future can be dropped at any time. After a drop, a task on the caller's runtime removes
+    /// the call's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         observe("enter", self.table(), self.enter_queue()).await
     }
@@ -587,8 +593,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     async fn enter_queue(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
-        // The first report is sent when the call has a place in the queue. If the call ends before
-        // that, the sender is dropped, and `changed` returns an error.
+        // The call sends its first status when it has a place in the queue. If the call ends
+        // without a status, the sender is dropped, and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
@@ -610,7 +616,8 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
             background: Background::start(options.heartbeat, &repository.connection)?,
             connection: Arc::clone(&repository.connection),
             row,
-            // The key of an item may be content, so errors show it only if the type allows that.
+            // The key of an item may contain private data, so errors show the key only if the type
+            // allows it.
             row_name: T::MODEL.shown_key(key).unwrap_or_default(),
             options: *options,
             wait: self.wait_or_default(),

@@ -21,18 +21,18 @@ use crate::{
 /// The guard of a named lock, which [`Locks::acquire`](crate::Locks::acquire) returns.
 ///
 /// Heartbeats renew the lease of the lock until the guard is released or dropped.
-/// [`release`](Self::release) waits for DynamoDB's answer. A drop of the guard releases the lock in
-/// the background. If the release in the background fails, or if the runtime ends first, the lease
-/// expires.
+/// [`release`](Self::release) releases the lock, and waits for DynamoDB's answer. A drop of the
+/// guard releases the lock in the background. If the release in the background fails, or if the
+/// runtime ends before the release, the lock stays held until its lease expires.
 ///
 /// A process that stops sending heartbeats loses the lock when its lease ends. [`lost`](Self::lost)
-/// and [`run`](Self::run) report the loss before another caller can acquire the lock. If the lock
-/// protects a system outside DynamoDB, this system should refuse each request whose
-/// [`fence`](Self::fence) is lower than the highest fence so far.
+/// and [`run`](Self::run) report the loss of the lock before another caller can acquire the lock.
+/// If the lock protects a system outside DynamoDB, this system should refuse each request whose
+/// [`fence`](Self::fence) is lower than the highest fence in earlier requests.
 ///
-/// The lock is held as long as this guard lives. `let _ = locks.acquire("a").await?` drops the
-/// guard at once, and `let _guard = ..` keeps the guard. The lint `clippy::let_underscore_must_use`
-/// finds a `let _` that drops a guard.
+/// Keep the guard as long as your program needs the lock. `let _ = locks.acquire("a").await?` drops
+/// the guard at once, and `let _guard = ..` keeps the guard. The lint
+/// `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "a lock that is dropped is released"]
 pub struct LockGuard {
     row_name: Arc<str>,
@@ -62,8 +62,8 @@ impl LockGuard {
         parts(&self.row_name).0
     }
 
-    /// Returns the namespace of the lock, or `None` if the lock has no namespace:
-    /// [`Locks::namespace`](crate::Locks::namespace).
+    /// Returns the namespace of the lock, which [`Locks::namespace`](crate::Locks::namespace)
+    /// selects, or `None` if the lock has no namespace.
     ///
     /// # Examples
     ///
@@ -79,9 +79,10 @@ impl LockGuard {
         parts(&self.row_name).1
     }
 
-    /// Returns the fence: a number that grows with each grant of this lock, over releases and
+    /// Returns the fence: a number that grows with each grant of this lock, even after releases and
     /// crashes. If the lock protects another system, pass the fence with each request to this
-    /// system. The system can then refuse the requests of earlier holders.
+    /// system. The protected system can refuse a request whose fence is lower than the highest
+    /// fence in earlier requests.
     ///
     /// # Examples
     ///
@@ -98,8 +99,8 @@ impl LockGuard {
         self.held.grant.fence
     }
 
-    /// Returns the label of this holder, which [`Locks::owner`](crate::Locks::owner) sets. Without
-    /// a label, returns the nonce of the grant.
+    /// Returns the label of this holder, which [`Locks::owner`](crate::Locks::owner) sets. If the
+    /// holder has no label, returns the random nonce of the grant.
     ///
     /// # Examples
     ///
@@ -132,8 +133,10 @@ impl LockGuard {
         Owner::parse(&self.held.grant.owner).nonce
     }
 
-    /// Returns the payload that the row contained when the lock was granted. If the request for
-    /// this lock set no payload, the result is the payload of an earlier holder.
+    /// Returns the payload that the acquire call has read from the row of the lock. Returns `None`
+    /// if the row had no payload, or if the lock was [resumed](crate::Locks::resume). If the
+    /// acquire call set no payload, the result is the payload of an earlier holder. If the acquire
+    /// call set a payload, the result is either this payload or the payload of an earlier holder.
     ///
     /// # Examples
     ///
@@ -151,15 +154,16 @@ impl LockGuard {
         self.payload.as_deref()
     }
 
-    /// Returns the fence of the previous holder, if the call for this lock took over the expired
-    /// lease of that holder. Otherwise returns `None`. A previous holder whose lease expired may
-    /// have left its work unfinished.
+    /// Returns the fence of the previous holder if the acquire call took over the expired lease of
+    /// that holder, and `None` in all other cases. A previous holder whose lease expired may have
+    /// left its work unfinished.
     ///
-    /// A returned fence is only a hint that the previous holder crashed. If another caller or an
-    /// operator removed the expired holder, the result is `None`. In a call for several locks, the
-    /// result is also `None` if the reply to the removal was lost. If the reply to the request for
-    /// this lock was lost, a normal release of the previous holder can look like a crash. If your
-    /// program must notice every crash, store the progress of the work together with the work.
+    /// The fence of a previous holder is only a hint that this holder crashed. If another caller or
+    /// an operator removed the expired holder, the result is `None`. In a call for several locks,
+    /// the result is also `None` if the reply to the request that removed the expired holder was
+    /// lost. If the reply to the acquire request was lost, a normal release of the previous holder
+    /// can look like a crash. If your program must notice every crash, store the progress of the
+    /// work together with the work.
     ///
     /// # Examples
     ///
@@ -177,8 +181,8 @@ impl LockGuard {
         self.held.grant.taken_over
     }
 
-    /// Returns the time until another caller can acquire the lock, unless a heartbeat renews the
-    /// lock. The remaining time of a lost lock is zero.
+    /// Returns the time after which another caller can acquire the lock if no heartbeat renews the
+    /// lease. The remaining time of a lost lock is zero.
     ///
     /// # Examples
     ///
@@ -210,13 +214,14 @@ impl LockGuard {
     /// # Errors
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lock is lost.
-    /// - [`Error::Corrupt`](crate::Error::Corrupt): another program wrote a `_beat` that no
-    ///   heartbeat can exceed.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): a program without dynalock wrote a heartbeat
+    ///   number (`_beat`) that no heartbeat can exceed.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
+    /// The future can be dropped at any time. A heartbeat that was sent before the drop may still
+    /// renew the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.beat()).await
     }
@@ -248,8 +253,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future does not keep the lock, and can outlive
-    /// the guard.
+    /// The future can be dropped at any time. The future does not keep the lock held, and can
+    /// outlive the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.held.grant);
         async move { grant.lost().await }
@@ -276,7 +281,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The lock stays held.
+    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
+    /// the lock.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.held.grant.lost(), work).await
     }
@@ -295,7 +301,7 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// If the lock was already lost, the call succeeds.
+    /// The release of a lock that is already lost succeeds.
     ///
     /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer before the lease
     ///   ended, so other callers can acquire the lock.
@@ -315,7 +321,8 @@ impl LockGuard {
     }
 
     /// Converts the guard into a token. Another task or process can [resume](crate::Locks::resume)
-    /// the lock from the token. Until the lock is resumed, no heartbeat renews it.
+    /// the lock from the token. No heartbeat renews the lock until a task or process resumes the
+    /// lock.
     ///
     /// # Examples
     ///
@@ -333,12 +340,13 @@ impl LockGuard {
     }
 
     /// Returns a token for the lock, like [`detach`](Self::detach), and keeps the guard. A process
-    /// can store this token, so that it can resume the lock after a crash or a restart.
+    /// can store the token, and can resume the lock from the token after a crash or a restart.
     ///
-    /// Resume the token only when this guard no longer exists: two processes with the same grant do
-    /// not exclude each other. Late heartbeats of a crashed process are harmless. A late release of
-    /// a crashed process can end the lock of the process that has resumed the token. Do not resume
-    /// a token if the earlier process may have sent a release.
+    /// Resume the token only when this guard no longer exists, because two processes with the same
+    /// token do not exclude each other. Heartbeats of a crashed process that reach DynamoDB late
+    /// are harmless. A release of a crashed process that reaches DynamoDB late can release the lock
+    /// of the process that has resumed the token. Do not resume a lock from a token if the earlier
+    /// process with this token may have sent a release.
     ///
     /// # Examples
     ///

@@ -16,12 +16,13 @@ use crate::{
 /// The guard of several named locks, which [`Locks::acquire_all`](crate::Locks::acquire_all)
 /// returns.
 ///
-/// All locks were granted by one transaction, and each lock has its own heartbeats. If one lock is
-/// lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. The other locks stay held
-/// until this guard is released or dropped.
+/// Without `fair`, one transaction acquires all locks of the guard. With `fair`, one transaction
+/// enters the queues of all locks of the guard. Each lock has its own heartbeats. If one lock is
+/// lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. After the loss of one lock,
+/// the other locks stay held until the guard is released or dropped.
 ///
-/// The locks are held as long as this guard lives. `let _ = locks.acquire_all(["a", "b"]).await?`
-/// drops the guard at once, and `let _guard = ..` keeps the guard. The lint
+/// Keep the guard as long as your program needs the locks. `let _ = locks.acquire_all(["a",
+/// "b"]).await?` drops the guard at once, and `let _guard = ..` keeps the guard. The lint
 /// `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "locks that are dropped are released"]
 pub struct LockSetGuard {
@@ -52,8 +53,8 @@ impl LockSetGuard {
         self.locks.iter()
     }
 
-    /// Returns the guard of the lock with this name, or `None` if the lock is not one of these
-    /// locks.
+    /// Returns the guard of the lock with the given name, or `None` if the set has no lock with
+    /// this name.
     ///
     /// # Examples
     ///
@@ -70,8 +71,8 @@ impl LockSetGuard {
         self.locks.binary_search_by(|held| held.name().cmp(name)).ok().map(|place| &self.locks[place])
     }
 
-    /// Returns the [fence](LockGuard::fence) of the lock with this name, or `None` if the lock is
-    /// not one of these locks.
+    /// Returns the [fence](LockGuard::fence) of the lock with the given name, or `None` if the set
+    /// has no lock with this name.
     ///
     /// # Examples
     ///
@@ -87,8 +88,8 @@ impl LockSetGuard {
         self.get(name).map(LockGuard::fence)
     }
 
-    /// Returns the time until another caller can acquire one of the locks, unless a heartbeat
-    /// renews that lock. If a lock is lost, the remaining time is zero.
+    /// Returns the time after which another caller can acquire one of the locks if no heartbeat
+    /// renews the lease of this lock. If one of the locks is lost, the remaining time is zero.
     ///
     /// # Examples
     ///
@@ -119,7 +120,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of a [`LockGuard::extend`].
+    /// The call ends with the first error of [`LockGuard::extend`].
     ///
     /// # Cancel safety
     ///
@@ -136,7 +137,7 @@ impl LockSetGuard {
     }
 
     /// Waits until one of the locks is lost, and returns the reason. The future completes before
-    /// another caller can acquire that lock.
+    /// another caller can acquire the lost lock.
     ///
     /// # Examples
     ///
@@ -154,8 +155,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future does not keep the locks, and can outlive
-    /// the guard.
+    /// The future can be dropped at any time. The future does not keep the locks held, and can
+    /// outlive the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let mut each: Vec<Pin<Box<dyn Future<Output = Lost> + Send>>> =
             self.locks.iter().map(|held| Box::pin(held.lost()) as _).collect();
@@ -170,7 +171,7 @@ impl LockSetGuard {
     }
 
     /// Runs `work`. If one of the locks is lost, this method drops `work` before another caller can
-    /// acquire that lock. This method checks the clock before each poll of `work`, but cannot
+    /// acquire the lost lock. This method checks the clock before each poll of `work`, but cannot
     /// interrupt a running poll.
     ///
     /// # Examples
@@ -190,7 +191,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. The locks stay held.
+    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
+    /// the locks.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.lost(), work).await
     }
@@ -209,7 +211,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of a [`LockGuard::release`]. Even after an error, the call
+    /// The call returns the first error of [`LockGuard::release`]. Even after an error, the call
     /// releases the other locks.
     ///
     /// # Cancel safety
@@ -219,7 +221,7 @@ impl LockSetGuard {
         let table = self.table();
         let all = async {
             // All releases start at once, so that the release of one lock does not wait for the
-            // answer to another.
+            // answer to the release of another lock.
             let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
             let mut all = Ok(());
             for release in releases {
@@ -230,7 +232,7 @@ impl LockSetGuard {
         observe("release", table, all).await
     }
 
-    /// Returns the table, which all locks share.
+    /// Returns the name of the table that contains all locks of the guard.
     fn table(&self) -> Arc<str> {
         self.locks.first().map(LockGuard::table).unwrap_or_default()
     }

@@ -12,42 +12,45 @@ use crate::{
     model::LockModel,
 };
 
-/// The state of a lock in its row, which [`Locks::inspect`](crate::Locks::inspect) returns.
+/// The state of a lock, as stored in the row of the lock, which
+/// [`Locks::inspect`](crate::Locks::inspect) returns.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockInfo {
     /// The name of the lock.
     pub name: String,
-    /// The namespace of the lock: [`Locks::namespace`](crate::Locks::namespace).
+    /// The namespace of the lock, which [`Locks::namespace`](crate::Locks::namespace) selects.
     pub namespace: Option<String>,
     /// The label of the holder, or `None` if the lock is free. If the holder has no label, `owner`
     /// is the nonce of its grant.
     pub owner: Option<String>,
-    /// The nonce of the holder's grant, or `None` if the lock is free. If another program wrote the
-    /// owner attribute, the nonce may be empty.
+    /// The nonce of the holder's grant, or `None` if the lock is free. If a program without
+    /// dynalock wrote the owner attribute, the nonce may be empty.
     pub nonce: Option<String>,
-    /// The number of callers that wait in the fair queue, without the holder.
+    /// The number of callers that wait in the fair queue. The holder does not count as a waiting
+    /// caller.
     pub waiting: usize,
     /// The entries of the fair queue, which [`Locks::queue`](crate::Locks::queue) also returns.
     pub queue: Vec<QueuePlace>,
     /// The fence of the last grant.
     pub fence: u64,
-    /// The time until the lease ends by this machine's clock, unless the holder renews the lease.
-    /// The remaining time of a free lock is zero.
+    /// The time, by this machine's clock, until the lease ends if the holder does not renew the
+    /// lease. The remaining time of a free lock is zero.
     pub remaining: Duration,
-    /// The payload of the row: [`Acquire::payload`](crate::lock::Acquire::payload).
+    /// The payload in the row of the lock, which
+    /// [`Acquire::payload`](crate::lock::Acquire::payload) stores.
     pub payload: Option<Vec<u8>>,
 }
 
 impl LockInfo {
-    /// Reads a row. Returns `None` if the row does not belong to a lock.
+    /// Parses the row of a lock. Returns `None` if the row does not belong to a lock.
     pub(super) fn read(options: &LeaseOptions, item: &Item) -> Option<Self> {
         let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
         let lease = Self::of_lease(name, options, item)?;
         Some(Self { namespace: namespace.map(str::to_owned), payload: payload_of(item), ..lease })
     }
 
-    /// Reads the lease attributes of any item. Returns `None` if the item was never leased.
+    /// Parses the lease attributes of any item. Returns `None` if the item was never leased.
     pub(crate) fn of_lease(name: &str, options: &LeaseOptions, item: &Item) -> Option<Self> {
         let record = LockRecord::read(&LockModel::DEFAULT, item);
         let holder = record.holder().map(Owner::parse);
@@ -63,8 +66,8 @@ impl LockInfo {
             nonce: holder.map(|holder| holder.nonce.to_owned()),
             waiting: record.queue.len().saturating_sub(1),
             queue: QueuePlace::of(&record, now),
-            // The first grant of a lock gives its row a fence. A row without a fence therefore does
-            // not belong to a lock.
+            // The first grant of a lock gives its row a fence, so a row without a fence does not
+            // belong to a lock.
             fence: record.last_fence()?,
             remaining,
             payload: None,
@@ -84,15 +87,16 @@ debug_fields!(LockInfo, self => {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuePlace {
-    /// The number of entries before this entry. The caller of the entry at position 0 holds the
-    /// lock.
+    /// The number of entries before this entry in the queue. The caller whose entry is at position
+    /// 0 holds the lock.
     pub position: usize,
-    /// The label of the caller. If the caller has no label, the nonce of the entry.
+    /// The label of the caller, or the nonce of the entry if the caller has no label.
     pub owner: String,
-    /// The nonce of the entry. If another program wrote the entry, the nonce may be empty.
+    /// The nonce of the entry. If a program without dynalock wrote the entry, the nonce may be
+    /// empty.
     pub nonce: String,
-    /// The time since the caller entered the queue, by this machine's clock. If another program
-    /// wrote the entry without a time, the time is `None`.
+    /// The time since the caller entered the queue, by this machine's clock. The field is `None` if
+    /// a program without dynalock wrote the queue entry without a time.
     pub since_entry: Option<Duration>,
 }
 

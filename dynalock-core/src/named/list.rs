@@ -22,15 +22,15 @@ use crate::{
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     settings: Settings,
-    /// The cost of the whole read, or `None` if the read is not metered.
+    /// The consumed capacity of all pages, or `None` if the read is not metered.
     call_cost: Option<Arc<CallCost>>,
     read: VecDeque<LockInfo>,
     next: Next,
 }
 
 enum Next {
-    /// The next page has not been requested. The next page starts after this key, or at the first
-    /// row if the key is `None`.
+    /// The stream has not requested the next page. The next page starts after the given key, or at
+    /// the first row if the key is `None`.
     Page(Option<Item>),
     Coming(Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>),
     Nothing,
@@ -89,7 +89,7 @@ impl Stream for LockList {
                 }
                 Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
                     Ok(ItemPage { items, next, .. }) => {
-                        // A page may contain no lock. The loop then requests the next page.
+                        // If a page contains no lock, the loop requests the next page.
                         self.next = next.map_or(Next::Nothing, |start| Next::Page(Some(start)));
                         let infos: Vec<_> =
                             items.iter().filter_map(|item| LockInfo::read(&self.settings.options, item)).collect();

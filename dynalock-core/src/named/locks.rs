@@ -24,11 +24,13 @@ use crate::{
     telemetry::observe,
 };
 
-/// Locks by name, in a table that contains only locks. A clone of this handle is cheap.
+/// A handle for named locks, which are in a DynamoDB table that contains only locks. A clone of
+/// `Locks` is cheap.
 ///
-/// A lock is a lease. A background task renews the lease while the lock is held. If the holder
-/// crashes, the lease expires. The module [`lock`](crate::lock) specifies the protocol, its
-/// assumptions and its limits.
+/// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
+/// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
+/// module [`lock`](crate::lock) specifies the protocol of the locks, its assumptions and its
+/// limits.
 ///
 /// # Examples
 ///
@@ -56,21 +58,22 @@ use crate::{
 /// | error | cause |
 /// |---|---|
 /// | [`Error::InvalidKey`] | The name or the namespace is empty, or contains U+001F. |
-/// | [`Error::InvalidSetting`] | A setting allows no request, for example a ttl of zero. |
+/// | [`Error::InvalidSetting`] | A setting has an invalid value, for example a ttl of zero. |
 /// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
 /// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
 /// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
 /// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
-/// | [`Error::BudgetExceeded`] | The next request would pass the [`budget`](Self::budget) of the call. |
+/// | [`Error::BudgetExceeded`] | The next request would exceed the [`budget`](Self::budget) of the call. |
 #[derive(Clone)]
 pub struct Locks {
     pub(crate) settings: Settings,
 }
 
 impl Locks {
-    /// Makes a handle for the locks of a table. A program should make one handle and clone it: a
-    /// new handle makes a new SDK client, which takes as long as a few requests on a local network.
+    /// Makes a handle for the locks of a table. A program should make one `Locks` handle, and clone
+    /// the handle where needed. A new `Locks` handle makes a new SDK client, which takes as long as
+    /// a few requests on a local network.
     ///
     /// # Examples
     ///
@@ -114,7 +117,7 @@ impl Locks {
     }
 
     /// Sets the ttl: the time that a lock lasts without a heartbeat. The default ttl is 20 seconds.
-    /// The allowed range is from a millisecond to 366 days. The guard sends a heartbeat after each
+    /// The ttl must be between a millisecond and 366 days. The guard sends a heartbeat after each
     /// third of the ttl. If the ttl is out of range, an acquire fails with
     /// [`Error::InvalidSetting`].
     ///
@@ -134,12 +137,12 @@ impl Locks {
     }
 
     /// Limits the wait for a lock that another caller holds. By default, a call waits for twice the
-    /// ttl plus the allowed clock skew, which is long enough to take over the lock of a crashed
-    /// holder.
+    /// ttl plus the allowed clock skew. The default wait is long enough to take over the lock of a
+    /// crashed holder.
     ///
-    /// The call ends at this limit even if DynamoDB does not answer. With [`Wait::No`] or a wait of
-    /// zero, the call tries to acquire the lock once, and the [deadline](Self::deadline) limits the
-    /// call.
+    /// The call ends at the limit of its wait even if DynamoDB does not answer. With [`Wait::No`]
+    /// or a wait of zero, the call tries to acquire the lock once, and the
+    /// [deadline](Self::deadline) limits the call.
     ///
     /// # Examples
     ///
@@ -157,8 +160,8 @@ impl Locks {
         self
     }
 
-    /// Sets the rule that decides when a lease has expired. All users of a table must have the same
-    /// rule.
+    /// Sets the rule that decides when a lease has expired. All programs that use the same lock
+    /// table must set the same expiry rule.
     ///
     /// # Examples
     ///
@@ -190,9 +193,9 @@ impl Locks {
         self
     }
 
-    /// Limits the total time for which heartbeats renew a lock. With a limit, a worker that makes
-    /// no progress cannot keep the lock for ever. By default, heartbeats renew a lock without a
-    /// limit.
+    /// Limits the total time for which heartbeats renew a lock. With `max_hold`, a worker that
+    /// makes no progress cannot keep the lock for ever. By default, heartbeats renew a lock for an
+    /// unlimited time.
     ///
     /// # Examples
     ///
@@ -209,8 +212,8 @@ impl Locks {
         self
     }
 
-    /// Sets where the heartbeats are sent from. By default, a task on the caller's runtime sends
-    /// the heartbeats.
+    /// Selects the sender of the heartbeats: a task, a thread, or nothing. By default, a task on
+    /// the caller's runtime sends the heartbeats.
     ///
     /// # Examples
     ///
@@ -225,28 +228,33 @@ impl Locks {
         self
     }
 
-    /// Sets the shortest and the longest interval between two reads of a waiter. A random factor
-    /// between a half and one and a half spreads the reads of several waiters.
+    /// Sets the shortest and the longest interval between two reads of a call that waits for a
+    /// lock. The library multiplies each interval by a random factor between 0.5 and 1.5, so that
+    /// several waiters do not read at the same moment.
     ///
-    /// By default, a waiter reads often while locks are held for a short time, and rarely while a
-    /// lock is held for a long time:
+    /// By default, a waiter reads often if holders keep the lock for a short time, and rarely if
+    /// holders keep the lock for a long time:
     ///
     /// | | shortest interval | longest interval |
     /// |---|---|---|
     /// | without [`fair`](crate::lock::Acquire::fair) | one round trip | a twentieth of the ttl, at most a second |
     /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
-    /// | a waiter behind `n` entries of a queue | one round trip | `n` times as long, at most a sixth of the ttl |
+    /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
-    /// Between these bounds, the interval follows from the holds that the waiter has observed. The
-    /// next waiter of a queue reads after a third of the time for which the holder has had the
-    /// lock, and a waiter without `fair` reads after twice that time. The waiters of one process
-    /// share their reads, and a release in the same process wakes the next waiter without a read.
+    /// Between the shortest and the longest interval, the interval depends on the times for which
+    /// the current holder and earlier holders have had the lock. After a grant, a waiter first
+    /// pauses for about three quarters of the average time for which earlier holders had the lock.
+    /// Then the next waiter of a queue reads again after a third of the time for which the current
+    /// holder has had the lock. A waiter without `fair` then reads again after twice the time for
+    /// which the current holder has had the lock. The waiters of one process share the rows that
+    /// they read. A release in the same process wakes the next waiter without a read.
     ///
-    /// A read costs half a read unit while the row is below 4 KB, and one read unit for the next
-    /// waiter of a queue. A waiter therefore costs about 2 read units a second with an interval
-    /// of 250 milliseconds, or 4 as the next waiter of a queue. Neither bound changes the time after
-    /// which the lease of a crashed holder ends. With a long interval, waiters notice the end of a
-    /// lock later.
+    /// If the row of the lock is smaller than 4 KB, a read of a waiter costs half a read unit. A
+    /// read of the next waiter of a queue is strongly consistent and costs one read unit. With an
+    /// interval of 250 milliseconds, the next waiter of a queue costs about 4 read units a second,
+    /// and each other waiter costs about 2. The shortest and the longest interval do not change the
+    /// time after which the lease of a crashed holder ends. The longer the interval, the later a
+    /// waiter notices the release of the lock.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
     ///
@@ -265,10 +273,10 @@ impl Locks {
         self
     }
 
-    /// Limits the time of one request with its retries. The default deadline is 5 seconds, and 10
-    /// seconds for the transaction that acquires several locks. The [wait](Self::wait) for a lock
-    /// that another caller holds may last longer than the deadline. If DynamoDB does not answer,
-    /// the call ends at its deadline.
+    /// Limits the time of one request, including its retries. The default deadline is 5 seconds,
+    /// and 10 seconds for the transaction that acquires several locks. The [wait](Self::wait) for a
+    /// lock that another caller holds may last longer than the deadline. If DynamoDB does not
+    /// answer a request, the call ends at the deadline of the request.
     ///
     /// # Examples
     ///
@@ -286,8 +294,8 @@ impl Locks {
         self
     }
 
-    /// Limits the number of attempts of each request. The limit must be at least 1. By default, a
-    /// request is repeated until the deadline.
+    /// Limits the number of attempts of each request. The limit of attempts must be at least 1. By
+    /// default, the library repeats a request until the deadline.
     ///
     /// # Examples
     ///
@@ -303,14 +311,16 @@ impl Locks {
         self
     }
 
-    /// Limits the capacity units that each call may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that each call may consume: read units and write units together.
+    /// The library estimates the units of each request before it sends the request, as the [module
+    /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
+    /// send the request, and the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
+    /// consumed capacity of a call with a budget.
     ///
-    /// The polls of the wait count. The heartbeats and the release do not, because a lock that is
-    /// held must be kept and released.
+    /// The budget includes the reads that a call sends while it waits for a lock. The budget does
+    /// not include heartbeats and the release, because the holder must always be able to renew and
+    /// to release a lock.
     ///
     /// # Examples
     ///
@@ -325,11 +335,13 @@ impl Locks {
         self
     }
 
-    /// Asks each request for the consumed capacity. The [`meter`](Self::meter) then has the costs of
-    /// all calls, heartbeats and releases, and an error has the cost of its call:
-    /// [`Error::cost`]. The costs are divided by their [causes](crate::cost#causes).
+    /// Makes each request report the capacity that it has consumed. The [`meter`](Self::meter) adds
+    /// up the consumed capacity of all calls, heartbeats and releases, for each
+    /// [cause](crate::cost#causes). For a failed call, [`Error::cost`] returns the capacity that
+    /// the call has consumed.
     ///
-    /// Call `metered` where the program makes the `Locks`. Its clones share the meter.
+    /// Call `metered` before the program clones the `Locks`, because earlier clones stay unmetered.
+    /// All clones of a metered `Locks` share one meter.
     ///
     /// # Examples
     ///
@@ -350,8 +362,9 @@ impl Locks {
         self
     }
 
-    /// Returns the meter of all calls, or `None` if the `Locks` is not [`metered`](Self::metered).
-    /// The keys of its report are the names of the locks.
+    /// Returns the meter that adds up the consumed capacity of all calls, or `None` if the `Locks`
+    /// is not [`metered`](Self::metered). The keys in the report of the meter are the names of the
+    /// locks.
     ///
     /// # Examples
     ///
@@ -366,9 +379,10 @@ impl Locks {
         self.settings.connection.meter.as_ref().map(|by| by.meter.clone())
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
-    /// is 1 second. The timeout doubles with each attempt without an answer, up to eight times its
-    /// first value. A heartbeat has a shorter timeout, which depends on the ttl.
+    /// Sets the timeout of the first attempt of a request, after which the library retries the
+    /// request. The default timeout is 1 second. The timeout of an attempt doubles with each
+    /// attempt without an answer, up to eight times the first timeout. A heartbeat has a shorter
+    /// timeout, which depends on the ttl.
     ///
     /// # Examples
     ///
@@ -389,7 +403,7 @@ impl Locks {
     /// Creates the table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
     /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
-    /// live stays off, because it would delete rows with fences.
+    /// live stays off for the new table, so that DynamoDB does not delete rows with fences.
     ///
     /// # Examples
     ///
@@ -407,8 +421,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not have been created. The call can be
-    /// repeated.
+    /// If the future is dropped, the table may or may not have been created. The caller can repeat
+    /// the call.
     pub fn create_table(&self) -> CreateLockTable {
         CreateLockTable::new(self.settings.clone())
     }
@@ -430,8 +444,8 @@ impl Locks {
     /// # Errors
     ///
     /// The [errors of every call](Locks#errors-of-every-call) are possible. If the table is
-    /// missing, the error is [`Error::TableNotFound`]. A difference is part of the report, and not
-    /// an error.
+    /// missing, the error is [`Error::TableNotFound`]. A difference between the table and its
+    /// requirements is part of the report, and not an error.
     ///
     /// # Cancel safety
     ///
@@ -456,16 +470,17 @@ impl Locks {
     /// # Errors
     ///
     /// - [`Error::Locked`]: another caller held the lock until the wait was over.
-    /// - [`Error::Lost`]: the reply to the grant was lost, and no heartbeat was answered before the
-    ///   lease ended.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started. Nothing
-    ///   was sent.
+    /// - [`Error::Lost`]: the reply to the acquire request was lost, and DynamoDB answered no
+    ///   heartbeat before the lease ended.
+    /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
+    ///   started, so the call sent no request.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If the lock has been granted, a task on the caller's
-    /// runtime then releases the lock. If that runtime has ended, the lock expires after its ttl.
+    /// The future can be dropped at any time. If DynamoDB grants the lock to a dropped call, a task
+    /// on the caller's runtime releases the lock. If the caller's runtime has ended, the lock
+    /// expires after its ttl.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self.settings.clone(), name.into())
     }
@@ -473,8 +488,8 @@ impl Locks {
     /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
     /// lock.
     ///
-    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder, because
-    /// a takeover requires that the caller waits and observes the lease for a ttl.
+    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder. A
+    /// takeover requires that the caller waits and observes the lease for a ttl.
     ///
     /// # Examples
     ///
@@ -503,9 +518,10 @@ impl Locks {
     /// Acquires several locks by one transaction: either all of them or none. A call can name up to
     /// 100 locks.
     ///
-    /// The call holds no lock while it waits, so calls for the same locks cannot deadlock. A call
-    /// for many locks waits until all of them are free at the same moment. While the call waits,
-    /// other callers may acquire some of these locks.
+    /// Without [`fair`](crate::lock::Acquire::fair), the call holds none of the locks while it
+    /// waits, so calls for the same locks cannot deadlock. A call without `fair` waits until all
+    /// its locks are free at the same moment. While a call without `fair` waits, other callers may
+    /// acquire some of its locks.
     ///
     /// # Examples
     ///
@@ -537,8 +553,8 @@ impl Locks {
     }
 
     /// Resumes a lock that was [detached](LockGuard::detach). The call first renews the lease by
-    /// one heartbeat. Even if the lease has ended, the heartbeat succeeds unless another caller has
-    /// acquired the lock since.
+    /// one heartbeat. The heartbeat also renews a lease that has ended, unless another caller has
+    /// acquired the lock or removed the lease.
     ///
     /// # Examples
     ///
@@ -554,24 +570,25 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// - [`Error::Lost`]: another caller has acquired the lock, or no heartbeat was answered for a
-    ///   whole ttl.
+    /// - [`Error::Lost`]: another caller has acquired the lock or removed the lease, the lock was
+    ///   released, or DynamoDB answered no heartbeat for a whole ttl.
     /// - [`Error::InvalidKey`]: the token belongs to a lease on an item.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
+    /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
+    ///   started.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A dropped call does not release the lock, so the
-    /// token can be resumed again while the lease lasts.
+    /// The future can be dropped at any time. A dropped call does not release the lock, so a
+    /// program can resume the lock from the same token again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token)).await
     }
 
     async fn resume_lock(&self, token: LockToken) -> Result<LockGuard> {
         let Settings { connection, table, options, limits, .. } = &self.settings;
-        // The row of an item is in another table, so the name in this token is not a lock of this
-        // table.
+        // A token for the lease of an item contains the key of the item, and not the name of a lock
+        // in this table.
         if token.is_of_item() {
             return Err(Error::InvalidKey {
                 table: Arc::clone(table),
@@ -580,8 +597,8 @@ impl Locks {
             });
         }
         let name = Arc::clone(&token.name);
-        // The heartbeat thread is started before the lease is renewed, so that a failure leaves the
-        // token valid.
+        // The call starts the heartbeat thread before it renews the lease, so that the token stays
+        // valid if the thread cannot be started.
         let background = Background::start(options.heartbeat, connection)?;
         let grant = Grant::resumed(connection, limits.deadline, self.settings.row_named(&name), *options, token);
         grant.beat().await?;

@@ -1,4 +1,4 @@
-//! Locks by name, in a table that contains only locks.
+//! Named locks, which are in a DynamoDB table that contains only locks.
 
 mod guard;
 mod guard_set;

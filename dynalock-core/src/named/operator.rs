@@ -22,13 +22,14 @@ use crate::{
     telemetry::observe,
 };
 
-/// The minimum age of a fence, in milliseconds, before `retire` deletes its row. The first fence of
-/// a row is the time of its first grant.
+/// `retire` deletes a row only if the fence of the row is more than this number of milliseconds
+/// below the current time. The first fence of a row is the time of the first grant of the lock, in
+/// epoch milliseconds.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
-    /// Returns the state of a lock. Returns `None` if the lock has no row: it was never held, or
-    /// was [retired](Self::retire).
+    /// Returns the state of a lock. Returns `None` if the lock has no row, because the lock was
+    /// never held or was [retired](Self::retire).
     ///
     /// # Examples
     ///
@@ -48,7 +49,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A read changes nothing.
+    /// The future can be dropped at any time. The call only reads the row of the lock.
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
         observe("inspect", Arc::clone(&self.settings.table), self.read_lock(name.as_ref())).await
     }
@@ -61,7 +62,8 @@ impl Locks {
     }
 
     /// Returns a stream of the states of all locks of the table. A Scan reads the states page by
-    /// page. The locks are in no particular order, and their states are from different times.
+    /// page. The locks are in no particular order. The stream reads the locks of different pages at
+    /// different times.
     ///
     /// # Examples
     ///
@@ -84,19 +86,21 @@ impl Locks {
     /// `true` if the row no longer exists. Returns `false` if the lock is held, or was first
     /// granted within the last minute.
     ///
-    /// If the name is used again, its new fences are higher than the old fences. The reason is that
-    /// the first fence of a new row is the current time in milliseconds, and that `retire` deletes
-    /// a row only if its fence is at least a minute below the current time. Fences grow only under
-    /// two conditions: the clocks of all machines differ by less than a minute, and the lock is
-    /// granted fewer than a thousand times a second on average.
+    /// If callers use the name of a retired lock again, the new fences are higher than the old
+    /// fences. The first fence of a new row is the current time in milliseconds. `retire` deletes a
+    /// row only if the fence of the row is at least a minute below the current time. The new fences
+    /// are higher than the old fences only under two conditions. The clocks of all machines must
+    /// differ by less than a minute. The lock must be granted fewer than a thousand times a second
+    /// on average.
     ///
-    /// Retire a lock only when no caller acquires it any more. If an acquire request is delayed by
-    /// more than a minute, it may create the row again after the delete. The first fence of the new
-    /// row is then the time at which the late request was sent, and may be lower than the fences of
+    /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
+    /// delayed by more than a minute, DynamoDB may create the row again after `retire` has deleted
+    /// it. In a row that a late acquire request creates, the first fence is the time at which the
+    /// request was sent. A first fence from a late acquire request may be lower than the fences of
     /// the deleted row.
     ///
-    /// No other call deletes the row of a lock. Do not enable time to live for the table, because
-    /// it would delete locks that are held.
+    /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
+    /// DynamoDB could delete the rows of held locks.
     ///
     /// # Examples
     ///
@@ -116,7 +120,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the row may have been deleted. The call can be repeated.
+    /// If the future is dropped, the row may have been deleted. The caller can repeat the call.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
     }
@@ -131,13 +135,14 @@ impl Locks {
         }
     }
 
-    /// Takes a lock away from its holder, if the lock is still held with this fence. The holder
-    /// learns of the loss at its next heartbeat, and may continue its work until then. Until this
-    /// heartbeat, only systems that check the fence refuse the requests of the former holder.
+    /// Takes a lock away from its holder, if the fence of the holder is the expected fence. The
+    /// former holder learns of the loss of the lock at its next heartbeat, and may continue its
+    /// work until its next heartbeat. Before the next heartbeat of the former holder, only systems
+    /// that check the fence refuse the requests of the former holder.
     ///
-    /// Returns `true` if the call ended the grant with this fence. Returns `false` if the lock is
-    /// free, or is held with another fence. If a reply was lost, `true` means that the grant has
-    /// ended, either by this call or by a release of its holder.
+    /// Returns `true` if the call ended the grant with the expected fence. Returns `false` if the
+    /// lock is free, or is held with another fence. If DynamoDB's reply was lost, `true` means that
+    /// the grant has ended, either by this call or by a release of its holder.
     ///
     /// # Examples
     ///
@@ -157,8 +162,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the lock may or may not have been taken from its holder. The call
-    /// can be repeated.
+    /// If the future is dropped, the lock may or may not have been taken from its holder. The
+    /// caller can repeat the call.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
     }
@@ -172,8 +177,8 @@ impl Locks {
             Answered::Refused(met) => met,
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
-        // A plain lock with this fence would have been broken above, so only the head of a queue
-        // can still have this fence.
+        // The refused request can only end the grant of a lock without a queue. After the refusal,
+        // only the head of a queue can still have the expected fence.
         match record.head_observation() {
             Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::on(attempts.call_cost(), connection, *limits);
@@ -181,7 +186,7 @@ impl Locks {
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
                     // Either an earlier attempt whose reply was lost has removed the head, or the
-                    // head has left the queue.
+                    // head itself has left the queue.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })
@@ -193,8 +198,8 @@ impl Locks {
     }
 
     /// Returns the entries of the fair queue of a lock. The caller of the first entry holds the
-    /// lock. If no caller uses the queue, the result is empty. A lock with an empty queue may still
-    /// have a holder, which [`inspect`](Self::inspect) returns.
+    /// lock. If no caller uses the queue of the lock, this method returns an empty list. A lock
+    /// with an empty queue may still have a holder, which [`inspect`](Self::inspect) returns.
     ///
     /// # Examples
     ///
@@ -214,7 +219,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A read changes nothing.
+    /// The future can be dropped at any time. The call only reads the row of the lock.
     pub async fn queue(&self, name: impl AsRef<str>) -> Result<Vec<QueuePlace>> {
         observe("queue", Arc::clone(&self.settings.table), self.read_queue(name.as_ref())).await
     }

@@ -17,12 +17,12 @@ use crate::{
     telemetry::{BoxedCall, observe},
 };
 
-/// A request for one or several locks, before it is sent. The caller may change the settings of the
-/// request, and sends the request by `.await`.
+/// An unsent request for one or several locks. The caller may change the settings of the request,
+/// and sends the request by `.await`.
 ///
-/// The type parameter `O` is the output of the request, `N` is the type of the lock names, and `Q`
-/// is the order in which waiting callers get the lock. [`Locks::acquire`](crate::Locks::acquire),
-/// `try_acquire` and `acquire_all` return this type.
+/// The type parameter `O` is the output of the request, and `N` is the type of the lock names. The
+/// type parameter `Q` is the order in which waiting callers get the lock.
+/// [`Locks::acquire`](crate::Locks::acquire), `try_acquire` and `acquire_all` return an `Acquire`.
 #[must_use = "a lock is not acquired until this is awaited"]
 pub struct Acquire<O, N = Arc<str>, Q = AnyOrder> {
     settings: Settings,
@@ -37,24 +37,25 @@ impl<O, N> Acquire<O, N> {
         Self { settings, names, payload: None, order: AnyOrder, output: PhantomData }
     }
 
-    /// Lets waiting callers acquire the lock in first-come, first-served order, by a queue in the
-    /// row of the lock. Use `fair` in all requests for a lock or in none. A request without `fair`
-    /// is granted only while the queue is empty. A fair request enters the queue only while no
-    /// caller without `fair` has the lock.
+    /// Lets waiting callers acquire the lock in first-come, first-served order. The library stores
+    /// the queue of the callers in the row of the lock. Use `fair` in all requests for a lock, or
+    /// in none of them. DynamoDB grants a request without `fair` only while the queue is empty. A
+    /// request with `fair` enters the queue only while no caller without `fair` has the lock.
     ///
     /// | | cost |
     /// |---|---|
-    /// | an acquisition, while the row is smaller than a kilobyte (up to about 25 waiters) | 2 write units; 2.35 with a ttl of 2 seconds |
-    /// | each further kilobyte of the row | 2 write units |
-    /// | the wait of the next waiter | a consistent read each quarter of a second, and up to about 15 more while the holder is young: [`Locks::refresh`](crate::Locks::refresh) |
-    /// | the wait of other waiters | eventually consistent reads, less often farther behind |
-    /// | the last caller that leaves | one more read |
+    /// | an acquisition, while the row is smaller than a kilobyte (up to about 25 waiters) | 2 write units with a ttl of 20 seconds; 2.35 write units with a ttl of 2 seconds, because the holder sends more heartbeats |
+    /// | each further kilobyte of the row | 2 more write units for each acquisition |
+    /// | the wait of the next waiter | a consistent read each quarter of a second, and about 15 further reads at most after each grant; [`Locks::refresh`](crate::Locks::refresh) sets the interval |
+    /// | the wait of other waiters | eventually consistent reads; the more callers are before a waiter, the less often the waiter reads |
+    /// | the last caller that leaves the queue | one additional read, which costs half a read unit |
     ///
-    /// When the lease of a crashed holder ends, the holder is removed from the queue. A crashed
-    /// waiter is removed at most one ttl after it has become the head. If a client loses its
-    /// connection during a request, the client gives up its place as soon as DynamoDB answers
-    /// again. Until DynamoDB answers, further calls of this client for the same queue wait, at most
-    /// until their deadline.
+    /// When the lease of a crashed holder ends, other callers remove the holder from the queue.
+    /// Other callers remove a crashed waiter at most one ttl after its entry has become the head.
+    /// If a call that enters the queue or stops waiting loses its connection, a background task
+    /// removes the call's entry as soon as DynamoDB answers again. Until the background task has
+    /// removed the entry, further calls of the same client for the queue wait, at most until their
+    /// deadline.
     ///
     /// # Examples
     ///
@@ -79,7 +80,8 @@ impl<O, N> Acquire<O, N> {
 }
 
 impl<O, N, Q> Acquire<O, N, Q> {
-    /// Sets the time that the lock lasts without a heartbeat: [`Locks::ttl`](crate::Locks::ttl).
+    /// Sets the time that the lock lasts without a heartbeat, like
+    /// [`Locks::ttl`](crate::Locks::ttl).
     ///
     /// # Examples
     ///
@@ -97,7 +99,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets the label of the holder: [`Locks::owner`](crate::Locks::owner).
+    /// Sets the label of the holder, like [`Locks::owner`](crate::Locks::owner).
     ///
     /// # Examples
     ///
@@ -114,7 +116,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets the rule that decides when a lease has expired:
+    /// Sets the rule that decides when a lease has expired, like
     /// [`Locks::expiry`](crate::Locks::expiry).
     ///
     /// # Examples
@@ -131,7 +133,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits the total time for which heartbeats renew the lock:
+    /// Limits the total time for which heartbeats renew the lock, like
     /// [`Locks::max_hold`](crate::Locks::max_hold).
     ///
     /// # Examples
@@ -150,8 +152,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets where the heartbeats are sent from: [`Locks::heartbeat`](crate::Locks::heartbeat). With
-    /// [`Heartbeat::Off`], only [`LockGuard::extend`] renews the lock.
+    /// Selects the sender of the heartbeats, like [`Locks::heartbeat`](crate::Locks::heartbeat).
+    /// With [`Heartbeat::Off`], only [`LockGuard::extend`] renews the lock.
     ///
     /// # Examples
     ///
@@ -168,7 +170,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets the shortest and the longest interval between two reads of a waiter:
+    /// Sets the shortest and the longest interval between two reads of a waiting call, like
     /// [`Locks::refresh`](crate::Locks::refresh).
     ///
     /// # Examples
@@ -188,7 +190,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits the time of one request with its retries:
+    /// Limits the time of one request, including its retries, like
     /// [`Locks::deadline`](crate::Locks::deadline).
     ///
     /// # Examples
@@ -208,7 +210,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits the number of attempts of each request: [`Locks::attempts`](crate::Locks::attempts).
+    /// Limits the number of attempts of each request, like
+    /// [`Locks::attempts`](crate::Locks::attempts).
     ///
     /// # Examples
     ///
@@ -225,14 +228,16 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Limits the capacity units that the call may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that the call may consume: read units and write units together.
+    /// The library estimates the units of each request before it sends the request, as the [module
+    /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
+    /// send the request, and the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
+    /// consumed capacity of a call with a budget.
     ///
-    /// The polls of the wait count. The heartbeats and the release do not, because a lock that is
-    /// held must be kept and released.
+    /// The budget includes the reads that a call sends while it waits for a lock. The budget does
+    /// not include heartbeats and the release, because the holder must always be able to renew and
+    /// to release a lock.
     ///
     /// # Examples
     ///
@@ -248,7 +253,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost:
+    /// Sets the timeout of the first attempt of a request, like
     /// [`Locks::attempt_timeout`](crate::Locks::attempt_timeout).
     ///
     /// # Examples
@@ -268,9 +273,9 @@ impl<O, N, Q> Acquire<O, N, Q> {
         self
     }
 
-    /// Stores bytes in the row of the lock. Other callers read these bytes by
-    /// [`inspect`](crate::Locks::inspect), and the next holder by [`LockGuard::payload`]. The bytes
-    /// stay in the row when the lock is released.
+    /// Stores bytes in the row of the lock. Other callers read the stored bytes by
+    /// [`inspect`](crate::Locks::inspect), and the next holder reads them by
+    /// [`LockGuard::payload`]. The stored bytes stay in the row when the lock is released.
     ///
     /// # Examples
     ///
@@ -296,7 +301,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
 }
 
 impl<Q> Acquire<LockGuard, Arc<str>, Q> {
-    /// Limits the wait for the lock: [`Locks::wait`](crate::Locks::wait).
+    /// Limits the wait for the lock, like [`Locks::wait`](crate::Locks::wait).
     ///
     /// # Examples
     ///
@@ -316,7 +321,7 @@ impl<Q> Acquire<LockGuard, Arc<str>, Q> {
 }
 
 impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
-    /// Limits the wait for the locks: [`Locks::wait`](crate::Locks::wait).
+    /// Limits the wait for the locks, like [`Locks::wait`](crate::Locks::wait).
     ///
     /// # Examples
     ///
@@ -334,7 +339,8 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
         self
     }
 
-    /// Returns the parameters of each lock once, in the order of the lock names.
+    /// Returns the parameters for the acquisition of each lock, in the order of the lock names and
+    /// without duplicates.
     fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
         // Each name must occur once, because DynamoDB refuses a transaction that names a row twice.
         // The names must be sorted, because the guard finds its locks by a binary search.
@@ -408,7 +414,7 @@ fn acquire_all(
 
 impl Acquire<LockGuard, Arc<str>, Fair> {
     /// Enters the queue of the lock, and returns a ticket. The ticket reports the progress of the
-    /// wait, and then returns the lock.
+    /// wait, and returns the lock at the end of the wait.
     ///
     /// # Examples
     ///
@@ -430,8 +436,8 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A task on the caller's runtime then gives up the
-    /// place in the queue.
+    /// The future can be dropped at any time. After a drop, a task on the caller's runtime removes
+    /// the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         observe("enter", self.table(), self.enter_queue()).await
     }
@@ -439,13 +445,14 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     async fn enter_queue(self) -> Result<QueueTicket<LockGuard>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(self.settings.wait(), progress)?;
-        // The first report is sent when the call has a place in the queue. If the call ends before
-        // that, the sender is dropped, and `changed` returns an error.
+        // The acquire call sends a first `QueueStatus` when its entry is in the queue. If the call
+        // ends without a `QueueStatus`, the sender of the channel is dropped, and `changed` returns
+        // an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
-        // The call got the lock at once, or failed. If it got the lock, the ticket contains the
-        // lock from the start.
+        // A call that sent no `QueueStatus` has either acquired the lock at once or failed. If the
+        // call got the lock at once, the ticket contains the lock from the start.
         let guard = answer.await?;
         Ok(QueueTicket::new(std::future::ready(Ok(guard)), seen))
     }

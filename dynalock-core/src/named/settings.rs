@@ -16,13 +16,13 @@ use crate::{
     retry::{CallCost, Connection, Limits},
 };
 
-/// The model of the rows of named locks.
+/// The model of a table of named locks: its key and its lease attributes.
 pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
     sort_key: None,
-    // Each model has these two settings, but the rows of named locks store neither a version nor
-    // write ids.
+    // A `Model` must name a version attribute and a number of write ids, but the rows of named
+    // locks store neither a version nor write ids.
     version: "_version",
     version_is_field: false,
     times: TimesModel::NONE,
@@ -35,7 +35,7 @@ pub(super) static MODEL: Model = Model {
     indexes: &[],
 };
 
-/// Returns the name of the lock in a row or in the key of a row.
+/// Returns the name of a lock from its row, or from the key of its row.
 pub(super) fn lock_name(row: &Item) -> Option<String> {
     shown(row.get(MODEL.partition_key.name)?.as_s().ok()?).map(|name| name.to_string())
 }
@@ -60,7 +60,7 @@ impl Settings {
         self.wait.unwrap_or_else(|| self.options.default_wait())
     }
 
-    /// Returns the parameters of an acquisition of this lock.
+    /// Returns the parameters of a call that acquires the lock with the given name.
     pub(super) fn spec(&self, name: &str, payload: Option<Arc<[u8]>>) -> Result<AcquireSpec> {
         self.options.check()?;
         let row_name = self.row_name(name)?;

@@ -29,9 +29,9 @@ impl CreateLockTable {
         Self { locks, table: TableSettings::default(), deadline: Duration::from_mins(1) }
     }
 
-    /// Sets provisioned billing for the new table: DynamoDB bills this number of read and write
-    /// units per second, even if the program does not use them. Without this setting, the billing
-    /// is on-demand. An existing table keeps its billing.
+    /// Sets provisioned billing for the new table. DynamoDB then bills the given numbers of read
+    /// units and write units per second, even if the program does not use the units. Without
+    /// `provisioned`, the new table has on-demand billing. An existing table keeps its billing.
     ///
     /// # Examples
     ///
@@ -47,7 +47,8 @@ impl CreateLockTable {
     }
 
     /// Protects the new table from deletion: DynamoDB refuses a DeleteTable until the protection is
-    /// switched off. If the table already exists, the call does not change its protection.
+    /// switched off. If the table already exists, the call does not change the deletion protection
+    /// of the table.
     ///
     /// # Examples
     ///
@@ -62,7 +63,7 @@ impl CreateLockTable {
         self
     }
 
-    /// Limits the time of the call. The default deadline is one minute.
+    /// Limits the time of the call that creates the table. The default deadline is one minute.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! Keeps the body of a request, so that a repetition of the request has exactly the same bytes.
+//! Stores the body of a request, so that a retry of the request has exactly the same bytes.
 
 use std::{
     future::Future,
@@ -8,33 +8,33 @@ use std::{
 use aws_sdk_dynamodb::config::http::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 
-/// The body of the first request, or `None` before the first request.
+/// The HTTP body of the first attempt of a request, or `None` before the first attempt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Body(Arc<Mutex<Option<SdkBody>>>);
 
 tokio::task_local! {
-    /// The [`Body`] into which the request of the current task stores its body.
+    /// The variable into which the request of the current task stores its HTTP body.
     static KEPT: Body;
 }
 
 impl Body {
-    /// Runs `request`, and keeps the body that the SDK builds for it.
+    /// Runs `request`, and stores the body that the SDK builds for the request.
     pub(super) async fn keep<F: Future>(&self, request: F) -> F::Output {
         KEPT.scope(self.clone(), request).await
     }
 
-    /// Returns whether a body has been stored.
+    /// Returns `true` if an attempt of the request has stored its body.
     pub(super) fn is_kept(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Replaces the body of a request by the body that was stored from an earlier request.
+    /// Replaces the body of a request by the stored body of the first attempt.
     pub(super) fn put_into(&self, request: &mut HttpRequest) {
-        // A panic cannot leave the body half-written, so a poisoned lock is used like any other.
+        // A panic cannot leave the body half-written, so the code also uses a poisoned `Mutex`.
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(SdkBody::try_clone);
         let Some(body) = kept else { return };
-        // The stored body may have another length than the replaced body, so the header must change
-        // as well.
+        // The stored body may have another length than the replaced body, so the header
+        // `content-length` must change as well.
         if let Some(length) = body.content_length() {
             request.headers_mut().insert("content-length", length.to_string());
         }
@@ -44,7 +44,8 @@ impl Body {
 
 /// Stores the body of a request, if the current task runs in [`Body::keep`].
 pub(crate) fn keep_body(request: &HttpRequest) {
-    // Only transactions run in [`Body::keep`]. For all other requests, the body is not stored.
+    // Only transactions run in [`Body::keep`], so the library stores the bodies of no other
+    // requests.
     let _ = KEPT.try_with(|kept| {
         *kept.0.lock().unwrap_or_else(PoisonError::into_inner) = request.body().try_clone();
     });

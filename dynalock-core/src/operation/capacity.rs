@@ -1,4 +1,4 @@
-//! Asks metered requests for their consumed capacity, and reads it from the answers.
+//! Asks DynamoDB for the consumed capacity of requests, and reads the capacity from the answers.
 
 use std::{
     cell::Cell,
@@ -28,7 +28,7 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The request that the current task sends.
+    /// The state of the request that the current task sends.
     pub(crate) static IN_FLIGHT: InFlight;
 }
 
@@ -37,25 +37,28 @@ pub(crate) struct InFlight {
     /// `true` if the SDK has handed the request to the HTTP client, and `false` while the SDK still
     /// fetches credentials and signs the request.
     pub(crate) departed: Cell<bool>,
-    /// The capacity of the request, or `None` if the request is not metered.
+    /// The consumed capacity of the request, or `None` if the program does not measure the cost of
+    /// the call.
     pub(crate) metered: Option<Arc<MeteredRequest>>,
 }
 
-/// Returns the text of a key for a report. The argument is a key or a whole item.
+/// A function that returns the text of a key for a cost report. The argument of the function
+/// contains either only the key attributes or the whole item.
 pub(crate) type KeyText = fn(&Item) -> Option<String>;
 
-/// The facts from which the capacity of a request is estimated.
+/// The facts from which the library estimates the capacity of a request.
 pub(crate) struct RequestFacts {
-    /// The units that the call may still consume.
+    /// The capacity units that the call may consume, and has consumed so far.
     pub(crate) allowance: Arc<Allowance>,
-    /// The text of the keys in each table. `None` as the table stands for all tables.
+    /// The function that makes the text of a key, for each table. A function with `None` as its
+    /// table applies to all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
-    /// The item that the call has seen last.
+    /// The most recent item that the call has read or written, with the size of the item.
     pub(crate) seen: Option<SizedItem>,
     /// The capacity of the previous page of a query or a scan.
     pub(crate) page: Capacity,
-    /// `true` if the budget does not apply to reads, because they find out or return the outcome of
-    /// a write of the call.
+    /// `true` if the budget of the call does not apply to its reads. Reads after a write may exceed
+    /// the budget, because these reads find out or return the outcome of the write.
     pub(crate) reads_are_exempt: bool,
 }
 
@@ -67,20 +70,22 @@ pub(crate) struct SizedItem {
     bytes: usize,
 }
 
-/// The units that a call may consume, and the units that its requests have consumed or reserved.
+/// The capacity units that a call may consume, and the units that its requests have consumed or
+/// reserved.
 pub(crate) struct Allowance {
     budget: Option<Units>,
     used: Mutex<Units>,
 }
 
-/// The request was not sent, because its estimated units would pass the budget of the call.
+/// The error of a request that the library did not send, because the estimated units would exceed
+/// the budget of the call.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the request would pass the budget of its call")]
 pub(crate) struct OverBudget {
     pub(crate) needed: Units,
 }
 
-/// A request that is asked for its consumed capacity.
+/// A request for which the library asks DynamoDB for the consumed capacity.
 pub(crate) struct MeteredRequest {
     facts: RequestFacts,
     state: Mutex<RequestState>,
@@ -104,14 +109,14 @@ enum RequestKind {
     Transaction,
 }
 
-/// The part of one key in the capacity of a request. The capacity is an estimate until the answer
-/// reports it.
+/// The capacity that a request consumes for one of its keys. The capacity is an estimate until the
+/// answer of DynamoDB reports the capacity.
 #[derive(Clone)]
 pub(crate) struct Share {
     pub(crate) table: String,
     pub(crate) key: Option<String>,
     pub(crate) capacity: Capacity,
-    /// The key in a request that contains nothing else of its item.
+    /// The key of the item, or `None` if the request contains no key or a whole item.
     key_item: Option<Item>,
 }
 
@@ -128,8 +133,9 @@ impl Allowance {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves the estimated units of a request. Requests of a call may run at the same time, so
-    /// the units of a request in flight count, too.
+    /// Reserves the estimated units of a request in the budget of the call. Requests of a call may
+    /// run at the same time, so the estimated units of a request in flight also count against the
+    /// budget.
     fn reserve(&self, needed: Units) -> Result<(), OverBudget> {
         let mut used = self.used();
         if self.budget.is_some_and(|budget| *used + needed > budget) {
@@ -154,7 +160,8 @@ impl MeteredRequest {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks DynamoDB for the consumed capacity, and reserves the estimated units in the budget.
+    /// Sets the parameter by which a request asks for its consumed capacity, and reserves the
+    /// estimated units in the budget.
     pub(crate) fn ask(&self, input: &mut Input) -> Result<(), OverBudget> {
         let shares = self.shares_of(input);
         let mut state = self.state();
@@ -171,8 +178,8 @@ impl MeteredRequest {
         Ok(())
     }
 
-    /// Sets the estimated shares of a transaction. The SDK builds an empty request for a repeated
-    /// transaction, so the input of the request does not show them.
+    /// Sets the estimated capacity of each key of a transaction. The SDK builds an empty request
+    /// for a retry of a transaction, so `ask` cannot find the keys in the request.
     pub(super) fn expect(&self, shares: Vec<Share>) {
         let mut state = self.state();
         (state.shares, state.kind) = (shares, RequestKind::Transaction);
@@ -204,8 +211,8 @@ impl MeteredRequest {
         }
     }
 
-    /// Sets the estimate of a refused write. `sizes` are the sizes of the items that the refusal
-    /// returned.
+    /// Sets the estimated capacity of a refused write. `sizes` are the sizes of the items that the
+    /// refusal of DynamoDB returned.
     pub(crate) fn refuse(&self, sizes: &[Option<usize>]) {
         let mut state = self.state();
         let factor = if state.kind == RequestKind::Transaction { 2 } else { 1 };
@@ -219,8 +226,9 @@ impl MeteredRequest {
         }
     }
 
-    /// Ends the request. Returns what it has consumed, and replaces the reserved units in the
-    /// budget. A request that has not departed has consumed nothing.
+    /// Ends the request, and returns the consumed capacity. In the budget, the consumed units
+    /// replace the reserved units. A request that the SDK has not handed to the HTTP client has
+    /// consumed nothing.
     pub(crate) fn end(&self, is_free: bool) -> Consumed {
         let RequestState { shares, kind, reserved, departed, seen, .. } = std::mem::take(&mut *self.state());
         let shares = if departed && !is_free { shares } else { Vec::new() };
@@ -237,8 +245,8 @@ impl MeteredRequest {
         Share { table, key, capacity, key_item: None }
     }
 
-    /// Returns the size of an item if the call has seen the item. The second argument is a key or a
-    /// whole item.
+    /// Returns the size of an item if the call has read or written this item most recently, and 0
+    /// for any other item. The argument `item` is a key or a whole item.
     fn seen(&self, table: &str, item: Option<&Item>) -> usize {
         let is_of = |seen: &&SizedItem| {
             seen.table == table
@@ -257,7 +265,7 @@ impl MeteredRequest {
     fn write_of(&self, table: Option<&String>, key: Option<&Item>, bytes: usize) -> Share {
         let share = self.share(table, key, Capacity::default());
         let units = write_units(bytes.max(self.seen(&share.table, key)));
-        // A put has no key of its own, but the whole item.
+        // A put contains the whole item instead of only its key, so a put has no `key_item`.
         let key_item = if bytes == 0 { key.cloned() } else { None };
         Share { capacity: Capacity::write(units), key_item, ..share }
     }
@@ -268,8 +276,9 @@ impl MeteredRequest {
         self.share(table, None, Capacity::read(least.max(self.facts.page.read)))
     }
 
-    /// Asks for the capacity, and returns the estimated shares. Returns `None` for a transaction of
-    /// writes, whose shares are already known, and for requests without a capacity.
+    /// Sets the parameter by which a request asks for its consumed capacity, and returns the
+    /// estimated capacity of each key. Returns `None` for a transaction of writes, whose estimates
+    /// `expect` sets, and for requests that consume no capacity.
     fn shares_of(&self, input: &mut Input) -> Option<Vec<Share>> {
         macro_rules! asked {
             ($kind:ident) => {
@@ -320,7 +329,7 @@ impl MeteredRequest {
         None
     }
 
-    /// Returns the estimated share of each action of a transaction.
+    /// Returns the estimated capacity of each action of a transaction.
     pub(super) fn shares_of_actions(&self, actions: &[TransactWriteItem]) -> Vec<Share> {
         let share = |action: &TransactWriteItem| {
             let (table, key, bytes) = match action {
@@ -337,12 +346,12 @@ impl MeteredRequest {
     }
 }
 
-/// The capacity that a request has consumed.
+/// The capacity that a request has consumed, and the item in DynamoDB's answer.
 pub(crate) struct Consumed {
     pub(crate) shares: Vec<Share>,
-    /// The item that the answer has shown.
+    /// The item that the answer of DynamoDB contained.
     pub(crate) seen: Option<SizedItem>,
-    /// The capacity of a page, or `None` for all other requests.
+    /// The consumed capacity of a page of a query or a scan, or `None` for all other requests.
     pub(crate) page: Option<Capacity>,
 }
 
@@ -351,13 +360,15 @@ impl RequestState {
         self.shares.iter().all(|share| share.capacity.write.is_zero())
     }
 
-    /// Replaces the estimates for one table by the reported capacity. DynamoDB reports one number
-    /// for all items of a table, so each item gets an equal part.
+    /// Replaces the estimated capacity of the keys of one table by the capacity that DynamoDB has
+    /// reported. DynamoDB reports one number for all items of a table in a request, so each key
+    /// gets an equal part of the number.
     fn settle(&mut self, consumed: &ConsumedCapacity) {
         let capacity = capacity(consumed, self.is_read());
         let is_named = |share: &&mut Share| consumed.table_name.as_ref().is_none_or(|table| share.table == *table);
         let mut shares: Vec<_> = self.shares.iter_mut().filter(is_named).collect();
-        // DynamoDB may name a table by its ARN. The answer then has no known name.
+        // In an answer, DynamoDB may name a table by its ARN. If the table name in the answer is
+        // not in the request, the reported capacity replaces all estimates of the request.
         if shares.is_empty() {
             shares = self.shares.iter_mut().collect();
         }
@@ -370,14 +381,15 @@ impl RequestState {
 }
 
 impl Share {
-    /// Returns the item of this share with its size, if the request contains its key.
+    /// Returns the key and the size of the item, or `None` if `key_item` is `None`.
     fn item(&self, bytes: usize) -> Option<SizedItem> {
         Some(SizedItem { table: self.table.clone(), key: self.key_item.clone()?, bytes })
     }
 }
 
-/// Returns the read units and write units. DynamoDB reports them apart for transactions alone: a
-/// repeated transaction whose token DynamoDB remembers consumes read units.
+/// Returns the read units and the write units in an answer. Only for transactions, DynamoDB reports
+/// the read units and the write units separately. A retry of a transaction consumes read units if
+/// DynamoDB still remembers the token of the transaction.
 fn capacity(consumed: &ConsumedCapacity, is_read: bool) -> Capacity {
     let units = |units: Option<f64>| units.map_or(Units::ZERO, Units::reported);
     match (consumed.read_capacity_units, consumed.write_capacity_units) {

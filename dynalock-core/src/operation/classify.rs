@@ -1,4 +1,4 @@
-//! Classifies failed requests. Only `classify` interprets an `SdkError`.
+//! Classifies failed requests: each class of failure stands for one reaction of the retry loop.
 
 use std::{error::Error as StdError, io};
 
@@ -18,46 +18,55 @@ use crate::{
     error::{InvalidSetting, Misconfigured, Refusal, Unavailable},
 };
 
-/// The failure of a request. Each variant stands for one reaction of the retry loop.
+/// The failure of a request. Each variant of `Failure` stands for one reaction of the retry loop.
 pub(crate) enum Failure {
-    /// The condition was false. The field is the item with which DynamoDB evaluated the condition.
+    /// The condition of the write was false. The field contains the item with which DynamoDB
+    /// evaluated the condition.
     Condition(Option<Item>),
-    /// DynamoDB cancelled a transaction. The field has a reason for each action.
+    /// DynamoDB cancelled a transaction. The field contains a reason for each action of the
+    /// transaction.
     Cancelled(ActionReasons),
-    /// The token was used for a transaction with other content. The retry loop stops.
+    /// DynamoDB knows an earlier transaction with the same token and other content, so the retry
+    /// loop stops.
     TokenReused,
-    /// Another transaction is running on the item. The retry loop sends the request again.
+    /// Another transaction is running on the same item, so the retry loop sends the request again.
     Contention(Refusal),
-    /// DynamoDB throttled the request. The retry loop waits, then sends the request again.
+    /// DynamoDB throttled the request, so the retry loop waits, and then sends the request again.
     Capacity(Refusal),
-    /// The request never reached the server. The retry loop waits, then sends the request again.
+    /// The request never reached the server, so the retry loop waits, and then sends the request
+    /// again.
     Unsent(Unavailable),
-    /// An earlier copy of the request is still running. The retry loop sends the request again
-    /// under the same token, and treats the outcome as unknown.
+    /// An earlier attempt of the same request is still running. If an earlier attempt is still
+    /// running, the retry loop sends the request again with the same token, and treats the outcome
+    /// as unknown.
     InProgress(Refusal),
-    /// The request may have been applied. The retry loop sends the write again with the same write
-    /// id, and treats the outcome as unknown.
+    /// The outcome of the request is unknown: DynamoDB may have applied the write. The retry loop
+    /// sends a write with an unknown outcome again, with the same write id.
     Ambiguous(Unavailable),
-    /// The client cannot send any request, because of its configuration. The retry loop stops.
+    /// The configuration of the client is wrong, and the client cannot send any request, so the
+    /// retry loop stops.
     Misconfigured(Misconfigured),
-    /// A limit of the call is out of its range. The retry loop stops.
+    /// A limit of the call, for example the number of attempts, is out of its range, so the retry
+    /// loop stops.
     InvalidSetting(InvalidSetting),
-    /// The request would pass the budget of its call, and was not sent. The retry loop stops.
+    /// The request would exceed the budget of the call, so the library did not send the request,
+    /// and the retry loop stops.
     OverBudget(OverBudget),
-    /// The table of the request does not exist. The retry loop stops.
+    /// The table of the request does not exist, so the retry loop stops.
     NoTable,
-    /// DynamoDB refused the request, and would refuse it again. The retry loop stops.
+    /// DynamoDB refused the request, and would also refuse a retry, so the retry loop stops.
     Permanent(Refusal),
 }
 
 impl Failure {
-    /// Returns whether the request may have been applied already, or may still be applied later.
+    /// Returns `true` if the outcome of the request is unknown: DynamoDB may have applied the
+    /// request, or may still apply it later.
     pub(crate) fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
     }
 
-    /// Returns the failure of a request that exceeded its timeout. A request without an answer may
-    /// have been applied.
+    /// Returns the failure of a request that exceeded its timeout. DynamoDB may have applied a
+    /// request that got no answer in time.
     pub(crate) fn timeout() -> Self {
         Self::Ambiguous(Unavailable::Timeout)
     }
@@ -74,8 +83,8 @@ impl Failure {
         }
     }
 
-    /// Converts the failure of a request that never left the SDK into a failure that says so. A
-    /// request that never left the SDK was certainly not applied.
+    /// Converts an unknown outcome into the failure of an unsent request, for a request that never
+    /// left the SDK. DynamoDB has certainly not applied a request that never left the SDK.
     pub(crate) fn unsent(self) -> Self {
         match self {
             Self::Ambiguous(Unavailable::Connection(why)) => Self::Unsent(Unavailable::NotSent(why)),
@@ -88,24 +97,25 @@ impl Failure {
 /// The error type of one SDK operation. Some errors of an operation contain data in addition to
 /// their error code.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
-    /// Returns the failure for an error that carries data, for example the item of a false
+    /// Returns the failure for an error that contains data, for example the item of a false
     /// condition. Returns `None` for an error without data.
     fn modelled(&mut self) -> Option<Failure> {
         None
     }
 }
 
-/// Returns the failure for an error of the SDK. Only this function interprets errors of the SDK.
+/// Returns the failure for an error of the SDK. The retry loop decides by the returned failure, and
+/// not by the error of the SDK.
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
         SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),
-        // The request may have been applied before the timeout of the SDK ended the wait for its
-        // reply.
+        // DynamoDB may have applied the request before the timeout of the SDK ended the wait for
+        // the reply.
         SdkError::TimeoutError(_) => Failure::timeout(),
         SdkError::DispatchFailure(failure) => dispatch(&failure),
         SdkError::ResponseError(context) => {
-            // `into_source` takes the error out of the SDK's type, so the error can be searched for
-            // `EmptyAnswer`.
+            // `into_source` takes the cause out of the error type of the SDK, so that `unreadable`
+            // can search the cause for `EmptyAnswer`.
             let source = SdkError::<E, _>::ResponseError(context).into_source();
             let reason = source.map_or_else(|_| "no reason given".into(), |source| unreadable(source.as_ref()));
             Failure::Ambiguous(Unavailable::Unreadable(reason.into()))
@@ -114,14 +124,14 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
             let status = context.raw().status().as_u16();
             service(status, context.into_err())
         }
-        // The SDK may add variants to `SdkError`. A request with an unknown failure may have been
-        // applied.
+        // The SDK may add variants to `SdkError`. If the SDK reports an unknown failure, DynamoDB
+        // may have applied the request.
         unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
     }
 }
 
-/// The error for a response without a body. DynamoDB's shortest body is `{}`. If the body is empty,
-/// a proxy has cut the response or has answered instead of DynamoDB.
+/// The error for a response without a body. DynamoDB's shortest body is `{}`. If the body of a
+/// response is empty, a proxy has cut the response or has answered instead of DynamoDB.
 #[derive(Debug, thiserror::Error)]
 #[error("it has no content")]
 pub(crate) struct EmptyAnswer;
@@ -132,12 +142,14 @@ fn unreadable(error: &(dyn StdError + 'static)) -> String {
 }
 
 fn dispatch(failure: &DispatchFailure) -> Failure {
-    // Without an error of the connector, nothing shows whether the request was sent.
+    // If the failure contains no error of the connector, nothing shows whether the SDK has sent the
+    // request.
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The order of these tests matters. A refused connection proves that the request was not sent.
-    // A timeout proves nothing, so the tests for exact causes come first.
+    // The order of the following checks matters. A refused connection proves that DynamoDB did not
+    // receive the request. A timeout proves nothing, so the check for a timeout comes after the
+    // checks for exact causes.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }
@@ -159,9 +171,10 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
 /// Returns the wrong or missing part of the client's configuration, or `None` if the configuration
 /// did not cause the failure.
 ///
-/// The SDK and its HTTP client keep most of these error types private, so this function compares
-/// their texts. The test `faults::configuration` compares the texts with the SDK. If the SDK
-/// changes a text, no promise breaks: the request is then repeated until the deadline.
+/// The SDK and its HTTP client keep most of their error types private, so `misconfigured` compares
+/// the texts of errors. The test `faults::configuration` checks that the SDK still returns the
+/// expected error texts. If a new version of the SDK changes an error text, the library retries the
+/// request until the deadline, and only then reports an error.
 fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     const NO_IDENTITY: &str = "no identity resolver";
     const NO_REGION: [&str; 3] = ["Missing Region", "missing signing region", "invalid value for field: `region`"];
@@ -175,13 +188,14 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
             Some(CredentialsError::CredentialsNotLoaded(_) | CredentialsError::InvalidConfiguration(_)) => {
                 return Some(Misconfigured::Credentials(why()));
             }
-            // A credentials provider that failed or timed out may succeed the next time, so the
-            // failure is not permanent.
+            // A credentials provider that failed or timed out may succeed at the next attempt, so
+            // this failure is not permanent.
             Some(_) => return None,
             None => {}
         }
         if text.contains(NO_IDENTITY) {
-            // The SDK's message gives advice to authors of the SDK, so this text replaces it.
+            // The message of the SDK gives advice to authors of the SDK, so another text replaces
+            // the message.
             return Some(Misconfigured::Credentials("the configuration has no provider".into()));
         }
         if NO_REGION.iter().any(|known| text.contains(known)) {
@@ -196,14 +210,15 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     })
 }
 
-/// Returns whether the HTTP client failed before it had a connection. In this failure, the request
-/// was certainly not sent. The type of this error is private, so the function compares its text.
+/// Returns `true` if the HTTP client failed before it had a connection. A request without a
+/// connection has certainly not been sent. The type of a connection error is private, so the
+/// function compares the text of the error.
 fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }
 
-/// Returns whether the server refused the connection. In this failure, the request was certainly
-/// not sent.
+/// Returns `true` if the server refused the connection. A request on a refused connection has
+/// certainly not been sent.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
     causes(error)
         .filter_map(|error| error.downcast_ref::<io::Error>())
@@ -217,8 +232,9 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
         return failure;
     }
     let refusal = refusal(&error);
-    // The order of the arms matters. The HTTP status of the response decides first, because
-    // DynamoDB may have applied a write that it answered with status 2xx or 5xx.
+    // The order of the match arms matters. The HTTP status of a response decides before the error
+    // code. If the status is 2xx, 408 or 5xx, DynamoDB may have applied the write, even if the
+    // answer contains an error code.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
@@ -232,7 +248,7 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
 }
 
-/// Returns the refusal for a request that the SDK could not build.
+/// Returns a refusal that says that the SDK could not build the request, and why.
 pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
     Refusal::new("the request could not be made", chain(error), None)
 }
@@ -246,8 +262,8 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
     )
 }
 
-/// Returns the texts of an error and of its causes. Texts with a brace are left out, because such a
-/// text of the SDK may contain a whole request with its item.
+/// Returns the texts of an error and of its causes. The result leaves out texts with a brace,
+/// because a text of the SDK with a brace may contain a whole request with its item.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")

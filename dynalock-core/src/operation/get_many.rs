@@ -13,51 +13,52 @@ use super::{
 };
 use crate::{codec::Item, error::Refusal, telemetry::request};
 
-/// A BatchGetItem on one table. Each read is strongly consistent, but the items may be from
-/// different moments.
+/// A BatchGetItem on one table. A BatchGetItem of the library reads each item strongly
+/// consistently, but DynamoDB may read the items at different moments.
 pub(crate) struct GetMany {
     pub(crate) table: Arc<str>,
-    /// The keys of the request: at most [`Self::MOST`], all different.
+    /// The keys of the request: at most 100 different keys.
     pub(crate) keys: Vec<Item>,
 }
 
 impl GetMany {
-    /// The maximum number of keys in one request.
+    /// The maximum number of keys in one BatchGetItem.
     pub(crate) const MOST: usize = 100;
 
-    /// Returns the request for the next keys of `unread`, and removes these keys.
+    /// Removes up to 100 keys from `unread`, and returns a request for these keys.
     pub(crate) fn taking_from(table: &Arc<str>, unread: &mut Vec<Item>) -> Self {
         let keys = unread.split_off(unread.len().saturating_sub(Self::MOST));
         Self { table: Arc::clone(table), keys }
     }
 
-    /// Returns the items that were read, in any order, and the keys that DynamoDB did not process.
+    /// Returns the items that DynamoDB has read, in any order, and the keys that DynamoDB has not
+    /// processed.
     pub(crate) async fn send(&self, client: &Client) -> Result<(Vec<Item>, Vec<Item>), Failure> {
         let keys = KeysAndAttributes::builder().set_keys(Some(self.keys.clone())).consistent_read(true);
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
         let get = client.batch_get_item().request_items(&*self.table, keys);
         let output = request("BatchGetItem", &self.table, pin!(get.send())).await.map_err(classify)?;
-        // DynamoDB may answer with the table's name or its ARN. The request names only one table,
-        // so each answer belongs to this table.
+        // In its answer, DynamoDB may name the table by its name or by its ARN. A BatchGetItem of
+        // the library names only one table, so all items in the answer belong to this table.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
         let left = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
         Ok((items, left))
     }
 }
 
-/// A TransactGetItems. All items in the answer are from the same moment.
+/// A TransactGetItems request. DynamoDB reads all items of a TransactGetItems at the same moment.
 pub(crate) struct TransactGet {
-    /// The tables and keys of the items.
+    /// The table and the key of each item.
     pub(crate) item_refs: Vec<(Arc<str>, Item)>,
 }
 
 impl TransactGet {
-    /// Returns the names of the tables.
+    /// Returns the names of all tables of the request.
     pub(crate) fn tables(&self) -> Arc<str> {
         table_names(self.item_refs.iter().map(|(table, _)| table))
     }
 
-    /// Returns the items in the order of the request.
+    /// Sends the request, and returns the items in the order of the keys.
     pub(crate) async fn send(&self, client: &Client) -> Result<Vec<Option<Item>>, Failure> {
         let get = |(table, key): &(Arc<str>, Item)| {
             let get = Get::builder().table_name(&**table).set_key(Some(key.clone())).build()?;
@@ -68,8 +69,8 @@ impl TransactGet {
         let get = client.transact_get_items().set_transact_items(Some(gets));
         let output = request("TransactGetItems", &self.tables(), pin!(get.send())).await.map_err(classify)?;
         let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
-        // Each answer belongs to the key at the same position, so an answer with a wrong number of
-        // items cannot be used.
+        // An item in the answer belongs to the key at the same position, so the library refuses an
+        // answer with a wrong number of items.
         match items.len() == self.item_refs.len() {
             true => Ok(items),
             false => {
@@ -83,8 +84,8 @@ impl TransactGet {
 impl ServiceFailure for BatchGetItemError {}
 
 impl ServiceFailure for TransactGetItemsError {
-    /// Returns the most severe reason of a cancellation. A read has no conditions, so no reason
-    /// contains an item.
+    /// Returns the most severe reason of a cancelled transaction as the failure. A read has no
+    /// conditions, so no reason contains an item.
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };

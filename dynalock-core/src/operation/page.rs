@@ -21,7 +21,7 @@ pub(crate) struct PageRequest {
     pub(crate) consistent: bool,
 }
 
-/// The kind of request that finds the items.
+/// The kind of the request for a page: a Query or a Scan.
 pub(crate) enum Access {
     /// A Query of one partition.
     Query { condition: String, forward: bool },
@@ -32,11 +32,11 @@ pub(crate) enum Access {
 /// The part of each item that a page contains.
 #[derive(Clone)]
 pub(crate) enum Selection {
-    /// The page has all attributes of the table or index.
+    /// The page contains all attributes of each item in the table or index.
     Attributes,
-    /// The page has the attributes of this projection expression.
+    /// The page contains only the attributes of a projection expression.
     Projection(String),
-    /// The page has only the number of items.
+    /// The page contains only the number of items.
     Count,
 }
 
@@ -64,15 +64,16 @@ pub(crate) struct Segment {
 pub(crate) struct ItemPage {
     pub(crate) items: Vec<Item>,
     pub(crate) count: usize,
-    /// The key after which the next page begins, or `None` after the last page.
+    /// The key after which the next page begins, or `None` on the last page.
     pub(crate) next: Option<Item>,
 }
 
-/// Sets the parameters that Query and Scan share, sends the request, and reads the answer. The
-/// SDK's two builders have no common trait, so a macro is needed.
+/// Sets the parameters that Query and Scan share, sends the request, and reads the answer. `page`
+/// is a macro, because the SDK's builders of Query and Scan have no common trait.
 macro_rules! page {
     ($name:literal, $builder:expr, $request:ident, $start:ident) => {{
-        // Without a projection, DynamoDB returns all attributes that the table or the index holds.
+        // If a request has no projection, DynamoDB returns all attributes that the table or the
+        // index holds.
         let (projection, select) = match &$request.selection {
             Selection::Attributes => (None, None),
             Selection::Projection(text) => (Some(text.clone()), None),
@@ -93,7 +94,8 @@ macro_rules! page {
         Ok(ItemPage {
             items: output.items.unwrap_or_default(),
             count: usize::try_from(output.count).unwrap_or_default(),
-            // With an empty key as its start, the next page would be the first page again.
+            // A request with an empty start key would read the first page again, so an empty key in
+            // an answer ends the read.
             next: output.last_evaluated_key.filter(|key| !key.is_empty()),
         })
     }};

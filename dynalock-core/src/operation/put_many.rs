@@ -9,15 +9,15 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::{codec::Item, error::Unavailable, telemetry::request};
 
-/// A `BatchWriteItem` of puts in one table. The puts have no conditions.
+/// A `BatchWriteItem` of puts in one table. The puts of a `BatchWriteItem` have no conditions.
 pub(crate) struct PutMany {
     pub(crate) table: Arc<str>,
-    /// The items of the request: at most [`Self::MOST`], with different keys.
+    /// The items of the request: at most 25 items with different keys.
     pub(crate) items: Vec<Item>,
 }
 
 impl PutMany {
-    /// The maximum number of items in one request.
+    /// The maximum number of items in one `BatchWriteItem`.
     pub(crate) const MOST: usize = 25;
 
     /// Sends the request. Returns the items that DynamoDB has not written yet, in any order.
@@ -31,8 +31,8 @@ impl PutMany {
         let puts = puts.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
         let write = client.batch_write_item().request_items(&*self.table, puts);
         let output = request("BatchWriteItem", &self.table, pin!(write.send())).await.map_err(classify)?;
-        // DynamoDB may answer with the table's name or its ARN. The request names only one table,
-        // so all items belong to this table.
+        // In its answer, DynamoDB may name the table by its name or by its ARN. A `BatchWriteItem`
+        // of the library names only one table, so all unprocessed items belong to this table.
         let left = output.unprocessed_items.into_iter().flatten().flat_map(|(_, left)| left);
         let left = left.map(|write| write.put_request.map(|put| put.item));
         left.collect::<Option<_>>().ok_or_else(|| Failure::Ambiguous(Unavailable::Unreadable(NO_PUT.into())))

@@ -3,14 +3,15 @@ use aws_sdk_dynamodb::types::CancellationReason;
 use super::classify::Failure;
 use crate::error::{ActionReason, CancellationClass, Refusal, class_of};
 
-/// The reasons of a cancelled transaction. Each action has one reason, in the order of the actions.
+/// The reasons of a cancelled transaction: one reason for each action, in the order of the actions.
 pub(crate) struct ActionReasons {
     reasons: Vec<ActionReason>,
     whole: Refusal,
 }
 
 impl ActionReasons {
-    /// Parses the reasons of a cancellation. `whole` is the error of the whole transaction.
+    /// Parses the reasons of a cancelled transaction. `whole` is the error of the whole
+    /// transaction.
     pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
         let reasons = reasons.unwrap_or_default().into_iter().map(|reason| read(reason, &whole)).collect();
         Self { reasons, whole }
@@ -24,30 +25,32 @@ impl ActionReasons {
         self.reasons
     }
 
-    /// Returns whether the same request may succeed later. The result is `true` if each reason is
-    /// contention, a lack of capacity or `None`.
+    /// Returns `true` if a retry of the transaction may succeed. A retry of a transaction may
+    /// succeed if the only reasons are contention and a lack of capacity.
     pub(crate) fn pass(&self) -> bool {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
 
-    /// Returns the index of the first action whose key attributes differ from those of its table.
+    /// Returns the index of the first action whose key attributes differ from the key attributes of
+    /// the table.
     pub(crate) fn key_schema(&self) -> Option<usize> {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
 
-    /// Returns whether a condition was false, and no reason is permanent.
+    /// Returns `true` if a condition of the transaction was false, and no reason belongs to the
+    /// class `Permanent`.
     pub(crate) fn show_conflicts(&self) -> bool {
         let has = |class| self.reasons.iter().any(|reason| reason.class() == Some(class));
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
     }
 
-    /// Returns whether another running transaction is the only reason.
+    /// Returns `true` if all reasons are contention with another transaction.
     pub(crate) fn are_contention(&self) -> bool {
         let classes = self.reasons.iter().filter_map(ActionReason::class);
         CancellationClass::of(classes) == CancellationClass::Contention
     }
 
-    /// Returns whether one of the reasons is a lack of capacity.
+    /// Returns `true` if a lack of capacity is one of the reasons for the cancellation.
     pub(crate) fn lack_capacity(&self) -> bool {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
@@ -55,7 +58,7 @@ impl ActionReasons {
     /// Returns the most severe reason as the failure of the whole request.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
-        // If DynamoDB sent no reasons, only the error of the whole transaction is known.
+        // If DynamoDB sent no reasons, the failure contains the error of the whole transaction.
         let Some(ActionReason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };
         match class_of(refusal.code()) {
             Some(CancellationClass::Conflict) => Failure::Condition(item),
@@ -66,7 +69,8 @@ impl ActionReasons {
     }
 }
 
-/// Returns the rank of a class. The reason with the highest rank decides how the retry loop reacts.
+/// Returns the rank of a class of cancellation reasons. The reason with the highest rank decides
+/// how the retry loop reacts.
 fn severity(class: CancellationClass) -> u8 {
     match class {
         CancellationClass::Contention => 1,
@@ -78,8 +82,8 @@ fn severity(class: CancellationClass) -> u8 {
 
 /// Parses the reason of one action. `whole` is the error of the whole transaction.
 fn read(reason: CancellationReason, whole: &Refusal) -> ActionReason {
-    // Some reasons have no message. The message of the whole transaction, which lists all codes,
-    // takes its place.
+    // Some reasons have no message. The message of the whole transaction, which lists the codes of
+    // all reasons, replaces a missing message.
     let message = reason.message.unwrap_or_else(|| whole.message().to_owned());
     let request_id = whole.request_id().map(str::to_owned);
     ActionReason { refusal: Refusal::new(reason.code.unwrap_or_default(), message, request_id), item: reason.item }

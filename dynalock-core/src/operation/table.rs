@@ -38,13 +38,13 @@ pub(crate) enum Billing {
     Provisioned { read: u32, write: u32 },
 }
 
-/// Whether DynamoDB refuses to delete the table.
+/// The protection of a table against deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeletionProtection {
-    /// DynamoDB deletes the table at the first DeleteTable.
+    /// The table has no protection: DynamoDB deletes the table at the first DeleteTable.
     #[default]
     Off,
-    /// DynamoDB refuses a DeleteTable until the protection is switched off.
+    /// DynamoDB refuses a DeleteTable until an administrator switches the protection off.
     On,
 }
 
@@ -64,8 +64,8 @@ impl Billing {
     }
 }
 
-/// Sends a CreateTable with the key and the indexes of the model. Returns `false` if the table
-/// already exists.
+/// Sends a CreateTable request with the key and the indexes that the struct declares. Returns
+/// `false` if the table already exists.
 pub(crate) async fn create_table(
     client: &Client,
     table: &Arc<str>,
@@ -94,8 +94,8 @@ fn request(
         .set_provisioned_throughput(throughput.clone())
         .set_deletion_protection_enabled((protection == DeletionProtection::On).then_some(true))
         .set_key_schema(Some(key_schema(model.key_attributes())?));
-    // DynamoDB refuses an attribute that is defined twice. One attribute may be part of several
-    // keys.
+    // One attribute may be part of several keys. The map removes duplicates, because DynamoDB
+    // refuses a CreateTable that defines an attribute twice.
     let of_indexes = model.indexes.iter().flat_map(IndexModel::key_attributes);
     let defined: BTreeMap<_, _> =
         model.key_attributes().chain(of_indexes).map(|key| (key.name, key.key_type)).collect();
@@ -140,14 +140,14 @@ fn projection(projection: model::Projection) -> Projection {
     .build()
 }
 
-/// Sends a DescribeTable, and returns the description of the table.
+/// Sends a DescribeTable request, and returns the description of the table.
 pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<Option<TableDescription>, Failure> {
     let request = client.describe_table().table_name(&**table);
     telemetry::request("DescribeTable", table, pin!(request.send())).await.map(|output| output.table).map_err(classify)
 }
 
-/// Sends a DescribeTimeToLive. Returns the attribute that contains the time to live, or `None` if
-/// time to live is off.
+/// Sends a DescribeTimeToLive request. Returns the attribute that contains the time to live, or
+/// `None` if time to live is off.
 pub(crate) async fn describe_time_to_live(client: &Client, table: &Arc<str>) -> Result<Option<String>, Failure> {
     let request = client.describe_time_to_live().table_name(&**table);
     let described = telemetry::request("DescribeTimeToLive", table, pin!(request.send())).await.map_err(classify)?;
@@ -160,7 +160,7 @@ fn switched_on(described: TimeToLiveDescription) -> Option<String> {
     attribute_name.filter(|_| is_on)
 }
 
-/// Sends an UpdateTimeToLive that switches time to live on.
+/// Sends an UpdateTimeToLive request that switches time to live on.
 pub(crate) async fn switch_time_to_live_on(
     client: &Client,
     table: &Arc<str>,

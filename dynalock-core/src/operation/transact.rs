@@ -15,27 +15,29 @@ use crate::{error::Refusal, telemetry::request};
 
 const NAME: &str = "TransactWriteItems";
 
-/// A TransactWriteItems. Each repetition of the request has the same bytes. DynamoDB Local compares
-/// the bytes of requests with the same token, and refuses a repetition whose map entries have
-/// another order.
+/// A TransactWriteItems request. Each retry of the request has the same bytes as the first attempt.
+/// DynamoDB Local compares the bytes of requests with the same token, and refuses a retry whose map
+/// entries have another order than in the first attempt.
 pub(crate) struct Transact {
-    /// The actions, or `None` after the first send. The first send moves the actions into the
-    /// request, because a copy would cost as much as a new request.
+    /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
+    /// the actions into the request, because a copy of the actions would take as much time as a new
+    /// request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
-    /// The table of each action.
+    /// The name of the table of each action.
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken, or `None` if the SDK generates the token.
     token: Option<String>,
-    /// The body that the first send produced.
+    /// The body of the request, which the first attempt stores for the retries.
     body: Body,
-    /// The estimated capacity of each action, if the request is metered.
+    /// The estimated capacity of each action, if the program measures the cost of the call.
     shares: Mutex<Vec<Share>>,
 }
 
 impl Transact {
     pub(crate) fn new(writes: impl IntoIterator<Item = Write>, token: Option<String>) -> Result<Self, Refusal> {
         let writes = writes.into_iter();
-        // An action of the SDK has more than a kilobyte, so the list does not grow.
+        // An action of the SDK takes more than a kilobyte of memory. The lists get their final
+        // capacity at once, because a growing list would copy the actions.
         let (count, _) = writes.size_hint();
         let (mut tables, mut actions) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for write in writes {
@@ -70,8 +72,9 @@ impl Transact {
             None if self.body.is_kept() => {
                 let body = self.body.clone();
                 let write = client.transact_write_items().customize();
-                // The first send has moved the actions out, so the SDK builds an empty request. The
-                // stored body takes the place of the empty body before the SDK signs the request.
+                // The first attempt has moved the actions out, so the SDK builds an empty request
+                // for a retry. The stored body replaces the empty body before the SDK signs the
+                // request.
                 let write = write.mutate_request(move |request| body.put_into(request));
                 request(NAME, &table_names(&self.tables), pin!(write.send())).await
             }
@@ -79,8 +82,8 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            // Each reason belongs to the action at the same position, so a wrong number of reasons
-            // cannot be used.
+            // A reason belongs to the action at the same position, so the library refuses an answer
+            // with a wrong number of reasons.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");
@@ -90,10 +93,12 @@ impl Transact {
         }
     }
 
-    /// Tells a metered request which keys its actions have. The repetition of a transaction has no
-    /// actions, so they are kept from the first send.
+    /// Estimates the capacity of each action, if the program measures the cost of the call. A retry
+    /// of the transaction no longer has the actions, so the estimates of the first attempt are
+    /// stored.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
-        // A request outside an attempt is not metered.
+        // The library measures the cost only of requests that an attempt of a call sends. A request
+        // outside a call has no `IN_FLIGHT` state.
         let _ = IN_FLIGHT.try_with(|in_flight| {
             let Some(metered) = &in_flight.metered else { return };
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +110,7 @@ impl Transact {
     }
 }
 
-/// Returns the names of all tables of a request, each name once.
+/// Returns the sorted names of all tables of a request, without duplicates.
 pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
     let mut names: Vec<&Arc<str>> = Vec::new();
     for table in all {
@@ -113,7 +118,7 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
             names.push(table);
         }
     }
-    // The same tables in another order are the same label of a metric.
+    // The names are a label of a metric, and the label must not depend on the order of the tables.
     names.sort_unstable();
     match names[..] {
         [only] => Arc::clone(only),
@@ -121,8 +126,8 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
     }
 }
 
-/// Returns the refusal of a repetition without a stored body. There is always a stored body: the
-/// SDK builds the body before its first await, so the first send stores the body.
+/// Returns the refusal of a retry without a stored body. A retry always has a stored body in
+/// practice, because the SDK builds the body before the first await of the first attempt.
 fn not_made() -> Refusal {
     Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }

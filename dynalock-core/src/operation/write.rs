@@ -16,30 +16,30 @@ use super::{
 };
 use crate::{codec::Item, expression::Placeholders, telemetry::request};
 
-/// One write, with all parameters of its request.
+/// One write of an item, with all parameters of the request.
 #[derive(Clone)]
 pub(crate) struct Write {
     pub(crate) table: Arc<str>,
     pub(crate) key: Item,
     pub(crate) action: Action,
-    /// The condition, or `None` for a write that is always applied.
+    /// The condition of the write, or `None` for a write without a condition.
     pub(crate) condition: Option<String>,
     pub(crate) names: Option<HashMap<String, String>>,
     pub(crate) values: Option<Item>,
 }
 
-/// The kind of a write, and its content.
+/// The kind of a write, and the data of the write.
 #[derive(Clone)]
 pub(crate) enum Action {
-    /// A PutItem of this item.
+    /// A PutItem of a whole item.
     Put(Item),
-    /// An UpdateItem with this expression.
+    /// An UpdateItem with an update expression.
     Update(String),
-    /// An UpdateItem with the expression of a patch. As a single request, it returns the item after
-    /// the patch.
+    /// An UpdateItem with the update expression of a patch. If the patch is sent as a single
+    /// request, DynamoDB returns the item after the patch.
     Patch(String),
-    /// An UpdateItem of a lease row with this expression. As a single request, it returns the row
-    /// before the update.
+    /// An UpdateItem of a lease row with the given update expression. If the update is sent as a
+    /// single request, DynamoDB returns the row before the update.
     RowUpdate(String),
     /// A DeleteItem of the whole item.
     Delete,
@@ -49,7 +49,7 @@ pub(crate) enum Action {
 }
 
 /// Sets the fields that all kinds of writes have, both as single requests and as actions of a
-/// transaction. The builders of the SDK have no common trait, so a macro is needed.
+/// transaction. `conditional` is a macro, because the builders of the SDK have no common trait.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder
@@ -96,8 +96,8 @@ impl Write {
                 let delete = conditional!(client.delete_item(), self).set_key(Some(self.key));
                 request("DeleteItem", &self.table, pin!(delete.send())).await.map(drop).map_err(classify)
             }
-            // DynamoDB accepts a ConditionCheck only in a transaction. A repeated check changes
-            // nothing, so the SDK may generate a new token for each attempt.
+            // DynamoDB accepts a ConditionCheck only in a transaction. A retry of a ConditionCheck
+            // changes nothing, so the SDK may generate a new token for each attempt.
             Action::Check => {
                 let transact = Transact::new([self], None).map_err(Failure::Permanent)?;
                 Box::pin(transact.send(client)).await
@@ -106,19 +106,19 @@ impl Write {
         sent.map(|()| None)
     }
 
-    /// Returns placeholders whose numbers continue after the placeholders of this write.
+    /// Returns new placeholders whose numbers continue after the placeholders of the write.
     pub(crate) fn placeholders(&self) -> Placeholders {
         let names = self.names.as_ref().map_or(0, HashMap::len);
         let values = self.values.as_ref().map_or(0, HashMap::len);
         Placeholders::after(names, values)
     }
 
-    /// Adds a second condition on the same item. The placeholders of the condition must come from
-    /// [`placeholders`](Self::placeholders) of this write.
+    /// Adds a second condition on the same item. The placeholders of the second condition must come
+    /// from [`placeholders`](Self::placeholders) of the same write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {
-            // DynamoDB refuses redundant parentheses. A condition with `OR` already has its own
-            // parentheses.
+            // DynamoDB refuses redundant parentheses, so this code adds none. A condition with `OR`
+            // already has its own parentheses.
             Some(own) => format!("{own} AND {condition}"),
             None => condition.to_owned(),
         });

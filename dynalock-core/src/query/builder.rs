@@ -23,47 +23,51 @@ use crate::{
     telemetry::observe,
 };
 
-/// A query or a scan, before it is sent. The caller may change the settings of the read, and then
-/// sends the read by one of these methods:
+/// A builder of a query or a scan. After the caller has chosen the settings of the read, one of the
+/// methods in the table sends the read:
 ///
 /// | method | result |
 /// |---|---|
-/// | [`stream`](Self::stream) | the items one after the other; the stream requests the next page early |
+/// | [`stream`](Self::stream) | the items one after the other; the stream requests the next page before the caller needs it |
 /// | [`collect`](Self::collect) | all items |
 /// | [`first`](Self::first) | the first item |
 /// | [`count`](Self::count) | the number of items |
 /// | [`page`](Self::page) | the items of one page, and a token for the next page |
 ///
 /// [`Repository::query`] reads one partition, [`Repository::query_index`] reads one partition of an
-/// index, and [`Repository::scan`] reads the whole table. The type parameter `K` is the kind of the
-/// read, which decides the settings that the read has.
+/// index, and [`Repository::scan`] reads the whole table. The type parameter `K` of a [`Query`] is
+/// the kind of the read: a query of the table, a query of an index, or a scan. The kind of a read
+/// decides which settings the caller can choose.
 ///
 /// # What a read of many items promises
 ///
-/// - Expired items are neither returned nor counted, unless the read is
-///   [`including_expired`](Self::including_expired). If an index does not hold the field with
-///   `#[dynalock(expires)]`, the keys that a query of the index returns or counts may belong to
-///   expired items.
-/// - Each item is a [`Stored`](crate::Stored) value. The write of a value from a query is checked
-///   like the write of a value from [`Repository::get`].
-/// - The items are not read at one moment. If two writes happen during a query, the query may show
-///   the later write and miss the earlier write. A query may show or miss an item that is created
-///   or deleted during the query. A unit of work ([`transact`](crate::transact)) cannot send
-///   queries.
-/// - The rows of [separate leases](crate::Lockable) appear in no result, and in no count or limit.
-/// - Reads are strongly consistent, unless [`eventually_consistent`](Self::eventually_consistent)
-///   is set. Reads of global indexes are always eventually consistent.
-/// - A lost or throttled request is sent again. The deadline limits the time for each page, not for
-///   the whole read.
+/// - A read neither returns nor counts expired items, unless
+///   [`including_expired`](Self::including_expired) is set. If an index does not hold the field
+///   with `#[dynalock(expires)]`, the keys that a query of the index returns or counts may belong
+///   to expired items.
+/// - Each item is a [`Stored`](crate::Stored) value. When the caller writes a value from a query,
+///   the library checks the version of the stored item, as for a value from [`Repository::get`].
+/// - A query does not read all its items at one moment. If two writes happen during a query, the
+///   query may show the later write and miss the earlier write. A query may show or miss an item
+///   that is created or deleted during the query. A unit of work ([`transact`](crate::transact))
+///   cannot send queries.
+/// - A read ignores the rows of [separate leases](crate::Lockable): no result, count or limit
+///   includes these rows.
+/// - Reads of a table or a local index are strongly consistent, unless
+///   [`eventually_consistent`](Self::eventually_consistent) is set. Reads of global indexes are
+///   always eventually consistent.
+/// - The library retries a lost or throttled read request. The deadline of a query limits the time
+///   for each page, not for the whole read.
 #[must_use = "nothing is read until it is ended with `stream`, `collect`, `first`, `count` or `page`"]
 pub struct Query<T, K> {
     repository: Repository<T>,
     limits: Limits,
-    /// The index that is read, or `None` for the table itself.
+    /// The index that the query reads, or `None` for a read of the table itself.
     index: Option<&'static IndexModel>,
-    /// `true` if the index returns only keys and the items must be read from the table.
+    /// `true` if the query must read whole items from the table, because the index does not hold
+    /// whole items.
     fetches: bool,
-    /// The partition that is read, or `None` for a scan.
+    /// The partition that the query reads, or `None` for a scan.
     partition: Option<KeyValue>,
     bounds: SortBounds,
     forward: bool,
@@ -77,8 +81,8 @@ pub struct Query<T, K> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Makes a query of the items with one partition key, in the order of their sort keys. If the
-    /// table has no sort key, the partition has at most one item.
+    /// Makes a query of the items with the given partition key. The query returns the items in the
+    /// order of their sort keys. If the table has no sort key, the partition has at most one item.
     ///
     /// # Examples
     ///
@@ -99,8 +103,8 @@ impl<T: Versioned> Repository<T> {
         Query::new(self, Some(T::partition(partition)))
     }
 
-    /// Makes a scan of all items of the table, in no particular order. DynamoDB reads the whole
-    /// table for a scan, and charges for these reads.
+    /// Makes a scan of all items of the table, in no particular order. For a scan, DynamoDB reads
+    /// the whole table and charges for all read items.
     ///
     /// # Examples
     ///
@@ -147,7 +151,8 @@ impl<T, K> Query<T, K> {
         Self { index: Some(index), consistent, ..Self::new(repository, Some(partition)) }
     }
 
-    /// Returns the same query, which now reads the items from the table by the keys in the index.
+    /// Changes a query of an index, so that the query reads the items from the table by the keys in
+    /// the index.
     pub(super) fn fetching<F>(self) -> Query<T, F> {
         Query { fetches: true, ..self.of_kind() }
     }
@@ -171,9 +176,10 @@ impl<T, K> Query<T, K> {
         }
     }
 
-    /// Limits the query to the items in a range of the sort key: a value, `a..`, `a..=b`, `..=b`,
-    /// `..b`, `..`, and `a..b` for whole numbers. With an empty range, for example `9..=7`, the
-    /// query returns no items and sends no request. A later range replaces an earlier range.
+    /// Limits the query to the items in a range of the sort key: a single value, `a..`, `a..=b`,
+    /// `..=b`, `..b` or `..`. For whole numbers, the range `a..b` is also possible. With an empty
+    /// range, for example `9..=7`, the query returns no items and sends no request. If the caller
+    /// sets several ranges, the last range applies.
     ///
     /// # Examples
     ///
@@ -195,8 +201,9 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the query to the items whose sort key begins with a prefix. The sort key must be a
-    /// string or bytes. The prefix replaces a range that was set before.
+    /// Limits the query to the items whose sort key begins with a prefix. A prefix is possible only
+    /// if the sort key is a string or bytes. The prefix replaces a range that the caller set
+    /// earlier.
     ///
     /// # Examples
     ///
@@ -216,7 +223,7 @@ impl<T, K> Query<T, K> {
         self.sort(Prefix(prefix))
     }
 
-    /// Reverses the order: the query returns the item with the largest sort key first.
+    /// Reverses the order of the items: the query returns the item with the largest sort key first.
     ///
     /// # Examples
     ///
@@ -237,8 +244,9 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the number of items in the result. Items that the filter leaves out do not count. For
-    /// [`page`](Self::page), the limit is the maximum number of items in a page.
+    /// Limits the number of items in the result. Items that the filter leaves out do not count
+    /// towards the limit. For [`page`](Self::page), the limit is the maximum number of items in a
+    /// page.
     ///
     /// # Examples
     ///
@@ -257,9 +265,10 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Leaves out the items for which a condition is false. DynamoDB evaluates the condition after
-    /// it has read the items. A filter therefore reduces the transferred bytes, but not the read
-    /// units. If several filters are set, all of them apply.
+    /// Limits the result to the items that meet a condition. DynamoDB evaluates the condition of a
+    /// filter after DynamoDB has read the items. A filter therefore reduces the bytes that DynamoDB
+    /// sends, but not the read units of the query. If the caller sets several filters, the result
+    /// contains only items that meet all conditions.
     ///
     /// The filter of a query must not name a key attribute, or DynamoDB refuses the query. To limit
     /// the sort key, use [`sort`](Self::sort).
@@ -306,8 +315,8 @@ impl<T, K> Query<T, K> {
     }
 
     /// Includes expired items in the result. The time in the field with `#[dynalock(expires)]`
-    /// decides whether an item has expired. Without this setting, expired items appear in no
-    /// result, count or limit.
+    /// decides whether an item has expired. By default, expired items appear in no result, count or
+    /// limit.
     ///
     /// # Examples
     ///
@@ -325,8 +334,9 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the time for each page, including all requests for the page and the pauses between
-    /// them. The default deadline is the deadline of the repository.
+    /// Limits the time for each page of a query. The deadline includes all requests for a page and
+    /// the pauses between the requests. The default deadline of a query is the deadline of the
+    /// repository.
     ///
     /// # Examples
     ///
@@ -346,9 +356,10 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the number of failed requests for each page of DynamoDB. The limit must be 1 or more.
-    /// By default, a failed request is repeated until the deadline. With a limit of 0, the read
-    /// fails with [`Error::InvalidSetting`].
+    /// Limits the number of failed requests for each page that the library reads from DynamoDB. The
+    /// limit of failed requests must be 1 or more. By default, the library retries a failed read
+    /// request until the deadline. With a limit of 0 failed requests, the read fails with
+    /// [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -366,15 +377,18 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the read units that all pages of the read may consume together. The library estimates
-    /// the units of each request before it is sent, as the [module `cost`](crate::cost) says. If a
-    /// request would pass the budget, it is not sent, and the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is always
-    /// metered.
+    /// Limits the read units that all pages of the read may consume together. Before the library
+    /// sends a request, the library estimates the read units of the request, as the [module
+    /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
+    /// send the request, and the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
+    /// consumed units of a call with a budget.
     ///
-    /// The estimate for a page is the number of units of the page before it. A
-    /// [`stream`](Self::stream) returns the items that were read, and then the error. A
-    /// [`page`](Self::page) that has read some items ends early, and its token continues after them.
+    /// The estimate for a page is the number of read units that the previous page consumed. If the
+    /// next request would exceed the budget, a [`stream`](Self::stream) first returns the items of
+    /// the earlier pages, and then returns the error. If the budget is exhausted after the first
+    /// request of a [`page`](Self::page), `page` returns the items of the earlier requests. The
+    /// token of the next page then continues after the returned items.
     ///
     /// # Examples
     ///
@@ -393,10 +407,10 @@ impl<T, K> Query<T, K> {
     }
 
     /// Signs the page tokens with a secret of the program, and refuses tokens without a valid
-    /// signature. Without a secret, a client of the program can edit a token, so that the query
-    /// continues at another key. A token cannot change the query itself. The signature is
-    /// HMAC-SHA-256, so use 32 random bytes as the secret. A signed token still shows its key in
-    /// readable form.
+    /// signature. Without a secret, a client of the program can edit a page token, so that the
+    /// query continues at another key. An edited page token cannot change the query itself. The
+    /// signature is HMAC-SHA-256, so use 32 random bytes as the secret. A signed page token still
+    /// shows the key of an item in readable form.
     ///
     /// # Examples
     ///
@@ -420,8 +434,8 @@ impl<T, K> Query<T, K> {
 }
 
 impl<T> Query<T, InTable> {
-    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items, even from an
-    /// index with fewer attributes.
+    /// Makes the query that a [`QuerySpec`] describes. The query returns whole items, even if the
+    /// index holds only some attributes of the items.
     pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
         let fetches = spec.fetches();
         let query = match spec.index {
@@ -434,9 +448,10 @@ impl<T> Query<T, InTable> {
 }
 
 impl<T> Query<T, WholeTable> {
-    /// Divides the table into segments, which the scan reads in parallel. Each segment has at most
-    /// one request in flight. The number of segments must be 1 to 1,000,000. With 0 segments or
-    /// more than 1,000,000 segments, the scan fails with [`Error::InvalidSetting`].
+    /// Divides the table into segments, which the scan reads in parallel. A parallel scan has at
+    /// most one request in flight for each segment. The number of segments must be 1 to 1,000,000.
+    /// With 0 segments or more than 1,000,000 segments, the scan fails with
+    /// [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -475,18 +490,18 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// An element of the stream can be any error that [`collect`](Self::collect) returns.
-    /// [`ItemStream`] documents which errors end the stream.
+    /// The stream returns the same errors as [`collect`](Self::collect). The documentation of
+    /// [`ItemStream`] says which errors end the stream.
     ///
     /// # Cancel safety
     ///
-    /// The stream can be dropped at any time. A dropped stream sends no more requests.
+    /// The caller can drop the stream at any time. A dropped stream sends no more requests.
     pub fn stream(self) -> ItemStream<K::Row> {
         let (table, wanted) = (Arc::clone(&self.repository.table), self.limit);
         ItemStream::new(table, self.feed(Selection::Attributes), wanted, K::row)
     }
 
-    /// Returns all items.
+    /// Returns all items that the query or scan finds.
     ///
     /// # Examples
     ///
@@ -549,14 +564,14 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// The future can be dropped at any time: a read changes nothing.
     pub async fn first(self) -> Result<Option<K::Row>> {
-        // If the caller has set a limit of 0, the limit stays 0.
+        // A limit of 0 from the caller stays 0, so that `first` returns `None`.
         let limit = self.limit.map_or(1, |limit| limit.min(1));
         self.limit(limit).stream().next().await.transpose()
     }
 
-    /// Returns the number of items, at most the [`limit`](Self::limit). DynamoDB reads all the
-    /// items and charges for these reads, but does not transfer the items. Items that cannot be
-    /// decoded are also counted.
+    /// Returns the number of items that the query or scan finds, at most the
+    /// [`limit`](Self::limit). For a count, DynamoDB reads all the items and charges for these
+    /// reads, but does not transfer the items. The count includes items that cannot be decoded.
     ///
     /// # Examples
     ///
@@ -583,8 +598,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let mut feed = self.feed(Selection::Count);
         let mut count: usize = 0;
         while let Some(page) = feed.next(limit.map(|limit| limit - count)).await {
-            // A page can contain more items than the limit, because each further request evaluates
-            // twice as many items.
+            // A page of DynamoDB can contain more items than the limit of the caller, because each
+            // further request evaluates twice as many items as the request before.
             count = count.saturating_add(page?.count).min(limit.unwrap_or(usize::MAX));
             if Some(count) == limit {
                 break;
@@ -593,13 +608,14 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(count)
     }
 
-    /// Returns one page of items, and the token of the next page. The page begins at the place that
-    /// `token` names. Without a token, the page begins at the first item.
+    /// Returns one page of items, and the token of the next page. The page begins where the page
+    /// that contained `token` ended. If `token` is `None`, the page begins at the first item.
     ///
     /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
     /// contains the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves out
-    /// so many items that the page does not become full, the page ends after ten requests. A page
-    /// can therefore be empty even if it is not the last page.
+    /// many items, the page ends after ten requests, even if the page contains fewer items than the
+    /// limit. A page of a query with a filter can therefore be empty although a later page contains
+    /// items.
     ///
     /// # Examples
     ///
@@ -618,13 +634,15 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// - [`Error::PageToken`]: the token belongs to another query, or was not made by this library.
-    /// - The errors of [`collect`](Self::collect) are possible too, except [`Error::Decode`] and
-    ///   [`Error::Corrupt`]: the page contains these errors in place of their items.
+    /// - [`Error::PageToken`]: the page token belongs to another query, or the library did not make
+    ///   the token.
+    /// - All errors of [`collect`](Self::collect), except [`Error::Decode`] and [`Error::Corrupt`],
+    ///   which the page contains in place of items that cannot be decoded.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing. The token can be used again.
+    /// The future can be dropped at any time: a read changes nothing. The caller can use the same
+    /// token again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,
@@ -636,9 +654,10 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(Page { items, next: raw.next })
     }
 
-    /// Returns the request of the first page that [`collect`](Self::collect),
-    /// [`stream`](Self::stream) and [`page`](Self::page) send: one request for each segment. This
-    /// method sends nothing. If the range or the limit allows no item, there is no request.
+    /// Returns the request for the first page, as [`collect`](Self::collect),
+    /// [`stream`](Self::stream) and [`page`](Self::page) send it. For a scan in segments, returns
+    /// one request for each segment. The method `explain` sends nothing. If the range or the limit
+    /// allows no item, the explanation contains no request.
     ///
     /// # Examples
     ///
@@ -665,8 +684,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         self.explain_pages(Selection::Attributes)
     }
 
-    /// Returns the request of the first page that [`count`](Self::count) sends, like
-    /// [`explain`](Self::explain).
+    /// Returns the request for the first page, as [`count`](Self::count) sends it. Like
+    /// [`explain`](Self::explain), this method sends nothing.
     ///
     /// # Examples
     ///
@@ -701,7 +720,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         }
     }
 
-    /// Returns the plan of this read, or `None` if the read cannot find any items.
+    /// Returns the settings for all requests of a read, or `None` if the read cannot find any
+    /// items.
     fn plan(&self, selection: Selection) -> Result<Option<Plan>> {
         const MOST_SEGMENTS: u32 = 1_000_000;
         if !(1..=MOST_SEGMENTS).contains(&self.segments) {
@@ -712,8 +732,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             Some(index) => (index.partition_key, index.sort_key),
             None => (model.partition_key, model.sort_key),
         };
-        // DynamoDB refuses an empty key value, and a BETWEEN whose bounds are in the wrong order. A
-        // program that computes its bounds should get an empty result instead of an error.
+        // DynamoDB refuses an empty key value, and a BETWEEN whose bounds are in the wrong order.
+        // If a program computes an empty range, its query should return an empty result instead of
+        // an error.
         let bounds = self.bounds.clone().without_empty();
         let mut to = Placeholders::default();
         let access = match &self.partition {
@@ -724,22 +745,23 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             }
             None => Access::Scan,
         };
-        // The partition key was checked above, so that an invalid key is an error even with an
-        // empty range.
+        // The check of the partition key comes before the return for an empty range, so that an
+        // invalid partition key is always an error.
         if bounds == SortBounds::Nothing || self.limit == Some(0) {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
-        // DynamoDB names a place in an index by the keys of the index and of the table, because an
-        // index can hold several items with the same index key. An attribute may be part of both
-        // keys.
+        // An index can hold several items with the same index key. DynamoDB therefore identifies a
+        // position in an index by the key attributes of the index and of the table. An attribute
+        // may be part of both the index key and the table key.
         let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));
         let expires = model.times.expires.map(|expires| expires.name);
         let expires = expires.filter(|name| self.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
-            // DynamoDB's own count would include the rows of leases and the expired items.
+            // DynamoDB's own count would include lease rows and expired items, so the read requests
+            // the keys of the items and counts the items itself.
             Selection::Count if model.lock_in_row().is_some() || expires.is_some() => {
                 Selection::Projection(projection(&keys, expires, &mut to))
             }
@@ -747,7 +769,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         };
         let (names, values) = to.finish();
         let (table, index, consistent) = (Arc::clone(table), self.index.map(|index| index.name), self.consistent);
-        // The number of keys is the number of items, so a count does not read the items.
+        // A count needs only the entries of the index, so a count does not read the items from the
+        // table.
         let fetches = self.fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
         let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
         let connection = Arc::clone(&self.repository.connection);
@@ -757,8 +780,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(Some(Plan { connection, limits, call_cost, model, request, keys, hides_expired, fetches }))
     }
 
-    /// Returns whether the items that the read finds contain an attribute. The table holds all
-    /// attributes, and an index may hold only some of them.
+    /// Returns `true` if the items that the read finds can contain the attribute `name`. A table
+    /// holds all attributes of an item, but an index may hold only some of the attributes.
     fn holds(&self, name: &str) -> bool {
         self.index.is_none_or(|index| match index.projection {
             Projection::All => true,
@@ -803,7 +826,8 @@ fn projection(keys: &[KeyModel], expires: Option<&str>, to: &mut Placeholders) -
 
 /// Returns an error for a partition key value that DynamoDB would refuse.
 fn check(table: &Arc<str>, attribute: KeyModel, value: &KeyValue) -> Result<()> {
-    // Without this check, DynamoDB would refuse the request with an unspecific `Rejected`.
+    // Without the check of the partition key, DynamoDB would refuse the request, and the call would
+    // fail with the less exact error `Rejected`.
     match attribute.refusal_of(value) {
         Some(reason) => Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason }),
         None => Ok(()),
@@ -831,7 +855,8 @@ impl<T, K> Clone for Query<T, K> {
     }
 }
 
-// The output contains no key and no operand, because these are content.
+// The `Debug` output of a query contains no key and no operand, because keys and operands are user
+// data.
 debug_fields!([T, K] Query<T, K>, self => {
     kind: std::any::type_name::<K>(),
     repository: self.repository,

@@ -19,7 +19,7 @@ use crate::{
 
 type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 
-/// The pages of all segments of a read.
+/// The pages of all segments of a scan, or of a query, which has one segment.
 #[derive(Default)]
 pub(super) struct Feed {
     /// The error that ends the read before its first request.
@@ -37,23 +37,23 @@ struct SegmentFeed {
 
 /// The state of the next page of a segment.
 enum Next {
-    /// The page has not been requested. The page begins after this key, or at the first item if the
-    /// key is `None`.
+    /// The segment has not requested the next page. The field contains the key after which the next
+    /// page begins, or `None` for the first page.
     After(Option<Item>),
-    /// The page was requested before the caller needed the page, and the request failed. The
-    /// request is sent again when the caller waits for the page.
+    /// The segment requested the page before the caller needed the page, and the request failed.
+    /// The segment requests the page again when the caller waits for the page.
     Failed(Option<Item>),
     Coming {
         after: Option<Item>,
         page: Coming,
-        /// Whether the caller waited for the page when the request was sent.
+        /// The urgency of the page at the moment when the segment sent the request.
         asked: Demand,
     },
     Here(ItemPage),
     End,
 }
 
-/// Whether the caller waits for the next page.
+/// The urgency of the next page: the caller waits for the page, or the caller still has items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Demand {
     /// The caller waits for the page.
@@ -63,24 +63,24 @@ pub(super) enum Demand {
 }
 
 impl Feed {
-    /// Returns a feed of the pages that a plan describes. The table is read in `segments` parallel
-    /// segments.
+    /// Returns a feed that reads the pages of a read with the settings in `plan`. The feed reads
+    /// the table in `segments` parallel segments.
     pub(super) fn new(plan: Plan, segments: u32) -> Self {
         let plan = Arc::new(plan);
         let segment = |segment| SegmentFeed { plan: Arc::clone(&plan), segment, requests: 0, next: Next::After(None) };
         Self { failed: None, segments: self::segments(segments).map(segment).collect() }
     }
 
-    /// Returns a feed that has no pages and ends with this error.
+    /// Returns a feed that returns the given error instead of pages.
     pub(super) fn failed(error: Error) -> Self {
         Self { failed: Some(error), segments: Vec::new() }
     }
 
-    /// Returns the next page, from the segment that answers first. `wanted` is the number of items
+    /// Returns the next page from the first segment that answers. `wanted` is the number of items
     /// that the caller still needs, or `None` for all items.
     pub(super) async fn next(&mut self, wanted: Option<usize>) -> Option<Result<ItemPage>> {
-        // If each page is ready at once, the loop of the caller never returns to the scheduler. The
-        // yield lets other tasks run, and lets a timeout around the call fire.
+        // If each page is ready at once, the loop of the caller never returns to tokio's scheduler.
+        // `yield_now` lets other tasks run, and lets a timeout around the call fire.
         tokio::task::yield_now().await;
         poll_fn(|context| self.poll_page(wanted, context)).await
     }
@@ -88,12 +88,12 @@ impl Feed {
     /// Requests the next page of each segment early, while the caller still has items.
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
-            // The segment keeps the failure as `Next::Failed`, so the result is not needed here.
+            // The segment keeps a failed request as `Next::Failed`, so this loop ignores the error.
             let _ = segment.advance(Demand::Ahead, wanted, context);
         }
     }
 
-    /// Returns the next page of the segment that answers first. After an error, the read ends.
+    /// Returns the next page from the first segment that answers. After an error, the read ends.
     pub(super) fn poll_page(
         &mut self,
         wanted: Option<usize>,
@@ -102,19 +102,20 @@ impl Feed {
         if let Some(error) = self.failed.take() {
             return Poll::Ready(Some(Err(error)));
         }
-        // The read ends when all segments have ended. A pending segment has registered the waker.
+        // The read ends when all segments have ended. A segment that waits for an answer has
+        // registered the waker of the caller.
         let mut open = false;
         for index in 0..self.segments.len() {
             let segment = &mut self.segments[index];
             if let Err(error) = segment.advance(Demand::Now, wanted, context) {
-                // After this error, the next poll must report the end of the read, and must not
-                // send requests.
+                // After an error of a page, the next poll must report the end of the read, and must
+                // not send requests.
                 self.segments.clear();
                 return Poll::Ready(Some(Err(error)));
             }
             if let Some(page) = segment.take() {
-                // The segment moves behind the others, so that a fast segment does not hold back
-                // the others.
+                // The segment that answered moves to the end of the list, so that a fast segment
+                // does not hold back a slow segment.
                 self.segments[index..].rotate_left(1);
                 return Poll::Ready(Some(Ok(page)));
             }
@@ -124,10 +125,10 @@ impl Feed {
     }
 }
 
-/// Returns the segments of a read that is divided into this number of segments.
+/// Returns the `count` segments of a parallel scan.
 pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
-    // DynamoDB's number of segments is an `i32`. The plan has already limited the number to
-    // 1,000,000.
+    // DynamoDB takes the number of segments as an `i32`. An earlier check limits the number of
+    // segments to 1,000,000.
     let of = i32::try_from(count).unwrap_or(i32::MAX);
     // For a read in one segment, the request names no segment, because a Query has no such
     // parameter.
@@ -135,7 +136,8 @@ pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
 }
 
 impl SegmentFeed {
-    /// Requests the next page if it has not been requested, and polls for its answer.
+    /// Requests the next page of the segment, unless a request for the page is in flight, and polls
+    /// for the answer.
     fn advance(&mut self, demand: Demand, wanted: Option<usize>, context: &mut Context<'_>) -> Result<()> {
         loop {
             match &mut self.next {
@@ -153,9 +155,9 @@ impl SegmentFeed {
                         self.requests = self.requests.saturating_add(1);
                         self.next = Next::Here(page);
                     }
-                    // The caller may have handled items for so long that the deadline of the page
-                    // has passed. The failure of an early request is therefore not an error of the
-                    // read.
+                    // The caller may handle the items of one page for so long that the deadline of
+                    // the next page passes. The failure of an early request is therefore not an
+                    // error of the read: the segment requests the page again.
                     Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
                     Poll::Ready(Err(error)) => return Err(error),
                 },
@@ -170,7 +172,8 @@ impl SegmentFeed {
         let wanted = Wanted { items: wanted, requests: self.requests };
         let (operation, table) = (plan.operation(), Arc::clone(plan.table()));
         let page = async move {
-            // The read of the items by their keys must end at the deadline of the page.
+            // If the query reads whole items from the table after the index, both reads together
+            // must end at the deadline of the page.
             let began = clock::now();
             let mut page = plan.read(start, wanted, plan.limits).await?;
             let limits = plan.limits_after(clock::now().duration_since(began));

@@ -2,10 +2,11 @@ use std::marker::PhantomData;
 
 use crate::model::IndexModel;
 
-/// The handle of an index of the table of `T`. `#[derive(Versioned)]` makes one handle for each
-/// index of the struct, for example `Order::INDEX.by_status`. The type parameter `P` is the type of
-/// the field that is the partition key of the index. The type parameter `K` contains the type of
-/// the sort key, and whether the index holds whole items.
+/// One index of the table of the struct `T`, for use in queries. `#[derive(Versioned)]` makes one
+/// `Index` for each index of the struct, for example `Order::INDEX.by_status`. The type parameter
+/// `P` of an [`Index`] is the type of the field that is the partition key of the index. The type
+/// parameter `K` is the kind of a query of the index. The kind of a query says which type the sort
+/// key of the index has, and whether the index holds whole items.
 pub struct Index<T, P, K> {
     model: &'static IndexModel,
     of: PhantomData<fn(T, P) -> K>,

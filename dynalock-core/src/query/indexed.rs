@@ -17,10 +17,11 @@ impl<T: Versioned> Repository<T> {
     /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like the writes of all other `Stored` values |
     /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
     ///
-    /// A read of a global index is eventually consistent: it may miss recent writes, and return an
-    /// earlier state of an item. A checked write that starts from an earlier state fails with
-    /// [`Error::Conflict`](crate::Error::Conflict). An index does not contain items without one of
-    /// its key attributes.
+    /// A read of a global index is eventually consistent: the read may miss recent writes, and may
+    /// return an earlier state of an item. If an item has changed since the state that the query
+    /// returned, a write that checks the version of the returned item fails with
+    /// [`Error::Conflict`](crate::Error::Conflict). An item that lacks a key attribute of an index
+    /// does not appear in the index.
     ///
     /// # Examples
     ///
@@ -55,12 +56,13 @@ impl<T: Versioned> Repository<T> {
 macro_rules! fetch {
     ($kind:ident) => {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
-            /// Reads the items from the table by the keys that the index returns, up to 100 items
-            /// in a request. The reads by key are strongly consistent, so they return the newest
-            /// state of each item. In its newest state, an item may no longer belong to the queried
-            /// partition. If an item was deleted after the index was read, the result does not
-            /// contain the item, but the item still counts for the [`limit`](Self::limit) of a
-            /// page. [`count`](Query::count) counts the keys.
+            /// Reads whole items from the table by the keys that the index returns, up to 100 items
+            /// in a request. The reads by key are strongly consistent and return the newest state
+            /// of each item. The newest state of an item may no longer belong to the queried
+            /// partition of the index. If a program deletes an item after the read of the index,
+            /// the result does not contain the item. The key of the deleted item still counts
+            /// towards the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the
+            /// keys in the index, and reads no items.
             ///
             /// # Examples
             ///

@@ -1,5 +1,5 @@
-//! The kinds of queries and scans, as types. The kind of a read decides which settings the read
-//! has.
+//! The kinds of reads, as types: queries of a table, queries of an index, and scans. The kind of a
+//! read decides which settings the caller can choose.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -11,9 +11,9 @@ use crate::{
     model::Versioned,
 };
 
-/// A struct whose partition key can be given as a `P`. `#[derive(Versioned)]` implements this trait
-/// for the type of the partition key, for a reference to this type, and for `&str` if the key is a
-/// `String`.
+/// A struct whose partition key the caller can pass as a value of type `P`. `#[derive(Versioned)]`
+/// implements the trait for the type of the partition key, for a reference to this type, and for
+/// `&str` if the key is a `String`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` does not name a partition of `{Self}`",
     label = "not the partition key of `{Self}`",
@@ -24,59 +24,61 @@ pub trait Partitioned<P> {
     fn partition(value: P) -> KeyValue;
 }
 
-/// A struct whose sort key can be limited to a range of type `R`. `#[derive(Versioned)]` implements
-/// this trait for a struct with a sort key.
+/// A struct whose queries can be limited to a range of sort keys of type `R`.
+/// `#[derive(Versioned)]` implements the trait for a struct with a sort key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no sort key",
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"
 )]
 pub trait Sorted<R, M> {
-    /// Returns the bounds of the range.
+    /// Converts a range of sort keys into the bounds of a DynamoDB key condition.
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kind of a query of the table: [`Repository::query`](crate::Repository::query).
+/// The kind of a query of the table, which [`Repository::query`](crate::Repository::query) makes.
 #[derive(Debug)]
 pub enum InTable {}
 
-/// The kind of a scan: [`Repository::scan`](crate::Repository::scan).
+/// The kind of a scan, which [`Repository::scan`](crate::Repository::scan) makes.
 #[derive(Debug)]
 pub enum WholeTable {}
 
-/// The kind of a scan in several parallel segments: [`Query::segments`](super::Query::segments).
+/// The kind of a scan in several parallel segments, which
+/// [`Query::segments`](super::Query::segments) makes.
 #[derive(Debug)]
 pub enum InSegments {}
 
-/// The kind of a query of a global index:
-/// [`Repository::query_index`](crate::Repository::query_index). The type parameter `S` is the type
-/// of the field that is the sort key of the index. The type parameter `C` is the content of the
-/// index: [`WholeItems`] or [`KeysAlone`].
+/// The kind of a query of a global index, which
+/// [`Repository::query_index`](crate::Repository::query_index) makes. The type parameter `S` is the
+/// type of the field that is the sort key of the index. The type parameter `C` says whether the
+/// index holds whole items ([`WholeItems`]) or only some attributes ([`KeysAlone`]).
 #[derive(Debug)]
 pub struct InGlobalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
 /// The kind of a query of a local index. The type parameter `S` is the type of the field that is
-/// the sort key of the index. The type parameter `C` is the content of the index: [`WholeItems`] or
-/// [`KeysAlone`].
+/// the sort key of the index. The type parameter `C` says whether the index holds whole items
+/// ([`WholeItems`]) or only some attributes ([`KeysAlone`]).
 #[derive(Debug)]
 pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
-/// Takes the place of the sort key type `S` for an index without a sort key.
+/// The type argument for the sort key type `S` of an index that has no sort key.
 #[derive(Debug)]
 pub enum NoSortKey {}
 
-/// The content `C` of an index that holds whole items. A query of an index with this content
+/// The type argument `C` of an index that holds whole items. A query of an index with whole items
 /// returns items.
 #[derive(Debug)]
 pub enum WholeItems {}
 
-/// The content `C` of an index that holds only some attributes. A query of an index with this
-/// content returns keys.
+/// The type argument `C` of an index that holds only some attributes of each item. A query of an
+/// index with only some attributes returns keys.
 #[derive(Debug)]
 pub enum KeysAlone {}
 
-/// The content of an index, and the element that its queries return.
+/// The content of an index: whole items, or only some attributes. The content of an index decides
+/// whether its queries return items or keys.
 pub trait Content<T>: sealed::Sealed {
-    /// The type of one element of the result.
+    /// The type of one element in the result of a read.
     type Row;
 
     #[doc(hidden)]
@@ -98,8 +100,8 @@ impl<T: Versioned> Content<T> for KeysAlone {
     type Row = T::Key;
 
     fn row(table: &Arc<str>, item: Item) -> Result<T::Key> {
-        // An index always contains the key attributes of its table. An answer without them cannot
-        // come from the index.
+        // An index always contains the key attributes of its table. An answer without the key
+        // attributes of the table cannot come from the index.
         const REASON: &str = "the index returned no key of the table";
         let corrupt =
             || Error::Corrupt { table: Arc::clone(table), attribute: T::MODEL.partition_key.name, reason: REASON };
@@ -107,16 +109,17 @@ impl<T: Versioned> Content<T> for KeysAlone {
     }
 }
 
-/// A kind of read, and the element that it returns.
+/// A kind of read: a query of a table, a query of an index, or a scan. The kind of a read decides
+/// the type of the elements in the result.
 pub trait Reads<T>: sealed::Sealed {
-    /// The type of one element of the result.
+    /// The type of one element in the result of a read.
     type Row;
 
     #[doc(hidden)]
     fn row(table: &Arc<str>, item: Item) -> Result<Self::Row>;
 }
 
-/// The kinds of reads that a range of type `R` can limit.
+/// The kinds of reads that the caller can limit to a range of sort keys of type `R`.
 #[diagnostic::on_unimplemented(
     message = "a scan reads all items: it has no range of a sort key",
     label = "use `filter`, or `query` for a range"
@@ -126,7 +129,8 @@ pub trait Ranged<T, R, M>: sealed::Sealed {
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kinds of reads that have an order, because they read one partition.
+/// The kinds of reads that return items in the order of a sort key, because they read one
+/// partition.
 #[diagnostic::on_unimplemented(message = "a scan has no order", label = "only a query has an order")]
 pub trait Ordered: sealed::Sealed {}
 
@@ -137,8 +141,8 @@ pub trait Ordered: sealed::Sealed {}
 )]
 pub trait Consistent: sealed::Sealed {}
 
-/// The kinds of reads whose pages have one fixed order. A token can name the next page only if the
-/// pages have a fixed order.
+/// The kinds of reads whose pages have one fixed order. A page token can name the next page only if
+/// the pages have a fixed order.
 #[diagnostic::on_unimplemented(
     message = "a scan in segments has no single next page",
     label = "leave `segments` out to read page by page"

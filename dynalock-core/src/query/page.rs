@@ -36,8 +36,8 @@ pub struct Page<R> {
 }
 
 impl<R> Page<R> {
-    /// Makes a page from items in memory. A replacement of the repository needs this function to
-    /// implement [`Store::page`](crate::store::Store::page).
+    /// Makes a page from items in memory. A test that replaces the repository by items in memory
+    /// calls `Page::new` to implement [`Store::page`](crate::store::Store::page).
     ///
     /// # Examples
     ///
@@ -51,23 +51,23 @@ impl<R> Page<R> {
         Self { items: items.into_iter().map(Ok).collect(), next }
     }
 
-    /// Returns the last page of a read, without items.
+    /// Returns a page without items that is the last page of its read.
     pub(super) fn empty() -> Self {
         Self { items: Vec::new(), next: None }
     }
 }
 
-/// A page of undecoded items, and the token of the next page.
+/// A page of items as DynamoDB returns them, and the token of the next page.
 pub(super) struct RawPage {
     pub(super) items: Vec<Item>,
     pub(super) next: Option<PageToken>,
 }
 
-/// The maximum number of requests for one page if the filter leaves too few items.
+/// The maximum number of requests for one page of a query whose filter leaves out many items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Reads the page that starts at `token`, with at most `most` items. If `most` is `None`, the page
-/// ends with the first answer that contains an item.
+/// Reads the page that starts at `token`. The page contains at most `most` items. If `most` is
+/// `None`, the page ends with the first answer that contains an item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,
@@ -81,12 +81,14 @@ pub(super) async fn read(
         let wanted = Wanted { items: most.map(|most| most - items.len()), requests };
         let limits = plan.limits_after(clock::now().duration_since(began));
         let start = PageStart { after: after.take(), ..PageStart::default() };
-        // Only the first request uses the key in the token. The keys of later requests come from
-        // DynamoDB.
+        // Only the first request for a page uses the key in the page token. The start keys of later
+        // requests come from DynamoDB's answers.
         let is_of_token = requests == 0 && token.is_some();
         let place = start.after.clone();
         let page = match plan.read(start, wanted, limits).await {
-            // The earlier requests have delivered a page, which the token continues.
+            // An earlier request has already read a part of the page, so the exhausted budget ends
+            // the page, and the call does not fail. The next page continues after the items of the
+            // earlier request.
             Err(Error::BudgetExceeded { .. }) if requests > 0 => {
                 after = place;
                 break;
@@ -101,11 +103,10 @@ pub(super) async fn read(
         })?;
         items.extend(page.items);
         after = page.next;
-        // The next page must begin after the last returned item. The place that DynamoDB returned
-        // would skip the items that are cut off here.
+        // If DynamoDB evaluated more items than the caller wants, the next page must begin after
+        // the last item that the caller gets. The start key that DynamoDB returned is behind the
+        // items that `truncate` removes.
         if most.is_some_and(|most| items.len() > most) {
-            // DynamoDB evaluated more items than the caller wants. The next page begins after the
-            // last returned item.
             items.truncate(most.unwrap_or_default());
             after = items.last().map(|last| plan.place_of(last));
         }
@@ -113,18 +114,18 @@ pub(super) async fn read(
         if is_full || after.is_none() {
             break;
         }
-        // If each request is answered at once, this loop never returns to the scheduler. The yield
-        // lets other tasks run, and lets a timeout around the call fire.
+        // If DynamoDB answers each request at once, this loop never returns to tokio's scheduler.
+        // `yield_now` lets other tasks run, and lets a timeout around the call fire.
         tokio::task::yield_now().await;
     }
-    // The list of keys is shortened to `most` keys before the items are read, so that no item is
-    // read in vain.
+    // The loop has shortened the list of keys to `most` keys, so `fetch` reads only items that the
+    // page contains.
     let items = plan.fetch(items, plan.limits_after(clock::now().duration_since(began))).await?;
     let next = after.map(|place| PageToken::seal(plan, &place, secret));
     Ok(RawPage { items, next })
 }
 
-/// The output contains the number of items, and not their content.
+/// The `Debug` output of a page contains the number of items, but no content of the items.
 impl<R> fmt::Debug for Page<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Page").field("items", &self.items.len()).field("next", &self.next).finish()

@@ -1,4 +1,4 @@
-//! The plan of a query or a scan, from which the requests of its pages are made.
+//! The settings of a query or a scan, which decide the requests for the pages.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,36 +23,40 @@ use crate::{
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
-    /// The cost of the read, or `None` if the read is not metered.
+    /// The counter of the read units that the read consumes, or `None` if the program does not
+    /// measure the cost of the read.
     pub(super) call_cost: Option<Arc<CallCost>>,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
-    /// The key attributes whose values name a place in the order of the read.
+    /// The key attributes whose values identify the position of an item in the order of a query.
     pub(super) keys: Vec<KeyModel>,
     /// The rule by which the read leaves out expired items, or `None` if the read returns expired
     /// items.
     pub(super) hides_expired: Option<ItemExpiry>,
-    /// `true` if the index returns only keys and the items must be read from the table.
+    /// `true` if the query must read whole items from the table, because the index does not hold
+    /// whole items.
     pub(super) fetches: bool,
 }
 
-/// The number of items that a page still needs, and the number of requests for the page so far.
-/// These two numbers decide the limit of the next request.
+/// The number of items that a read still needs, and the number of its requests so far. Both numbers
+/// decide how many items the next request evaluates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
-    /// The number of items that the caller still needs, or `None` for all.
+    /// The number of items that the caller still needs, or `None` if the caller needs all items.
     pub(super) items: Option<usize>,
-    /// The number of requests that have been sent for these items.
+    /// The number of earlier requests for the same page, or for the same segment of a stream.
     pub(super) requests: u32,
 }
 
 impl Wanted {
-    /// Returns the limit of the next request. DynamoDB applies this limit before the filter. If a
-    /// request finds too few items, the next request evaluates twice as many items, so that few
-    /// requests are needed even if the filter leaves out most items.
+    /// Returns the maximum number of items that the next request evaluates. DynamoDB applies the
+    /// limit of a request before the filter. If a request finds too few items, the next request
+    /// evaluates twice as many items. The read therefore needs few requests, even if the filter
+    /// leaves out most items.
     fn limit(self) -> Option<i32> {
-        // A page of DynamoDB has at most 1 MB, and so fewer than a million items. A larger limit
-        // would have no effect. The bound also keeps the shift below 64 bits.
+        // A page of DynamoDB has at most 1 MB, and therefore about a million items at most. A limit
+        // of more than a million items would have no effect. The maximum of 20 doublings also keeps
+        // the shift within 64 bits.
         const MOST_DOUBLINGS: u32 = 20;
         let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
         let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
@@ -65,7 +69,7 @@ impl Plan {
         &self.request.table
     }
 
-    /// Returns the name of the call that reads one page.
+    /// Returns the name by which telemetry shows the read of a page: `query` or `scan`.
     pub(super) fn operation(&self) -> &'static str {
         match self.request.access {
             Access::Query { .. } => "query",
@@ -83,12 +87,13 @@ impl Plan {
         Attempts::on(self.call_cost.clone(), &self.connection, limits)
     }
 
-    /// Reads the page that begins at `start`. The result leaves out lease rows and expired items.
+    /// Reads the page that begins at `start`. The result contains no lease rows, and contains
+    /// expired items only if the caller wants them.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();
         let mut attempts = self.attempts(limits);
         let client = self.connection.client.clone();
-        // The SDK's future is large, so it is boxed where it is made.
+        // The future of the SDK is large, so a box keeps the surrounding future small.
         let request = || Box::pin(self.request.send(&client, &start));
         let mut page = attempts.repeat(self.table(), request).await.map_err(|error| self.explained(error))?;
         // DynamoDB refuses a key attribute in the filter of a query, so a filter cannot leave lease
@@ -103,8 +108,8 @@ impl Plan {
         Ok(page)
     }
 
-    /// Reads whole items for the keys from an index, if the read needs whole items. If an item no
-    /// longer exists, the result does not contain it.
+    /// Reads whole items from the table by the keys from an index, if the read needs whole items.
+    /// The result does not contain items that no longer exist.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);
@@ -117,14 +122,14 @@ impl Plan {
         let mut items = self.attempts(limits).read_many(self.table(), different).await?;
         items.retain(|item| !self.is_expired(item));
         let keyed = items.into_iter().filter_map(|item| Some((key_of(self.model, &item)?, item)));
-        // The answers of a BatchGetItem have no order. The items are returned in the order of the
-        // index.
+        // The answers of a BatchGetItem have no order, but the caller gets the items in the order
+        // of the index.
         let mut found: HashMap<Key, Item> = keyed.collect();
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
     }
 
     /// Returns [`Error::IndexNotFound`] if DynamoDB refused the request because the index does not
-    /// exist. Returns an error with another cause unchanged.
+    /// exist. Returns all other errors unchanged.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
@@ -142,19 +147,20 @@ impl Plan {
         key_of(self.model, item).is_some_and(|key| key.is_lease_row())
     }
 
-    /// Returns the key attributes of an item, which name its place in the order of the read.
+    /// Returns the key attributes of an item. The key attributes identify the position of the item
+    /// in the order of the query.
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()
     }
 
-    /// Returns a hash of the table, index, partition, range, direction and filter. Two reads with
-    /// the same hash may use the same page tokens.
+    /// Returns a hash of the table, index, partition, range, direction and filter. A read accepts
+    /// the page tokens of another read only if both reads have the same hash.
     pub(super) fn digest(&self) -> u64 {
         let PageRequest { table, index, access, filter, names, values, .. } = &self.request;
         let mut hash = SipHasher13::new();
-        // The length before each text separates it from the next one: `ab` and `c` must differ from
-        // `a` and `bc`.
+        // The hash includes the length of each text, so that the texts `ab` and `c` differ from the
+        // texts `a` and `bc`.
         let mut text = |text: &str| {
             hash.write(&(text.len() as u64).to_be_bytes());
             hash.write(text.as_bytes());
@@ -169,8 +175,8 @@ impl Plan {
             Access::Scan => text("scan"),
         }
         text(filter.as_deref().unwrap_or_default());
-        // A token must be valid in all processes, so the digest must not depend on the order of a
-        // `HashMap`.
+        // A page token must be valid in all processes, so the hash must not depend on the order of
+        // a `HashMap`.
         let mut names: Vec<_> = names.iter().flatten().collect();
         names.sort_unstable();
         for (placeholder, name) in names {
@@ -181,12 +187,13 @@ impl Plan {
         hash.finish()
     }
 
-    /// Returns the error for a token that this read cannot use.
+    /// Returns the error for a page token that this read cannot use.
     pub(super) fn token_error(&self, reason: &'static str) -> Error {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }
 
-    /// Returns the limits for the remaining requests of a page that has already taken `elapsed`.
+    /// Returns the limits for the remaining requests of a page, after the earlier requests have
+    /// taken the time `elapsed`.
     pub(super) fn limits_after(&self, elapsed: Duration) -> Limits {
         Limits { deadline: self.limits.deadline.saturating_sub(elapsed), ..self.limits }
     }

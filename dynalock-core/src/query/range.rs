@@ -21,31 +21,35 @@ use crate::{
 /// | `a..b` | only for whole numbers. DynamoDB has no range that excludes its end, so the request asks for `a..=b - 1` |
 /// | `..` | all |
 ///
-/// A bound is an `S`, a `&S`, or a `&str` for a string. The type parameter `M` separates the
-/// implementations for single values from the implementations for ranges. The compiler infers `M`.
+/// A bound is an `S`, a `&S`, or a `&str` for a string. The trait `SortRange` is implemented for
+/// single values and for Rust ranges. The type parameter `M` distinguishes these implementations,
+/// and the compiler infers `M`, so a caller never names `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of a sort key of type `{S}`",
     label = "expected a `{S}`, or a range of it",
     note = "the ranges are a value, `a..`, `a..=b`, `..=b`, `..b` and `..`; `a..b` is for whole numbers, since DynamoDB has no range without its end"
 )]
 pub trait SortRange<S, M> {
-    /// Converts the range into the form that DynamoDB understands.
+    /// Converts the range into [`SortBounds`], from which the library makes the condition on the
+    /// sort key.
     fn into_bounds(self) -> SortBounds;
 }
 
-/// The type `M` of a [`SortRange`] that is a single value.
+/// The type parameter `M` of [`SortRange`] in the implementations for a single value.
 #[derive(Debug)]
 pub enum Value {}
 
-/// The type `M` of a [`SortRange`] with bounds.
+/// The type parameter `M` of [`SortRange`] in the implementations for Rust ranges, for example
+/// `a..=b`.
 #[derive(Debug)]
 pub enum Bounds {}
 
-/// The prefix of a sort key, for [`Query::sort_prefix`](super::Query::sort_prefix).
+/// The range of all sort keys that begin with a prefix, for
+/// [`Query::sort_prefix`](super::Query::sort_prefix).
 #[derive(Debug)]
 pub struct Prefix<P>(pub(super) P);
 
-/// A range of sort keys. The bounds are in the form in which DynamoDB stores them.
+/// A range of sort keys. The bounds of the range are key values as DynamoDB stores them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SortBounds {
@@ -53,23 +57,25 @@ pub enum SortBounds {
     All,
     /// The range contains no sort key, because its end is before its start.
     Nothing,
-    /// The range contains only this value.
+    /// The range contains exactly one sort key.
     Is(KeyValue),
-    /// The range contains this value and all larger values.
+    /// The range contains all sort keys that are equal to or larger than this value.
     AtLeast(KeyValue),
-    /// The range contains this value and all smaller values.
+    /// The range contains all sort keys that are equal to or smaller than this value.
     AtMost(KeyValue),
-    /// The range contains all values that are smaller than this value.
+    /// The range contains all sort keys that are smaller than this value.
     Below(KeyValue),
-    /// The range contains both values and all values between them.
+    /// The range contains all sort keys from the first value to the second value, including both
+    /// values.
     Between(KeyValue, KeyValue),
-    /// The range contains the strings or bytes that begin with this value.
+    /// The range contains all sort keys (strings or bytes) that begin with this prefix.
     Prefix(KeyValue),
 }
 
-/// An integer type. The range `a..b` of integers is sent as `a..=b - 1`.
+/// An integer type that a sort key can have. A query sends the range `a..b` of integers as
+/// `a..=b - 1`.
 pub trait WholeNumber: KeyAttribute + Copy + Ord + sealed::Sealed {
-    /// Returns this number minus one, or `None` for the lowest number of the type.
+    /// Returns the integer minus one, or `None` for the lowest integer of the type.
     fn before(self) -> Option<Self>;
 }
 
@@ -78,8 +84,8 @@ mod sealed {
 }
 
 impl SortBounds {
-    /// Returns whether a sort key is in the range. Keys are compared in the order of DynamoDB:
-    /// numbers by value, strings and bytes by their bytes.
+    /// Returns `true` if a sort key is in the range. The method compares keys in the order of
+    /// DynamoDB: numbers by value, strings and bytes by their bytes.
     ///
     /// # Examples
     ///
@@ -109,8 +115,9 @@ impl SortBounds {
         }
     }
 
-    /// Returns the same range without an empty bound, because DynamoDB refuses empty key values. A
-    /// stored key is never empty, so an empty value is below all stored keys.
+    /// Returns a range of the same stored keys without an empty bound, because DynamoDB refuses
+    /// empty key values. A stored key is never empty, so an empty bound is smaller than all stored
+    /// keys.
     pub(super) fn without_empty(self) -> Self {
         match self {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,
@@ -175,7 +182,8 @@ impl<S: WholeNumber> SortRange<S, Bounds> for Range<S> {
     fn into_bounds(self) -> SortBounds {
         match self.end.before() {
             Some(last) if self.start <= last => SortBounds::Between(self.start.to_key_value(), last.to_key_value()),
-            // The type has no number below its lowest number, so the range `a..MIN` is empty.
+            // No integer is less than the lowest integer `MIN` of its type, so the range `a..MIN`
+            // is empty.
             Some(_) | None => SortBounds::Nothing,
         }
     }

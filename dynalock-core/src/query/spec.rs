@@ -12,13 +12,14 @@ use crate::{
     model::{IndexModel, Projection, Versioned},
 };
 
-/// A query as a value, for a [`Store`](crate::store::Store): the partition, the range, the
-/// direction, the filter and the limit.
+/// The description of a query, for [`Store::page`](crate::store::Store::page). A `QuerySpec`
+/// contains the partition, the range, the direction, the filter and the limit of the query.
 ///
 /// [`in_table`](Self::in_table) and [`in_index`](Self::in_index) return a builder, and
-/// [`build`](QuerySpecBuilder::build) returns the query. A query always returns whole items. If an
-/// index does not hold all attributes, the query reads the items from the table by their keys, as
-/// with [`fetch`](super::Query::fetch). Reads of the table are strongly consistent.
+/// [`build`](QuerySpecBuilder::build) returns the query. A query from a `QuerySpec` always returns
+/// whole items. If an index does not hold all attributes, the query reads the items from the table
+/// by their keys, as with [`fetch`](super::Query::fetch). A query of the table is strongly
+/// consistent.
 ///
 /// # Examples
 ///
@@ -42,8 +43,9 @@ pub struct QuerySpec<T> {
     pub(super) secret: Option<Secret>,
 }
 
-/// A builder of a [`QuerySpec`]. The type parameter `K` is the kind of the read, which decides the
-/// possible ranges.
+/// A builder of a [`QuerySpec`]. The type parameter `K` of a `QuerySpecBuilder` is the kind of the
+/// read: a query of the table or of an index. The kind of the read decides which ranges of sort
+/// keys the builder accepts.
 #[must_use = "it is no query until `build` is called"]
 pub struct QuerySpecBuilder<T, K> {
     spec: QuerySpec<T>,
@@ -51,7 +53,7 @@ pub struct QuerySpecBuilder<T, K> {
 }
 
 impl<T: Versioned> QuerySpec<T> {
-    /// Begins a query of the items with one partition key:
+    /// Begins a query of the items with one partition key, like
     /// [`Repository::query`](crate::Repository::query).
     ///
     /// # Examples
@@ -70,7 +72,7 @@ impl<T: Versioned> QuerySpec<T> {
         QuerySpecBuilder::new(T::partition(partition), None)
     }
 
-    /// Begins a query of one partition of an index:
+    /// Begins a query of one partition of an index, like
     /// [`Repository::query_index`](crate::Repository::query_index).
     ///
     /// # Examples
@@ -93,22 +95,22 @@ impl<T: Versioned> QuerySpec<T> {
 }
 
 impl<T> QuerySpec<T> {
-    /// Returns the name of the index, or `None` for the table itself.
+    /// Returns the name of the index, or `None` if the query reads the table itself.
     pub fn index(&self) -> Option<&'static str> {
         self.index.map(|index| index.name)
     }
 
-    /// Returns the value of the partition key.
+    /// Returns the value of the partition key of the query.
     pub fn partition(&self) -> &KeyValue {
         &self.partition
     }
 
-    /// Returns the range of the sort key.
+    /// Returns the range of sort keys that the query reads.
     pub fn range(&self) -> &SortBounds {
         &self.bounds
     }
 
-    /// Returns whether the largest sort key comes first.
+    /// Returns `true` if the query returns the item with the largest sort key first.
     pub fn is_descending(&self) -> bool {
         !self.forward
     }
@@ -118,12 +120,13 @@ impl<T> QuerySpec<T> {
         self.filter.as_ref()
     }
 
-    /// Returns the maximum number of items in a page, or `None` if there is no limit.
+    /// Returns the maximum number of items in a page, or `None` if the query has no limit.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// Returns whether the query must read the items by the keys that the index returns.
+    /// Returns `true` if the index holds only keys and the query must read the items from the
+    /// table.
     pub(super) fn fetches(&self) -> bool {
         self.index.is_some_and(|index| index.projection != Projection::All)
     }
@@ -136,7 +139,7 @@ impl<T, K> QuerySpecBuilder<T, K> {
         Self { spec, kind: PhantomData }
     }
 
-    /// Limits the query to the items in a range of the sort key:
+    /// Limits the query to the items in a range of the sort key, like
     /// [`Query::sort`](super::Query::sort).
     ///
     /// # Examples
@@ -156,7 +159,7 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self
     }
 
-    /// Limits the query to the items whose sort key begins with a prefix:
+    /// Limits the query to the items whose sort key begins with a prefix, like
     /// [`Query::sort_prefix`](super::Query::sort_prefix).
     ///
     /// # Examples
@@ -175,7 +178,7 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self.sort(Prefix(prefix))
     }
 
-    /// Reverses the order of the items: [`Query::descending`](super::Query::descending).
+    /// Reverses the order of the items, like [`Query::descending`](super::Query::descending).
     ///
     /// # Examples
     ///
@@ -194,7 +197,7 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self
     }
 
-    /// Leaves out the items for which a condition is false:
+    /// Limits the result to the items that meet a condition, like
     /// [`Query::filter`](super::Query::filter).
     ///
     /// # Examples
@@ -214,7 +217,7 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self
     }
 
-    /// Limits the number of items in a page: [`Query::limit`](super::Query::limit).
+    /// Limits the number of items in a page, like [`Query::limit`](super::Query::limit).
     ///
     /// # Examples
     ///
@@ -231,7 +234,7 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self
     }
 
-    /// Signs the tokens of the pages: [`Query::with_key`](super::Query::with_key).
+    /// Signs the page tokens with a secret, like [`Query::with_key`](super::Query::with_key).
     ///
     /// # Examples
     ///
@@ -251,7 +254,7 @@ impl<T, K> QuerySpecBuilder<T, K> {
         self
     }
 
-    /// Returns the query.
+    /// Returns the finished query.
     ///
     /// # Examples
     ///
@@ -287,7 +290,7 @@ impl<T, K> Clone for QuerySpecBuilder<T, K> {
     }
 }
 
-// The output shows no key and no operand.
+// The `Debug` output of a `QuerySpec` shows no key, and no operand of the filter.
 debug_fields!([T] QuerySpec<T>, self => {
     index: self.index(),
     descending: self.is_descending(),

@@ -13,21 +13,21 @@ use crate::{codec::Item, error::Result};
 
 /// A stream of the items of a query or scan, which [`Query::stream`](super::Query::stream) returns.
 ///
-/// While the caller handles the items of one page, the stream requests the next page. The stream
-/// starts no task, so the request for the next page makes progress only when the caller polls the
-/// stream. The stream holds at most two pages. For a scan in segments, the stream holds at most two
-/// pages of each segment. A dropped stream sends no more requests.
+/// While the caller handles the items of one page, the stream already requests the next page. The
+/// stream starts no task, so the request for the next page makes progress only when the caller
+/// polls the stream. The stream of a query holds at most two pages. The stream of a scan in
+/// segments holds at most two pages of each segment. A dropped stream sends no more requests.
 ///
-/// If an item cannot be decoded, the stream returns an error in its place, and continues with the
-/// next item. If a page cannot be read, the stream returns an error and ends. The stream requests
-/// the next page early, before the caller needs it. If an early request fails, the stream requests
-/// the page again when the caller waits for the page. The repeated request has a new deadline.
+/// If an item cannot be decoded, the stream returns an error in place of the item, and continues
+/// with the next item. If a page cannot be read, the stream returns an error and ends. If an early
+/// request for the next page fails while the caller still has items, the stream requests the page
+/// again after the last item. The second request for the page has a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,
     feed: Feed,
     ready: VecDeque<Item>,
-    /// The number of items that the caller still needs, or `None` for all items.
+    /// The number of items that the caller still needs, or `None` if the caller needs all items.
     wanted: Option<usize>,
     row: fn(&Arc<str>, Item) -> Result<R>,
 }
@@ -42,8 +42,8 @@ impl<R> ItemStream<R> {
         Self { table, feed, ready: VecDeque::new(), wanted, row }
     }
 
-    /// Returns the next item, or `None` after the last item. A program can call this method without
-    /// a `StreamExt` trait.
+    /// Returns the next item, or `None` after the last item. A program can call `next` without an
+    /// import of a `StreamExt` trait.
     ///
     /// # Examples
     ///
@@ -64,8 +64,8 @@ impl<R> ItemStream<R> {
     ///
     /// The errors are the same as for [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
-    /// concern one item, and the stream continues after them. After an error that does not concern
-    /// a single item, the stream ends.
+    /// concern one item, and the stream continues with the next item. After any other error, for
+    /// example a failed request, the stream ends.
     ///
     /// # Cancel safety
     ///
@@ -82,7 +82,8 @@ impl<R> Stream for ItemStream<R> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         if this.wanted == Some(0) {
-            // The stream has reached its limit, so it drops the requests for further pages.
+            // The stream has returned all items that the caller wanted, so the stream drops its
+            // requests for further pages.
             this.feed = Feed::default();
             return Poll::Ready(None);
         }
@@ -94,15 +95,15 @@ impl<R> Stream for ItemStream<R> {
             }
         }
         let ahead = this.wanted.map(|wanted| wanted.saturating_sub(this.ready.len()));
-        // An early request is sent only while the caller still has items. After an empty page, the
-        // caller already waits for the next page.
+        // The stream requests a page early only while it still has items for the caller. After an
+        // empty page, the caller already waits for the next page.
         if !this.ready.is_empty() && ahead != Some(0) {
             this.feed.ask_ahead(ahead, context);
         }
         let Some(item) = this.ready.pop_front() else {
-            // After an empty page, the stream returns to the scheduler before the next request.
-            // Many empty pages in a row therefore cannot block other tasks, or a timeout around the
-            // call.
+            // After an empty page, the stream returns to the scheduler before it requests the next
+            // page. Many empty pages in a row therefore cannot block other tasks, or a timeout
+            // around the stream.
             context.waker().wake_by_ref();
             return Poll::Pending;
         };

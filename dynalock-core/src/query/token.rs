@@ -15,20 +15,21 @@ use crate::{
 };
 
 /// A page token names the place in a query at which the next page begins.
-/// [`Page::next`](super::Page) contains the token of the next page. A web page can contain the
-/// token as a text.
+/// [`Page::next`](super::Page) contains the token of the next page. A web server can put a page
+/// token into the link to the next page.
 ///
-/// A token becomes a string by `Display` or serde, and a string becomes a token by `From` or serde.
-/// The text uses only letters that a URL may contain: `A-Z`, `a-z`, `0-9`, `-` and `_`. When a page
-/// is read, the query checks the token:
+/// `Display` and serde convert a page token into a string, and `From` and serde convert a string
+/// into a page token. The text of a page token uses only characters that a URL may contain: `A-Z`,
+/// `a-z`, `0-9`, `-` and `_`. The rules for a page token are:
 ///
-/// - A token belongs to one query, with one table, index, partition, range, direction and filter. A
-///   different query refuses the token with [`Error::PageToken`](crate::Error::PageToken). The
-///   `limit` and the consistency of the read may differ from page to page.
-/// - A token is not secret. A token contains the key of the last item of its page in readable form.
-///   A client that changes this key can move to any place in the same query.
-///   [`Query::with_key`](super::Query::with_key) signs the tokens, so that a query accepts only
-///   tokens of this program.
+/// - A page token belongs to one query, with one table, index, partition, range, direction and
+///   filter. A different query refuses the page token with
+///   [`Error::PageToken`](crate::Error::PageToken). The caller may change the `limit` and the
+///   consistency of the read from one page to the next page.
+/// - A page token is not encrypted. A page token contains the key of the last item of its page in
+///   readable form. A client that changes the key in an unsigned page token can read from any other
+///   place in the same query. [`Query::with_key`](super::Query::with_key) signs the page tokens
+///   with a secret, so that a query accepts only page tokens with a valid signature.
 ///
 /// # Examples
 ///
@@ -47,19 +48,19 @@ pub struct PageToken(String);
 #[derive(Clone)]
 pub(super) struct Secret(Vec<u8>);
 
-/// The version number of the token format.
+/// The version number of the format of page tokens.
 const FORMAT: u8 = 1;
 
 const MALFORMED: &str = "it was shortened, edited, or made by another program";
 
 impl PageToken {
-    /// Makes the token for the key attributes in `place`.
+    /// Makes a page token from the key attributes in `place`, the last item of the page.
     pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
         let mut bytes = vec![FORMAT];
         bytes.extend(plan.digest().to_be_bytes());
         for key in &plan.keys {
-            // Each item of the read has all key attributes, because an index contains only items
-            // with its key attributes.
+            // Each item of a query has all key attributes, because an index contains only items
+            // that have the key attributes of the index.
             if let Some(value) = place.get(key.name).cloned().and_then(scalar) {
                 put(&mut bytes, &value);
             }
@@ -72,8 +73,8 @@ impl PageToken {
         Self(text.trim_end_matches('=').replace('+', "-").replace('/', "_"))
     }
 
-    /// Returns the key attributes in a token. If the token does not belong to this read, or its
-    /// signature is wrong, returns an error.
+    /// Returns the key attributes in a page token. Returns an error if the page token belongs to
+    /// another query or scan, or if the signature of the page token is wrong.
     pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";
@@ -97,8 +98,9 @@ impl PageToken {
     }
 
     fn bytes(&self) -> Option<Vec<u8>> {
-        // A place has at most four keys, and a key has at most 2048 bytes. This limit bounds the
-        // work for a text that a client has sent.
+        // A page token contains at most four key attributes, and a key attribute has at most 2048
+        // bytes. A client could send a very long text, so the code refuses a longer text without
+        // parsing it.
         const LONGEST: usize = 16 * 1024;
         if self.0.len() > LONGEST || !self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
             return None;
@@ -118,24 +120,25 @@ impl Secret {
         mac.chain_update(content)
     }
 
-    /// Returns the content without the signature, or `None` if the signature is wrong.
+    /// Returns the content of a page token without the signature, or `None` if the signature is
+    /// wrong.
     fn verified<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
         const SIGNATURE: usize = 32;
         let (content, signature) = bytes.split_last_chunk::<SIGNATURE>()?;
-        // `verify_slice` compares in constant time: the time of the answer must not reveal the
-        // signature.
+        // `verify_slice` compares in constant time, because the duration of the comparison must not
+        // reveal the signature.
         self.mac(content).verify_slice(signature).ok().map(|()| content)
     }
 }
 
-/// Appends the type, the length and the bytes of a value.
+/// Appends the type, the length and the bytes of a key value to the content of a page token.
 fn put(to: &mut Vec<u8>, value: &KeyValue) {
     let (tag, content) = match value {
         KeyValue::S(text) => (b'S', text.as_bytes()),
         KeyValue::N(digits) => (b'N', digits.as_bytes()),
         KeyValue::B(bytes) => (b'B', &bytes[..]),
     };
-    // DynamoDB limits a key to 2048 bytes, so its length fits into 16 bits.
+    // DynamoDB limits a key to 2048 bytes, so the length of a key fits into 16 bits.
     let length = u16::try_from(content.len()).unwrap_or(u16::MAX);
     to.push(tag);
     to.extend(length.to_be_bytes());
@@ -186,5 +189,5 @@ impl fmt::Display for PageToken {
     }
 }
 
-// The output of `Debug` does not show the key in the token.
+// The `Debug` output of a page token does not show the key in the token.
 debug_fields!(PageToken, self => {});

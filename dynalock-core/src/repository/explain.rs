@@ -1,4 +1,5 @@
-//! The requests of the builders, before they are sent.
+//! The `explain` methods of calls: each method returns the requests that its call would send, and
+//! sends no request.
 
 use super::{
     Create, Delete, DeleteUnchecked, Get, GetMany, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith,
@@ -18,7 +19,7 @@ use crate::{
 };
 
 impl<T: Versioned> Request<T, Get> {
-    /// Returns the request that this read would send. This method sends nothing.
+    /// Returns the GetItem request that this read would send. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -42,8 +43,8 @@ impl<T: Versioned> Request<T, Get> {
 }
 
 impl<T: Versioned> Request<T, GetMany> {
-    /// Returns the requests that this read would send, with up to 100 keys each. This method sends
-    /// nothing.
+    /// Returns the BatchGetItem requests that this read would send, with up to 100 keys in each
+    /// request. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -72,7 +73,7 @@ impl<T: Versioned> Request<T, GetMany> {
 }
 
 impl<T: Versioned + Clone> Request<T, Create<T>> {
-    /// Returns the request that this create would send. This method sends nothing.
+    /// Returns the request that this create would send. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -97,12 +98,13 @@ impl<T: Versioned + Clone> Request<T, Create<T>> {
 }
 
 impl<T: Versioned + Clone> Request<T, Update<T>> {
-    /// Returns the request that this update, touch or replace would send. This method sends
-    /// nothing.
+    /// Returns the request that this update, touch or replace would send. `explain` sends no
+    /// request.
     ///
-    /// The call reads the item first in three cases: the value comes from [`Stored::assume`]; a
-    /// replace writes an item that contains its lease; or the update expression would be too long,
-    /// so that the call puts the whole item. The result then contains the read, and is not
+    /// If the value comes from [`Stored::assume`], or if a `replace` writes an item that contains
+    /// its lease, the call reads the item before the write. If the update expression would be too
+    /// long, the call reads the item, and then sends a put of the whole item. If the call reads the
+    /// item before the write, the result contains only the read, and is not
     /// [complete](Explained::is_complete).
     ///
     /// # Examples
@@ -124,7 +126,8 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`],
-    ///   [`Error::InvalidKey`] or [`Error::Encode`]: the call fails with the same error.
+    ///   [`Error::InvalidKey`] or [`Error::Encode`]: the call itself would fail with the same
+    ///   error.
     pub fn explain(&self) -> Result<Explained> {
         let (mut session, Update { stored, mode }) = (Session::of_unsent(self), &self.kind);
         let change = match mode {
@@ -137,8 +140,8 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
 }
 
 impl<T: Versioned + Clone> Request<T, Delete<T>> {
-    /// Returns the request that this delete would send. This method sends nothing. If the value
-    /// comes from [`Stored::assume`], the result contains the read of the item, and is not
+    /// Returns the request that this delete would send. `explain` sends no request. If the value
+    /// comes from [`Stored::assume`], the result contains only the read of the item, and is not
     /// [complete](Explained::is_complete).
     ///
     /// # Examples
@@ -157,7 +160,7 @@ impl<T: Versioned + Clone> Request<T, Delete<T>> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the call fails with the same error.
+    ///   [`Error::Encode`]: the call itself would fail with the same error.
     pub fn explain(&self) -> Result<Explained> {
         stored_write(&mut Session::of_unsent(self), self.kind.stored.clone(), Change::Delete)
     }
@@ -166,8 +169,8 @@ impl<T: Versioned + Clone> Request<T, Delete<T>> {
 macro_rules! explain_each {
     ($($kind:ident),*) => {$(
         impl<T: Versioned + Clone> Request<T, WriteMany<$kind<T>>> {
-            /// Returns the requests that each write would send, in the order of the items. This
-            /// method sends nothing.
+            /// Returns the requests that the write of each item would send, in the order of the
+            /// items. `explain` sends no request.
             ///
             /// # Examples
             ///
@@ -185,7 +188,7 @@ macro_rules! explain_each {
             ///
             /// # Errors
             ///
-            /// Each result may be an error of the method `explain` of the call for a single item.
+            /// Each result may be an error that `explain` returns for a call with a single item.
             pub fn explain(&self) -> Vec<Result<Explained>> {
                 self.kind.items.iter().map(|item| self.like(item.clone()).explain()).collect()
             }
@@ -196,7 +199,7 @@ macro_rules! explain_each {
 explain_each!(Create, Update, Delete);
 
 impl<T: Versioned> Request<T, DeleteUnchecked> {
-    /// Returns the request that this delete would send. This method sends nothing.
+    /// Returns the request that this delete would send. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -213,8 +216,8 @@ impl<T: Versioned> Request<T, DeleteUnchecked> {
     /// # Errors
     ///
     /// - [`Error::InvalidKey`]: the key is empty.
-    /// - [`Error::ExpressionTooLong`] or [`Error::Encode`]: the condition of the caller cannot be
-    ///   sent.
+    /// - [`Error::ExpressionTooLong`] or [`Error::Encode`]: the condition of the caller is too
+    ///   long, or contains a value that cannot be stored.
     pub fn explain(&self) -> Result<Explained> {
         let Self { repository, condition, kind, .. } = self;
         let item_ref = repository.item_ref(kind.key.clone(), None);
@@ -224,9 +227,9 @@ impl<T: Versioned> Request<T, DeleteUnchecked> {
 }
 
 impl<T: Versioned> Request<T, Patch<T>> {
-    /// Returns the requests that this patch would send. This method sends nothing. A patch that is
-    /// sent as a transaction is followed by a read of the item, because a transaction returns no
-    /// item.
+    /// Returns the requests that this patch would send. `explain` sends no request. If the call
+    /// sends the patch as a transaction, the result also contains a read of the item, because a
+    /// transaction returns no item.
     ///
     /// # Examples
     ///
@@ -244,9 +247,9 @@ impl<T: Versioned> Request<T, Patch<T>> {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap.
-    /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: the call fails
-    ///   with the same error.
+    /// - [`Error::InvalidPatch`]: the patch has no change, or two of its changes overlap.
+    /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: the call itself
+    ///   would fail with the same error.
     pub fn explain(&self) -> Result<Explained> {
         let Patch { key, content } = &self.kind;
         patch(&mut Session::of_unsent(self), key.clone(), content.clone())
@@ -259,12 +262,14 @@ where
     F: FnMut(&mut T) -> O,
     O: NoValue,
 {
-    /// Returns the requests of this call, as if its read returned `stored`: the read, and the write
-    /// of the changes that the closure makes to a clone of the value. This method sends nothing.
+    /// Returns the requests that this call would send if its read returned `stored`. `explain_on`
+    /// runs the closure on a clone of `stored`. The result contains the read of the item, and the
+    /// write of the closure's changes. `explain_on` sends no request.
     ///
-    /// If the closure changes nothing, the call sends no write. If `stored` comes from
-    /// [`Stored::assume`], or if the update expression would be too long, the write depends on the
-    /// whole item, and the result is not [complete](Explained::is_complete).
+    /// If the closure changes nothing, the result contains no write. If `stored` comes from
+    /// [`Stored::assume`], or if the update expression would be too long, the call can make the
+    /// write only from the whole stored item. The result then contains no write, and is not
+    /// [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -283,10 +288,10 @@ where
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: `stored` has another key than the call, or the closure has changed
-    ///   the key.
+    /// - [`Error::KeyChanged`]: the key of `stored` differs from the key of the call, or the
+    ///   closure has changed the key.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the call fails with the same error.
+    ///   [`Error::Encode`]: the call itself would fail with the same error.
     pub fn explain_on(&mut self, stored: &Stored<T>) -> Result<Explained> {
         let mut session = Session::of_unsent(self);
         let UpdateWith { key, change, .. } = &mut self.kind;
@@ -303,8 +308,9 @@ where
     F: FnMut(&mut T) -> Result<(), E>,
     E: From<Error>,
 {
-    /// Returns the requests of this call, as if its read returned `stored`:
-    /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). This method sends nothing.
+    /// Returns the requests that this call would send if its read returned `stored`, like
+    /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). `explain_on` sends no
+    /// request.
     ///
     /// # Examples
     ///
@@ -325,8 +331,8 @@ where
     ///
     /// # Errors
     ///
-    /// - The error that the closure returned.
-    /// - The errors of `explain_on` of an `update_with`, converted by `From`.
+    /// - The error that the closure of the call returned.
+    /// - The errors that `explain_on` returns for an `update_with`, converted by `From`.
     pub fn explain_on(&mut self, stored: &Stored<T>) -> Result<Explained, E> {
         let mut session = Session::of_unsent(self);
         let TryUpdateWith { key, change, .. } = &mut self.kind;
@@ -341,9 +347,9 @@ where
     F: FnMut(&mut T) -> O,
     O: NoValue,
 {
-    /// Returns the requests of this call, as if its read returned `stored`, or found no item if
-    /// `stored` is `None`: [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). Nothing
-    /// is sent.
+    /// Returns the requests that this call would send if its read returned `stored`, like
+    /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). If `stored` is `None`, the
+    /// result contains the requests for a key without an item. `explain_on` sends no request.
     ///
     /// # Examples
     ///
@@ -362,9 +368,10 @@ where
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: `stored` or the new value has another key than the call.
+    /// - [`Error::KeyChanged`]: the key of `stored`, or of the value that the closures of the call
+    ///   made, differs from the key of the call.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the call fails with the same error.
+    ///   [`Error::Encode`]: the call itself would fail with the same error.
     pub fn explain_on(&mut self, stored: Option<&Stored<T>>) -> Result<Explained> {
         let mut session = Session::of_unsent(self);
         let UpsertWith { key, init, change, .. } = &mut self.kind;
@@ -384,7 +391,7 @@ where
     }
 }
 
-/// Explains a read-modify-write call whose read returns `stored`.
+/// Returns the requests that a read-modify-write call would send if its read returned `stored`.
 fn modify<T: Versioned + Clone, E: From<Error>>(
     session: &mut Session<T>,
     key: &Key,
@@ -402,7 +409,7 @@ fn modify<T: Versioned + Clone, E: From<Error>>(
     Ok(write(session, value, Change::Update(basis))?.after(read.into()))
 }
 
-/// Explains the write of a value that was read before.
+/// Returns the requests that a write of this `Stored` would send.
 fn stored_write<T: Versioned>(
     session: &mut Session<T>,
     stored: Stored<T>,
@@ -414,7 +421,8 @@ fn stored_write<T: Versioned>(
     }
 }
 
-/// Explains the write of a value with an etag: the item is read first.
+/// Returns the requests that a write of a value with an etag would send. The call reads the item
+/// before such a write, so the result contains only the read.
 fn assumed<T: Versioned>(session: &Session<T>, key: &Key, etag: &Etag) -> Result<Explained> {
     match etag.is_of(key) {
         true => Ok(Explained::before_write(vec![session.get(key)?.into()])),
@@ -422,12 +430,13 @@ fn assumed<T: Versioned>(session: &Session<T>, key: &Key, etag: &Etag) -> Result
     }
 }
 
-/// Explains the write of a value.
+/// Returns the requests that a write of this value would send.
 pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Change) -> Result<Explained> {
     let intent = session.intent(value, change);
     let read = |session: &Session<T>| Ok(Explained::before_write(vec![session.get(&intent.key())?.into()]));
     match &intent.change {
-        // A replace of an item that contains its lease removes the attributes of the stored item.
+        // If leases are in the item itself, a `replace` reads the stored item first, to find the
+        // attributes that the `replace` must remove.
         Change::Replace(basis) if T::MODEL.lock_in_item().is_some() => {
             basis.check_key(session.table(), &intent.value)?;
             return read(session);
@@ -441,8 +450,8 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
         _ => {}
     }
     match session.explain(&intent) {
-        // The update becomes a put of the whole item, with the attributes that the type does not
-        // know.
+        // If the update expression would be too long, the call sends a put of the whole item. The
+        // put needs all attributes of the stored item, so the call reads the item first.
         Err(Error::ExpressionTooLong { .. })
             if matches!(intent.change, Change::Update(_) | Change::Touch(_)) && intent.is_tracked() =>
         {
@@ -452,11 +461,13 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
     }
 }
 
-/// Explains a patch, and the read of the item after a patch in a transaction.
+/// Returns the requests that a patch would send: the patch, and a read of the item if the patch is
+/// sent as a transaction.
 pub(crate) fn patch<T: Versioned>(session: &mut Session<T>, key: Key, content: SharedPatch<T>) -> Result<Explained> {
     let intent = session.patch_intent(key, content);
     let mut requests = vec![session.explain(&intent)?];
-    // Only an UpdateItem returns the item.
+    // The reply to an UpdateItem contains the item after the patch. If the patch is sent as a
+    // transaction, the call reads the item after the patch.
     if requests[0].operation() != "UpdateItem" {
         requests.push(session.get(&intent.key)?.into());
     }

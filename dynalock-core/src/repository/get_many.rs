@@ -15,7 +15,7 @@ use crate::{
     write::key::checked_key,
 };
 
-/// The kind of a call that reads several items by their keys: [`Repository::get_many`].
+/// The kind of a call that reads several items by their keys, for [`Repository::get_many`].
 #[derive(Debug)]
 pub struct GetMany {
     keys: Vec<Key>,
@@ -23,13 +23,14 @@ pub struct GetMany {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Reads the items with these keys. The result has one `Option` for each key, in the order of
-    /// the keys. If a key is given twice, its item is read once. The reads are strongly consistent,
-    /// but the items are from different moments.
+    /// Reads the items with the given keys. The result has one `Option` for each key, in the order
+    /// of the keys. If the caller gives a key twice, `get_many` reads its item once. Each read is
+    /// strongly consistent, but `get_many` does not read all items at the same moment.
     ///
-    /// DynamoDB accepts up to 100 keys in a request. For more than 100 keys, the call sends several
-    /// requests one after the other. If DynamoDB leaves keys unprocessed, these keys are requested
-    /// again after a pause. The deadline limits the time for all requests together.
+    /// DynamoDB accepts up to 100 keys in a request. For more than 100 keys, `get_many` sends
+    /// several requests one after the other. If DynamoDB leaves keys unprocessed, `get_many`
+    /// requests the unprocessed keys again after a pause. The deadline of `get_many` limits the
+    /// time for all its requests together.
     ///
     /// # Examples
     ///
@@ -55,15 +56,16 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The future can be dropped at any time, because a read changes nothing.
     pub fn get_many<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> Request<T, GetMany> {
         let keys = keys.into_iter().map(IntoKey::into_key).collect();
         Request::new(self.clone(), self.limits, GetMany { keys, expired: ExpiredItems::Absent })
     }
 
-    /// Makes a `Stored` from an item that the program has read by the SDK. A write of this `Stored`
-    /// is checked like the write of a value that the repository has read. Expired items are not
-    /// left out. The item must be complete, so the read must have no projection.
+    /// Makes a `Stored` from an item that the program has read by the SDK. The program can write
+    /// the `Stored` like a value that the repository has read, with the same checks. `read` also
+    /// accepts expired items. The item must be complete, so the request of the SDK must have no
+    /// projection expression.
     ///
     /// # Examples
     ///
@@ -92,8 +94,8 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T> Request<T, GetMany> {
-    /// Includes the items whose time to live is over:
-    /// [`Request::<T, Get>::including_expired`](Request::including_expired).
+    /// Returns also the items that have expired, like [`Request::<T,
+    /// Get>::including_expired`](Request::including_expired).
     ///
     /// # Examples
     ///
@@ -113,7 +115,8 @@ impl<T> Request<T, GetMany> {
 }
 
 impl<T: Versioned> Request<T, GetMany> {
-    /// Returns each key once, because DynamoDB refuses a BatchGetItem that names a key twice.
+    /// Returns each different key of the call once. DynamoDB refuses a BatchGetItem that names a
+    /// key twice.
     pub(super) fn different_keys(&self) -> Result<Vec<Item>> {
         let mut seen = HashSet::new();
         let different = self.kind.keys.iter().filter(|key| seen.insert(*key));
@@ -138,7 +141,8 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let items = items.into_iter().filter(is_shown);
             let keyed = items.filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
             let mut found: HashMap<Key, Item> = keyed.collect();
-            // If no key is repeated, each item is moved out of the map without a copy.
+            // If no key of the call occurs twice, the code moves each item out of the map, and
+            // copies no item.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
         })

@@ -1,4 +1,5 @@
-//! The import of values: puts without conditions, 25 in a request.
+//! The import of values into a table: puts without conditions, up to 25 puts in a `BatchWriteItem`
+//! request.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::{
     },
 };
 
-/// The put of one value without a condition:
+/// The put of one value without a condition, for
 /// [`Repository::import_unchecked`](super::Repository::import_unchecked).
 #[derive(Debug)]
 pub struct Import<T> {
@@ -60,7 +61,8 @@ impl<T: Versioned> InMany<T> for Import<T> {
                     table: Arc::clone(&table),
                     value: item.value,
                     change: Change::Create,
-                    // A `BatchWriteItem` has no conditions, so an import ignores leases.
+                    // A `BatchWriteItem` request has no conditions, so an import cannot check
+                    // leases.
                     policy: LeasePolicy::Ignoring,
                     condition: None,
                     at,
@@ -77,14 +79,14 @@ impl<T: Versioned> InMany<T> for Import<T> {
     }
 }
 
-/// The call that writes up to 25 values.
+/// The part of an import that writes one group of up to 25 values.
 struct ImportCall<T> {
     table: Arc<str>,
     attempts: Attempts,
     results: Vec<ItemResult<Stored<T>>>,
 }
 
-/// A value that has not been written.
+/// A value of an import whose write DynamoDB has not yet confirmed.
 struct Open<T> {
     index: usize,
     id: WriteId,
@@ -92,14 +94,15 @@ struct Open<T> {
     outcome: AttemptOutcome,
 }
 
-/// A value that has been sent, and the basis of its next write.
+/// A value that the current attempt of an import sends, and the state of the value's item after the
+/// write.
 struct Sent<T> {
     open: Open<T>,
     next: Basis,
 }
 
 impl<T: Versioned> ImportCall<T> {
-    /// Sends the values until each of them is written or has an error.
+    /// Sends the values until each value is written or has an error.
     async fn write(&mut self, mut open: Vec<Open<T>>) {
         let mut backoff = Backoff::default();
         loop {
@@ -117,16 +120,16 @@ impl<T: Versioned> ImportCall<T> {
                     if sent.is_empty() {
                         return;
                     }
-                    // DynamoDB leaves items unprocessed if it has no capacity left. The library
-                    // treats these items like a throttled request.
+                    // DynamoDB leaves items of a request unprocessed if the table has no capacity
+                    // left, so the library treats unprocessed items like a throttled request.
                     let rest = Refusal::new("UnprocessedItems", "some of the items were not written", None);
                     self.attempts.wait(&mut backoff, Error::Throttled(rest.after(self.attempts.spent()))).await
                 }
-                // The refusal does not name the item that caused it, so the next requests contain
-                // one item each.
+                // The refusal of a request does not name the item that caused the refusal, so the
+                // import sends each item again in its own request.
                 Err(Failure::Permanent(refusal)) if refusal.is_of_content() && sent.len() > 1 => {
                     for Sent { open, .. } in sent {
-                        // A recursive future must be boxed.
+                        // The call is recursive, and Rust requires a box for a recursive future.
                         Box::pin(self.write(vec![open])).await;
                     }
                     return;
@@ -146,12 +149,13 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Encodes the values of an attempt, and adds their items to `items`. For a value that cannot
-    /// be stored, records an error as its result.
+    /// Encodes the values that an attempt sends, and adds the encoded items to `items`. If a value
+    /// cannot be stored, records an error as the result of this value.
     fn plan(&mut self, open: Vec<Open<T>>, items: &mut Vec<Item>) -> Vec<Sent<T>> {
         let mut sent = Vec::with_capacity(open.len());
         for open in open {
-            // Each attempt has its own incarnation, like each attempt of a create.
+            // Each attempt draws a new incarnation (the random id of a new item), as each attempt
+            // of a create does.
             let incarnation = Incarnation::draw(self.attempts.rng());
             match open.intent.whole_item(WriteStamp { id: open.id, incarnation }) {
                 Ok(WholeItem { item, next, .. }) => {
@@ -164,18 +168,19 @@ impl<T: Versioned> ImportCall<T> {
         sent
     }
 
-    /// Sends the items once. Returns the keys of the items that DynamoDB left unprocessed.
+    /// Sends one `BatchWriteItem` request with the items. Returns the keys of the items that
+    /// DynamoDB left unprocessed.
     async fn attempt(&mut self, sent: &[Sent<T>], items: Vec<Item>) -> Result<Vec<Key>, Failure> {
         let client = self.attempts.connection().client.clone();
         let request = PutMany { table: Arc::clone(&self.table), items };
-        // The answer is parsed as a part of the request, so that an unreadable answer counts as a
-        // lost reply.
+        // The future that sends the request also parses the reply, so that a reply that cannot be
+        // parsed counts as a lost reply.
         let request = async { request.send(&client).await.and_then(|left| unprocessed(&left, sent)) };
         self.attempts.attempt_of(sent.len(), Box::pin(request)).await
     }
 
-    /// Records the results of the values that were written, and returns the values that were not
-    /// written.
+    /// Records the results of the values that DynamoDB has written, and returns the values that
+    /// DynamoDB left unprocessed.
     fn settle(&mut self, sent: Vec<Sent<T>>, left: &[Key]) -> Vec<Sent<T>> {
         let (open, written): (Vec<_>, Vec<_>) =
             sent.into_iter().partition(|sent| left.contains(&sent.open.intent.key()));
@@ -187,8 +192,8 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    /// Records the error of values that are not sent again. For a value in doubt, the error is
-    /// `Indeterminate`.
+    /// Records an error as the result of each value that the import does not send again. If
+    /// DynamoDB may have written the value, the recorded error is `Indeterminate`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         if open.iter().any(|open| open.outcome == AttemptOutcome::Unknown) {
             lost_reply(LostReply::Unknown);
@@ -199,8 +204,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value that is too large. The refused request must contain only this
-    /// value.
+    /// Returns the error of a value whose item is too large for DynamoDB. `sent` must contain only
+    /// this value.
     fn too_large(&mut self, sent: &[Sent<T>]) -> Error {
         let incarnation = Incarnation::draw(self.attempts.rng());
         let sizes = sent.iter().map(|Sent { open, .. }| {
@@ -214,13 +219,13 @@ impl<T: Versioned> ImportCall<T> {
     }
 }
 
-/// Returns the type of the first error.
+/// Returns the kind of the first error in the results, for telemetry.
 fn first_failure<O>(results: &[ItemResult<O>]) -> Option<&'static str> {
     results.iter().find_map(|item| item.result.as_ref().err()).map(Error::kind)
 }
 
-/// Returns the keys of the items that DynamoDB left unprocessed. If the answer contains an item
-/// that was not sent, the answer counts as unreadable.
+/// Returns the keys of the items that DynamoDB left unprocessed. If the reply contains an item that
+/// was not in the request, the reply counts as a reply that cannot be parsed.
 fn unprocessed<T: Versioned>(left: &[Item], sent: &[Sent<T>]) -> Result<Vec<Key>, Failure> {
     const UNKNOWN: &str = "an unprocessed item was not in the request";
     let is_sent = |key: &Key| sent.iter().any(|sent| sent.open.intent.key() == *key);

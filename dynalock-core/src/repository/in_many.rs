@@ -1,19 +1,20 @@
-//! The kinds of writes that a call for many items can make, for example creates.
+//! The kinds of writes that a call for many items can send, for example the creates of a
+//! `create_many`.
 
 use super::{Request, request::sealed::Sealed, write_stream::Step};
 use crate::key::Key;
 
-/// A kind of write that a call for many items can make: a create, an update, a delete or a put of
+/// A kind of write that a call for many items can send: a create, an update, a delete, or a put of
 /// an import.
 pub trait InMany<T>: Sealed + Sized + Send + 'static {
-    /// The result of an item that was written.
+    /// The output of a successful write of one item.
     type Output: Send + 'static;
 
-    /// The name of a call for many items of this kind.
+    /// The name of the call for telemetry, for example `create_many`.
     #[doc(hidden)]
     const OPERATION: &'static str;
 
-    /// The largest number of items in one request.
+    /// The largest number of items that one request of the call may write.
     #[doc(hidden)]
     const MOST: usize;
 
@@ -25,7 +26,7 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output>;
 }
 
-/// An item with its position in the list that the caller gave.
+/// An item of a call for many items, with the index of the item in the input of the call.
 #[derive(Debug)]
 pub struct Numbered<K> {
     pub(super) index: usize,

@@ -1,4 +1,4 @@
-//! The repository: reads and writes of the items of one type in one table.
+//! A repository reads and writes the items of one type in one table.
 
 mod combining;
 pub(crate) mod explain;
@@ -53,9 +53,9 @@ use crate::{
 /// repository and clone it.
 ///
 /// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of the SDK
-/// client that it was made from. The repository repeats failed requests itself, without the retries
-/// of the SDK, because the SDK cannot know whether an earlier copy of a conditional write was
-/// applied. Calls need a tokio runtime with time enabled.
+/// client that the caller passed to [`Repository::new`]. The repository repeats failed requests
+/// itself, without the retries of the SDK, because the SDK cannot know whether an earlier copy of a
+/// conditional write was applied. The calls of a repository need a tokio runtime with time enabled.
 ///
 /// # Examples
 ///
@@ -79,39 +79,39 @@ use crate::{
 ///
 /// An item has expired when the time in its field with `#[dynalock(expires)]`, plus the [allowed
 /// clock skew](Self::expires_skew), is past. DynamoDB may delete an expired item hours or days
-/// after this time. Until the deletion, reads treat the expired item as absent, and a create
-/// overwrites the item.
+/// after its time to live. Until DynamoDB deletes an expired item, reads treat the item as absent,
+/// and a create overwrites the item.
 ///
 /// If an item expires after it was read, an `update` of the value still succeeds, provided that the
-/// item has not changed. As in DynamoDB, an item whose time is more than five years ago has not
-/// expired, and an item without a time never expires. A lease can be acquired on an expired item
-/// until DynamoDB deletes the item.
+/// item has not changed. An item without a time to live never expires. As in DynamoDB, an item
+/// whose time to live is more than five years in the past does not count as expired. A lease can be
+/// acquired on an expired item until DynamoDB deletes the item.
 ///
 /// # Errors of every call
 ///
 /// | error | cause |
 /// |---|---|
-/// | [`Error::InvalidKey`] | The key is empty, or serde writes another value than the `KeyAttribute` of the key returns. |
+/// | [`Error::InvalidKey`] | The key is empty, or serde writes another value for the key than its `KeyAttribute` implementation returns. |
 /// | [`Error::InvalidSetting`] | A limit of the call, for example `attempts(0)`, allows no request. |
-/// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
-/// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
+/// | [`Error::Misconfigured`] | The SDK client has no credentials, no Region or no valid endpoint. |
+/// | [`Error::TableNotFound`] | The table does not exist in the account and the Region of the SDK client. |
 /// | [`Error::TableMismatch`] | The key of the table differs from the key of `T`. |
-/// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
+/// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse the same request again. |
 /// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
-/// | [`Error::BudgetExceeded`] | The next request would pass the [`budget`](Self::budget) of the call. |
+/// | [`Error::BudgetExceeded`] | With the next request, the call would consume more than its [`budget`](Self::budget). |
 pub struct Repository<T> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) options: LeaseOptions,
-    /// The allowed clock skew. An item counts as expired only when its time to live plus this skew
-    /// is past.
+    /// The allowed clock skew. An item counts as expired only when its time to live plus the
+    /// allowed clock skew is past.
     expiry_skew: Duration,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T> Repository<T> {
-    /// Makes a repository for the table that `#[dynalock(table = "..")]` on `T` names.
+    /// Makes a repository for the table whose name is in `#[dynalock(table = "..")]` on `T`.
     ///
     /// # Examples
     ///
@@ -137,7 +137,7 @@ impl<T> Repository<T> {
         }
     }
 
-    /// Sets the name of the table, instead of the name in `#[dynalock(table = "..")]`.
+    /// Sets the name of the table, in place of the name in `#[dynalock(table = "..")]`.
     ///
     /// # Examples
     ///
@@ -155,7 +155,7 @@ impl<T> Repository<T> {
     }
 
     /// Limits the time of each call, including all its requests and pauses. The default deadline is
-    /// 5 seconds. A single call can have another deadline.
+    /// 5 seconds. A caller can set another deadline for a single call.
     ///
     /// # Examples
     ///
@@ -174,8 +174,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts of each call. The limit must be 1 or
-    /// more. By default, a call repeats its requests until the deadline.
+    /// Limits the number of failed requests and conflicts of each call. The number must be 1 or
+    /// more. Without a limit from `attempts`, a call repeats its requests until its deadline.
     ///
     /// # Examples
     ///
@@ -192,14 +192,16 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the capacity units that each call may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that each call may consume: read units and write units together.
+    /// Before each request, the library estimates the units of the request, as the [module
+    /// `cost`](crate::cost) describes. If the call would consume more than its budget, the library
+    /// does not send the request, and the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always counts the
+    /// capacity that a call with a budget consumes.
     ///
-    /// A call to [`combining`](Self::combining) consumes the units of its batch, and the budget applies
-    /// to each batch. Transactions and units of work have budgets of their own.
+    /// A handle from [`combining`](Self::combining) writes several calls as one batch, and the
+    /// budget applies to each batch. The budget does not apply to a transaction or a
+    /// [`transact`](crate::transact) call, which have their own settings for a budget.
     ///
     /// # Examples
     ///
@@ -216,17 +218,19 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Asks each request for the consumed capacity. The [`meter`](Self::meter) then has the costs of
-    /// all calls, and an error has the cost of its call: [`Error::cost`]. The costs are divided by
-    /// their [causes](crate::cost#causes).
+    /// Measures the capacity that each request consumes. The [`meter`](Self::meter) contains the
+    /// costs of all calls of the repository, and [`Error::cost`] returns the cost of a failed call.
+    /// The meter shows the costs for each [cause](crate::cost#causes).
     ///
-    /// The locks and leases of the items are metered, too. A transaction or a unit of work is
-    /// metered if one of its repositories is. Its costs in a table go to the meter of the repository
-    /// of this table. If two of its metered repositories have the same table, the first one gets the
-    /// costs.
+    /// The meter also counts the requests for the leases of the items. A transaction or a
+    /// [`transact`](crate::transact) call is metered if it uses at least one metered repository. A
+    /// transaction adds its costs in each table to the meter of the repository of this table. If a
+    /// transaction uses two metered repositories of the same table, the transaction adds these
+    /// costs to the meter of the first repository.
     ///
-    /// A metered repository has a retry budget and a measured round trip of its own. Call `metered`
-    /// where the program makes the repository. Its clones share the meter.
+    /// A metered repository does not share its retry budget and its measured round trip with other
+    /// repositories. A program should therefore call `metered` only once, where it makes the
+    /// repository. The clones of a metered repository share the meter.
     ///
     /// # Examples
     ///
@@ -252,8 +256,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Returns the meter of all calls, or `None` if the repository is not
-    /// [`metered`](Self::metered).
+    /// Returns the meter with the costs of all calls of the repository, or `None` if the repository
+    /// is not [`metered`](Self::metered).
     ///
     /// # Examples
     ///
@@ -271,9 +275,10 @@ impl<T> Repository<T> {
         self.connection.meter.as_ref().map(|by| by.meter.clone())
     }
 
-    /// Sets the time after which the first request of a call counts as lost. The default timeout is
-    /// 1 second. The timeout doubles with each attempt without an answer, up to eight times its
-    /// first value. With a timeout of zero, every call fails with [`Error::InvalidSetting`].
+    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
+    /// of an attempt is 1 second. After each attempt without an answer, the timeout of the next
+    /// attempt doubles, up to eight times the timeout of the first attempt. With a timeout of zero,
+    /// every call fails with [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -292,8 +297,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Sets the pace of `update_with`, `try_update_with` and `upsert_with` after conflicts. A
-    /// single call can have another pace.
+    /// Sets the pace of `update_with`, `try_update_with` and `upsert_with`: how soon a call
+    /// attempts its write again after a conflict. A caller can set another pace for a single call.
     ///
     /// # Examples
     ///
@@ -311,8 +316,8 @@ impl<T> Repository<T> {
     }
 
     /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. Reads and writes treat an
-    /// item as absent when its time to live plus this skew is past by this machine's clock. The
-    /// default skew is two seconds.
+    /// item as absent when its time to live plus the allowed clock skew is past by the clock of the
+    /// caller's machine. The default of the allowed clock skew is two seconds.
     ///
     /// # Examples
     ///
@@ -331,18 +336,20 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Creates the table with the key and the indexes of `T`. If a field has
-    /// `#[dynalock(expires)]`, the call also switches time to live on. The billing is on-demand,
-    /// unless [`provisioned`](Request::provisioned) is set.
+    /// Creates the table with the key and the indexes of `T`. If a field of `T` has
+    /// `#[dynalock(expires)]`, the call also enables DynamoDB's time to live for the table. The new
+    /// table has on-demand billing, unless the caller sets [`provisioned`](Request::provisioned).
     ///
-    /// The call waits until the table has the status `ACTIVE`, each index of `T` is built, and time
-    /// to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an hour until time to live is
-    /// `ENABLED`, and the call does not wait for this. The default deadline of the call is one
-    /// minute.
+    /// `create_table` waits until the table has the status `ACTIVE`, each index of `T` that the
+    /// table has is built, and time to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an
+    /// hour to change time to live from `ENABLING` to `ENABLED`, and `create_table` does not wait
+    /// for this change. The default deadline of `create_table` is one minute.
     ///
-    /// If a table with the same key exists, the call succeeds, even if the indexes of the table
-    /// differ. The call switches time to live on if it is off, and changes nothing else.
-    /// [`verify_table`](Self::verify_table) shows the differences.
+    /// If a table with the same name and key exists, `create_table` succeeds, even if the indexes
+    /// of the table differ from the indexes of `T`. If time to live is disabled in an existing
+    /// table, `create_table` enables time to live, and changes nothing else.
+    /// [`verify_table`](Self::verify_table) returns the differences between an existing table and
+    /// `T`.
     ///
     /// # Examples
     ///
@@ -358,15 +365,15 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::TableMismatch`]: the table exists with another key.
-    /// - [`Error::Rejected`]: DynamoDB refused to switch time to live on, for example because time
-    ///   to live is on for another attribute.
+    /// - [`Error::TableMismatch`]: a table with this name exists, and has another key.
+    /// - [`Error::Rejected`]: DynamoDB refused to enable time to live, for example because time to
+    ///   live is enabled for another attribute.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not have been created. The call can be
-    /// repeated.
+    /// If the future is dropped, the table may or may not have been created. The caller can call
+    /// `create_table` again.
     pub fn create_table(&self) -> Request<T, CreateTable>
     where
         T: Versioned,
@@ -374,11 +381,12 @@ impl<T> Repository<T> {
         table::creation(self)
     }
 
-    /// Compares the table with `T`: the key, the indexes and the time to live. The call changes
-    /// nothing.
+    /// Compares the key, the indexes and the time to live of the table with `T`. `verify_table`
+    /// changes nothing in the table.
     ///
-    /// The call does not report indexes that only the table has, because other programs may need
-    /// these indexes. The call does not compare billing and deletion protection.
+    /// `verify_table` does not report an index that exists only in the table and not in `T`,
+    /// because another program may need this index. `verify_table` does not compare billing and
+    /// deletion protection.
     ///
     /// # Examples
     ///
@@ -397,12 +405,12 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// The [errors of every call](Repository#errors-of-every-call) are possible. If the table is
-    /// missing, the error is [`Error::TableNotFound`]. A difference is part of the report, and not
-    /// an error.
+    /// missing, the error is [`Error::TableNotFound`]. A difference between the table and `T` is
+    /// not an error, but a part of the returned report.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The call changes nothing.
+    /// The future can be dropped at any time, because `verify_table` changes nothing.
     pub fn verify_table(&self) -> Request<T, VerifyTable>
     where
         T: Versioned,
@@ -410,9 +418,10 @@ impl<T> Repository<T> {
         table::verification(self)
     }
 
-    /// Returns the item with this key, or `None` if there is no item. The read is strongly
-    /// consistent, unless the call is [`eventually_consistent`](Request::eventually_consistent). An
-    /// [expired](Repository#expired-items) item counts as absent.
+    /// Returns the item with this key, or `None` if the key has no item. The read is strongly
+    /// consistent, unless the caller sets
+    /// [`eventually_consistent`](Request::eventually_consistent). The read treats an
+    /// [expired](Repository#expired-items) item as absent.
     ///
     /// # Examples
     ///
@@ -437,7 +446,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A read changes nothing.
+    /// The future can be dropped at any time, because a read changes nothing.
     pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get>
     where
         T: Versioned,
@@ -445,13 +454,14 @@ impl<T> Repository<T> {
         self.request(Get { key: key.into_key(), consistent: true, expired: ExpiredItems::Absent })
     }
 
-    /// Writes a new item at version 1, and returns it.
+    /// Writes a new item with version 1, and returns the item.
     ///
     /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
-    /// expired item. The new item has version 1 and a new incarnation. The overwrite requires that
-    /// the expired item has not changed since DynamoDB returned it. If another caller holds a lease
-    /// on the expired item, the create fails with [`Error::Locked`]. The fence of earlier leases
-    /// stays in the item.
+    /// expired item. The new item has version 1 and a new incarnation: a random id that
+    /// distinguishes the new item from the expired item. The create requires that the expired item
+    /// has not changed since DynamoDB returned it. If another caller holds a lease on the expired
+    /// item, the create fails with [`Error::Locked`]. When a create overwrites an expired item, the
+    /// new item keeps the fence of the expired item's leases.
     ///
     /// # Examples
     ///
@@ -477,13 +487,13 @@ impl<T> Repository<T> {
     ///   write was applied.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
-    /// After `Indeterminate`, the item may or may not have been written. After an error other than
-    /// `Indeterminate`, the item has not been written.
+    /// After `Error::Indeterminate`, the item may or may not have been written. After any other
+    /// error of `create`, the item has not been written.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn create(&self, value: T) -> Request<T, Create<T>>
     where
         T: Versioned,
@@ -491,10 +501,10 @@ impl<T> Repository<T> {
         self.request(Create { value })
     }
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read.
-    /// Attributes that `T` does not know stay in the item. If the value has no changes, the call
-    /// returns the value and sends no request. For a value from [`Stored::assume`], the call reads
-    /// the item first, and compares the item with the value.
+    /// Writes the changed attributes of a value, if the item has not changed since it was read. The
+    /// update keeps the attributes of the item that `T` does not know. If the value has no changes,
+    /// `update` returns the value and sends no request. For a value from [`Stored::assume`],
+    /// `update` reads the item first, and compares the item with the value.
     ///
     /// # Examples
     ///
@@ -519,8 +529,8 @@ impl<T> Repository<T> {
     /// - [`Error::ExpressionTooLong`]: the write changes or compares too many attributes.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item that was read for a value from
-    ///   [`Stored::assume`] does not fit `T`.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: for a value from [`Stored::assume`], the call
+    ///   reads the item, and this item cannot be decoded into a `T`.
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
     ///   write was applied.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
@@ -528,7 +538,7 @@ impl<T> Repository<T> {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -536,11 +546,11 @@ impl<T> Repository<T> {
         self.request(Update { stored, mode: Mode::Changes })
     }
 
-    /// Writes the whole value over its item, if the item has not changed since it was read. The
-    /// call removes the attributes that `T` does not know, and writes the item even if no attribute
-    /// has changed. If `T` keeps the lease of an item in the item itself, the call first reads the
-    /// item, and then removes the unknown attributes by an UpdateItem. The fence of the lease
-    /// therefore stays in the item.
+    /// Writes the whole value over its item, if the item has not changed since it was read.
+    /// `replace` removes the attributes that `T` does not know, and writes the item even if no
+    /// attribute has changed. If `T` stores the lease of an item in the item itself, `replace`
+    /// first reads the item, and then removes the unknown attributes by an UpdateItem. An
+    /// UpdateItem, unlike a PutItem, keeps the current fence of the lease in the item.
     ///
     /// # Examples
     ///
@@ -557,12 +567,12 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`update`](Self::update).
+    /// The errors of `replace` are the same as the errors of [`update`](Self::update).
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -571,8 +581,8 @@ impl<T> Repository<T> {
     }
 
     /// Writes the item like [`update`](Self::update), but increments the version even if no
-    /// attribute has changed. After a touch, each write that is based on an earlier read of the
-    /// item fails with a conflict.
+    /// attribute has changed. After a `touch`, each write of a value that was read before the
+    /// `touch` fails with a conflict.
     ///
     /// # Examples
     ///
@@ -591,12 +601,12 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`update`](Self::update).
+    /// The errors of `touch` are the same as the errors of [`update`](Self::update).
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>>
     where
         T: Versioned,
@@ -629,7 +639,7 @@ impl<T> Repository<T> {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>>
     where
         T: Versioned,
@@ -637,9 +647,9 @@ impl<T> Repository<T> {
         self.request(Delete { stored })
     }
 
-    /// Deletes the item with this key, in any state. If there is no item, the call succeeds. The
-    /// call checks neither versions nor leases, so it may delete an item that another caller has
-    /// just written or holds a lease on.
+    /// Deletes the item with this key, whatever the item contains. If the key has no item,
+    /// `delete_unchecked` succeeds. `delete_unchecked` checks neither versions nor leases, so
+    /// `delete_unchecked` may delete an item that another caller has just written or has leased.
     ///
     /// # Examples
     ///
@@ -662,7 +672,7 @@ impl<T> Repository<T> {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked>
     where
         T: Versioned,
@@ -670,9 +680,10 @@ impl<T> Repository<T> {
         self.request(DeleteUnchecked { key: key.into_key() })
     }
 
-    /// Reads the item, runs `change` on its value, and writes the changed attributes. After a
-    /// conflict, the call runs `change` again on the newer item. Only the result of the last run of
-    /// `change` is written. If a run changes nothing, the call ends without a write.
+    /// Reads the item, runs the closure `change` on the value of the item, and writes the changed
+    /// attributes. After a conflict, the call runs `change` again on the newer item. The call
+    /// writes only the result of the last run of `change`. If a run of `change` changes nothing,
+    /// the call ends without a write.
     ///
     /// # Examples
     ///
@@ -691,14 +702,14 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Exhausted`]: until the deadline, each attempt ended in a conflict. `Exhausted`
-    ///   contains the last conflict.
+    ///   contains the last conflict of the call.
     /// - The other errors of [`update`](Self::update) and [`get`](Self::get) are possible too,
     ///   except [`Error::Conflict`].
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn update_with<'f, F, O>(&self, key: impl IntoKey<T>, change: F) -> Request<T, UpdateWith<'f, F>>
     where
         T: Versioned,
@@ -709,7 +720,7 @@ impl<T> Repository<T> {
     }
 
     /// Changes the item like [`update_with`](Self::update_with), with a closure that can return an
-    /// error. An error of the closure ends the call immediately, and nothing is written.
+    /// error. If the closure returns an error, the call ends immediately, and writes nothing.
     ///
     /// # Examples
     ///
@@ -744,13 +755,13 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - The error that the closure returned.
+    /// - The error that the closure `change` returned.
     /// - The errors of [`update_with`](Self::update_with), converted by `From`.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn try_update_with<'f, F, E>(&self, key: impl IntoKey<T>, change: F) -> Request<T, TryUpdateWith<'f, F>>
     where
         T: Versioned,
@@ -761,8 +772,8 @@ impl<T> Repository<T> {
     }
 
     /// Changes the item like [`update_with`](Self::update_with), and creates the item if the key
-    /// has no item. For a missing item, `init` makes the value, and `change` then changes this
-    /// value.
+    /// has no item. If the key has no item, the closure `init` makes the value, and the closure
+    /// `change` changes the value from `init`.
     ///
     /// # Examples
     ///
@@ -779,14 +790,15 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: `init` made a value with another key.
+    /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
+    ///   call.
     /// - The other errors of [`update_with`](Self::update_with) and [`create`](Self::create) are
     ///   possible too, except [`Error::NotFound`] and [`Error::AlreadyExists`].
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn upsert_with<'f, I, F, O>(&self, key: impl IntoKey<T>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
     where
         T: Versioned,
@@ -797,12 +809,13 @@ impl<T> Repository<T> {
         self.request(UpsertWith::new(key.into_key(), init, change))
     }
 
-    /// Returns the rule by which an item counts as expired.
+    /// Returns the rule that decides whether an item has expired.
     pub(crate) fn item_expiry(&self) -> ItemExpiry {
         ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
     }
 
-    /// Returns the [`ItemRef`] for the item with this key in the table of this repository.
+    /// Returns an [`ItemRef`], which identifies the item with this key in the table of this
+    /// repository.
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where
         T: Versioned,
@@ -818,7 +831,8 @@ impl<T> Repository<T> {
     }
 }
 
-/// Returns the text of an item's key. The key of a lease row stands for its item.
+/// Returns the key of an item as text. For a separate lease row, returns the key of the item whose
+/// lease the row contains.
 fn key_text<T: Versioned>(item: &Item) -> Option<String> {
     let key = key_of(T::MODEL, item)?;
     let key = if T::MODEL.lock_in_row().is_some() { key.of_item() } else { key };

@@ -3,7 +3,7 @@ use std::{future::IntoFuture, marker::PhantomData};
 use super::{
     Request,
     request::{Checked, sealed::Sealed},
-    session::Session,
+    session::{NextRun, Session},
 };
 use crate::{
     codec::{Stored, decode, decode_stored},
@@ -14,7 +14,7 @@ use crate::{
     write::{intent::Change, send::WriteResult},
 };
 
-/// The kind of a read-modify-write call:
+/// The kind of a read-modify-write call, for
 /// [`Repository::update_with`](super::Repository::update_with).
 pub struct UpdateWith<'f, F> {
     pub(super) key: Key,
@@ -22,7 +22,7 @@ pub struct UpdateWith<'f, F> {
     borrows: PhantomData<&'f ()>,
 }
 
-/// The kind of a read-modify-write call whose closure may return an error:
+/// The kind of a read-modify-write call whose closure may return an error, for
 /// [`Repository::try_update_with`](super::Repository::try_update_with).
 pub struct TryUpdateWith<'f, F> {
     pub(super) key: Key,
@@ -30,7 +30,7 @@ pub struct TryUpdateWith<'f, F> {
     borrows: PhantomData<&'f ()>,
 }
 
-/// The kind of a read-modify-write call that creates a missing item:
+/// The kind of a read-modify-write call that creates a missing item, for
 /// [`Repository::upsert_with`](super::Repository::upsert_with).
 pub struct UpsertWith<'f, I, F> {
     pub(super) key: Key,
@@ -64,8 +64,9 @@ impl<F> Checked for UpdateWith<'_, F> {}
 impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
-/// The return type of an update's closure: `()`, or `!` for a closure that never returns. Because
-/// the bound is a trait, the compiler can print a helpful message for an async closure.
+/// The return type of the closure of an update, which is `()`, or `!` if the closure never returns.
+/// If a program passes an async closure, the return type does not implement the trait `NoValue`,
+/// and the compiler prints a helpful message.
 #[diagnostic::on_unimplemented(
     message = "the closure of an update returns `()`, not `{Self}`",
     label = "its closure returns `{Self}`",
@@ -81,7 +82,8 @@ impl NoValue for Never {}
 /// `!`.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// Gives a name to the return type of a function. The type `Never` needs this name.
+/// Gives the name `Output` to the return type of a function type. Only the type alias `Never` needs
+/// this name.
 pub trait Returns {
     /// The type that the function returns.
     type Output;
@@ -152,9 +154,9 @@ where
 }
 
 impl<T: Versioned> Session<T> {
-    /// Reads the item, runs the closure on its value, and writes the changes. After a conflict,
-    /// starts again from the newer item. The loop ends when a write is applied or a run of the
-    /// closure changes nothing.
+    /// Reads the item, runs the closure `change` on the value of the item, and writes the changes.
+    /// After a conflict, runs `change` again on the newer item. The method returns when DynamoDB
+    /// has applied a write, or when a run of `change` changes nothing.
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,
@@ -165,13 +167,15 @@ impl<T: Versioned> Session<T> {
         let mut item = self.read(&get).await?;
         loop {
             let mut expected = None;
-            // A create overwrites an expired item, if the item is still unchanged.
+            // An expired item counts as absent. A create may overwrite an expired item that has not
+            // changed since the read.
             let expired = item.take_if(|item| self.is_expired(item));
             let result = match item {
                 Some(item) => {
                     let (mut value, mut basis) = decode::<T>(self.table(), item)?;
                     expected = Some(basis.state.revision.number());
-                    // The fingerprints describe the value before the closure changes it.
+                    // `remember` stores fingerprints of the value, so that `changes` can find the
+                    // attributes that the closure has changed.
                     basis.remember(&value);
                     change(&mut value)?;
                     let changes = basis.changes(self.table(), &value)?;
@@ -183,23 +187,22 @@ impl<T: Versioned> Session<T> {
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
-                    // `init` made a value with another key, so the create would write another item
-                    // than the item that was read.
+                    // The closures `init` and `change` may give the value another key than the key
+                    // of the call. The create would then write an item that the call has not read.
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }
                     self.create(value, expired).await?
                 }
             };
-            item = match result {
+            let met = match result {
                 WriteResult::Applied(stored) => return Ok(stored),
-                WriteResult::Conflict(met) => Box::pin(self.after_conflict(&get, key, expected, met)).await?,
+                WriteResult::Conflict(met) => met,
             };
-            // If the item contains the write id of this call, a late copy of an earlier attempt was
-            // applied, and the write has succeeded.
-            if let Some(item) = item.take_if(|item| self.has_written(item)) {
-                return Ok(decode_stored(self.table(), item)?);
-            }
+            item = match Box::pin(self.next_run(&get, key, expected, met)).await? {
+                NextRun::On(item) => item,
+                NextRun::AppliedLate(item) => return Ok(decode_stored(self.table(), item)?),
+            };
         }
     }
 }

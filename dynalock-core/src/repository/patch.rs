@@ -1,4 +1,4 @@
-//! The call that patches a single item.
+//! The patch: a call that changes attributes of a single item without a read.
 
 use std::future::IntoFuture;
 
@@ -18,7 +18,7 @@ use crate::{
     write::patch::{PatchIntent, SeenItem, SharedPatch},
 };
 
-/// The kind of a call that changes one item without a read: [`Repository::patch`].
+/// The kind of a call that changes one item without a read, for [`Repository::patch`].
 #[derive(Debug)]
 pub struct Patch<T> {
     pub(super) key: Key,
@@ -32,9 +32,10 @@ impl<T: Versioned> Patch<T> {
 }
 
 impl<T: Versioned> Repository<T> {
-    /// Changes attributes of an item by one request, without a read. The changes are atomic. A
-    /// patch requires no particular version of the item, so a patch never conflicts with other
-    /// writers. A patch increments the stored version. The call returns the item after the patch.
+    /// Changes attributes of an item by one request, without a read. The changes of a patch are
+    /// atomic. A patch requires no particular version of the item, so a patch never conflicts with
+    /// other writers. A patch increments the stored version. `patch` returns the item after the
+    /// patch.
     ///
     /// # Examples
     ///
@@ -52,66 +53,71 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # What a patch requires
     ///
-    /// After a patch, `T` can still read the item. In addition to the condition of the caller, a
-    /// patch therefore requires that the item exists, that no other caller holds its lease, and
-    /// that the stored values allow each change.
+    /// The item after a patch must be decodable into a `T`. The library therefore adds three
+    /// conditions to a patch: the item exists, no other caller holds the item's lease, and the
+    /// stored values allow each change of the patch.
     ///
     /// # Lost replies
     ///
-    /// A change such as `add` depends on the stored value, so a second request after a lost reply
-    /// could apply the change twice. Without `exactly_once`, a patch whose outcome is unknown is
-    /// therefore never sent again. Instead of a second request, the call reads the item. The item
-    /// contains the ids of its last eight patches, in the attributes `_p0` to `_p7`. If these ids
-    /// include the id of this patch, the patch was applied. The call then returns the item that it
-    /// has read, which may contain later writes. If the item does not contain the id, the call
-    /// returns [`Error::Indeterminate`]. The request may have been lost on its way, may still
-    /// arrive, or may have been applied before later patches removed its id, and the library cannot
-    /// distinguish these cases.
+    /// A change like `add` depends on the stored value, so a second request after a lost reply
+    /// could apply the change twice. Without `exactly_once`, the library therefore never sends a
+    /// patch a second time if the outcome of the first request is unknown. After a lost reply, the
+    /// call only reads the item. Each item contains the ids of the last eight patches of the item,
+    /// in the attributes `_p0` to `_p7`.
+    ///
+    /// If the item contains the id of the patch, the patch was applied, and the call returns the
+    /// item. The returned item may contain later writes of other callers. If the item does not
+    /// contain the id of the patch, the call returns [`Error::Indeterminate`]. A missing id has
+    /// three possible causes, which the library cannot distinguish: the request was lost, the
+    /// request may still arrive at DynamoDB, or later patches have removed the id.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
-    /// a ClientRequestToken, at twice the write units. The call can repeat the transaction safely,
-    /// because DynamoDB applies a transaction at most once while it remembers its token. If a
-    /// repeated request is refused after a lost reply, the error is still [`Error::Indeterminate`].
+    /// a ClientRequestToken. A transaction consumes twice the write units of an UpdateItem. The
+    /// call can repeat the transaction safely, because DynamoDB does not apply a second transaction
+    /// with a token that DynamoDB still remembers. If a reply is lost and DynamoDB refuses the
+    /// repeated transaction, the error is still [`Error::Indeterminate`].
     ///
     /// # Errors
     ///
-    /// - [`Error::NotFound`]: there is no item under the key.
+    /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::ConditionFailed`]: the condition of the caller is false. `ConditionFailed`
     ///   contains the item.
     /// - [`Error::Locked`]: another caller holds a lease on the item.
     /// - [`Error::OutOfRange`]: the sum of an `add` would be outside the range of the attribute's
     ///   type.
-    /// - [`Error::Unpatchable`]: an attribute has another type than in `T`, is missing although `T`
-    ///   requires the attribute, or is stored under an alias.
-    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes overlap. Nothing was
-    ///   sent.
-    /// - [`Error::Encode`]: a value cannot be stored. Nothing was sent.
-    /// - [`Error::ExpressionTooLong`]: the expressions are longer than 4 KB. Nothing was sent.
+    /// - [`Error::Unpatchable`]: a stored attribute has another type than its field in `T`, is
+    ///   missing although `T` requires the attribute, or is stored under an alias.
+    /// - [`Error::InvalidPatch`]: the call sent no request, because the patch has no change, or
+    ///   because two changes of the patch overlap.
+    /// - [`Error::Encode`]: the call sent no request, because a value cannot be stored.
+    /// - [`Error::ExpressionTooLong`]: the call sent no request, because the expressions are longer
+    ///   than 4 KB.
     /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB stores.
     /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
-    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. After a patch
-    ///   that was sent as a transaction, the call reads the item, because a transaction returns no
-    ///   item. If this read fails, or if the item has been deleted in the meantime, the error is
-    ///   also `Indeterminate`.
+    /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. A transaction
+    ///   returns no item, so the call reads the item after a patch with `exactly_once`. If the read
+    ///   after the patch fails or finds no item, the error is also `Indeterminate`.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
     ///   decoded into a `T`, because another program stored a value that `T` cannot read. For
-    ///   example, an addition to a stored 2.5 leaves a fraction in a field for whole numbers.
+    ///   example, another program stores 2.5 in a field for whole numbers, and an `add` of 1 leaves
+    ///   the value 3.5.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the patch may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive.
+    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn patch(&self, key: impl IntoKey<T>) -> Request<T, Patch<T>> {
         self.request(Patch::new(key.into_key()))
     }
 
-    /// Returns the intent of a patch in a transaction.
+    /// Returns the description of a patch, from which a transaction makes its write.
     pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
         self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
     }
 
-    /// Returns the intent of a patch by a call with this lease policy.
+    /// Returns the description of a patch, from which the call makes its write. The lease policy
+    /// `policy` says how the write treats leases.
     pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());
         PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }

@@ -11,7 +11,7 @@ use crate::{
     write::key::checked_key,
 };
 
-/// The kind of a call that reads one item: [`Repository::get`](super::Repository::get).
+/// The kind of a call that reads one item, for [`Repository::get`](super::Repository::get).
 #[derive(Debug)]
 pub struct Get {
     pub(super) key: Key,
@@ -20,8 +20,8 @@ pub struct Get {
 }
 
 impl<T> Request<T, Get> {
-    /// Makes the read eventually consistent: the read costs half the read units, and may miss the
-    /// most recent writes.
+    /// Makes the read eventually consistent. An eventually consistent read consumes half the read
+    /// units, and may miss the most recent writes.
     ///
     /// # Examples
     ///
@@ -40,8 +40,8 @@ impl<T> Request<T, Get> {
     }
 
     /// Returns the item even if it has expired by the time in its field with
-    /// `#[dynalock(expires)]`. Without this setting, the call treats an expired item as absent,
-    /// even before DynamoDB deletes it.
+    /// `#[dynalock(expires)]`. Without `including_expired`, the call treats an expired item as
+    /// absent, even before DynamoDB deletes the item.
     ///
     /// # Examples
     ///
@@ -61,7 +61,7 @@ impl<T> Request<T, Get> {
 }
 
 impl<T: Versioned> Request<T, Get> {
-    /// Returns the request of the read.
+    /// Returns the GetItem request that this read sends.
     pub(super) fn get_item(&self) -> Result<GetItem> {
         let (table, Get { key, consistent, .. }) = (&self.repository.table, &self.kind);
         Ok(GetItem { table: Arc::clone(table), key: checked_key(T::MODEL, table, key)?, consistent: *consistent })

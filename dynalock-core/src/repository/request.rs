@@ -9,12 +9,13 @@ use crate::{
     write::send::Delivery,
 };
 
-/// A call, before it is sent. The caller may change the settings of the call, and sends the call by
-/// `.await`.
+/// A call of a [`Repository`] that has not been sent. The caller may change the settings of the
+/// call, and sends the call by `.await`.
 ///
-/// The type parameter `K` is the kind of the call, and decides its output. A request becomes a
-/// future by `IntoFuture`. This future is boxed and `Send`. Functions and macros that take a
-/// future, such as `tokio::spawn` or `tokio::join!`, need `.into_future()` or an async block:
+/// The type parameter `K` is the kind of the call, and decides the output of the call. A `Request`
+/// becomes a future by `IntoFuture`. The future of a `Request` is boxed and `Send`. Functions and
+/// macros that take a future, for example `tokio::spawn` or `tokio::join!`, need `.into_future()`
+/// or an async block:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -34,12 +35,12 @@ use crate::{
 /// }
 /// ```
 ///
-/// The time of the deadline starts at the first poll of the future.
+/// The time of the deadline starts when the future of the call is polled for the first time.
 ///
 /// # Cancel safety
 ///
 /// If the future of a write is dropped, the write may or may not have been applied. A dropped call
-/// sends no more requests, but a request that was already sent may still arrive.
+/// sends no more requests, but a request that was already sent may still arrive at DynamoDB.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Request<T, K> {
     pub(super) repository: Repository<T>,
@@ -56,7 +57,7 @@ impl<T: Versioned, K> Request<T, K> {
         Self { repository, limits, delivery: Delivery::Plain, policy, condition: None, kind }
     }
 
-    /// Returns a call of another kind with the settings of this call.
+    /// Returns a call of the kind `kind` with the settings of this call, but without its condition.
     pub(super) fn like<L>(&self, kind: L) -> Request<T, L> {
         let Self { repository, limits, delivery, policy, .. } = self;
         Request {
@@ -64,8 +65,8 @@ impl<T: Versioned, K> Request<T, K> {
             limits: *limits,
             delivery: *delivery,
             policy: policy.clone(),
-            // Only the call for a single item takes a condition of the caller. The returned call
-            // belongs to a call for many items.
+            // The returned call writes one item of a call for many items, and a call for many items
+            // accepts no condition of the caller.
             condition: None,
             kind,
         }
@@ -98,12 +99,12 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts. The limit must be at least 1. By
-    /// default, the call repeats its requests until the deadline. With a limit of 0, the call fails
-    /// with [`Error::InvalidSetting`](crate::Error::InvalidSetting).
+    /// Limits the number of failed requests and conflicts of the call. Without a limit from
+    /// `attempts`, the call repeats its requests until its deadline. With `attempts(0)`, the call
+    /// fails with [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
-    /// Many attempts in a short time are normal under contention, so a deadline is usually the
-    /// better limit.
+    /// If many callers write the same item, a call may need many attempts in a short time. A
+    /// deadline is therefore usually a better limit of a call than a number of attempts.
     ///
     /// # Examples
     ///
@@ -121,14 +122,15 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Limits the capacity units that the call may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that the call may consume: read units and write units together.
+    /// Before each request, the library estimates the units of the request, as the [module
+    /// `cost`](crate::cost) describes. If the call would consume more than its budget, the library
+    /// does not send the request, and the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is always
+    /// metered.
     ///
-    /// In a call that writes many items, the budget applies to each item. In an import, it applies to
-    /// each group of up to 25 items.
+    /// In a call that writes many items, the budget applies to each item. In an import, the budget
+    /// applies to each group of up to 25 items.
     ///
     /// # Examples
     ///
@@ -146,7 +148,7 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost:
+    /// Sets the time after which the first attempt of a request counts as lost, like
     /// [`Repository::attempt_timeout`](crate::Repository::attempt_timeout).
     ///
     /// # Examples
@@ -167,7 +169,7 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Sets the pace of the call after conflicts: how soon the call attempts the write again.
+    /// Sets the pace of the call: how soon the call attempts its write again after a conflict.
     ///
     /// # Examples
     ///
@@ -186,7 +188,7 @@ impl<T, K> Request<T, K> {
     }
 }
 
-/// The kinds of calls whose writes have a condition.
+/// A kind of call whose writes have a condition of the library, for example an update.
 pub trait Checked: sealed::Sealed {}
 
 pub(super) mod sealed {
@@ -194,17 +196,18 @@ pub(super) mod sealed {
 }
 
 impl<T, K: Checked> Request<T, K> {
-    /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a write with a
-    /// ClientRequestToken at most once in ten minutes. With `exactly_once`, a write costs twice the
-    /// write units.
+    /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a transaction
+    /// with the same ClientRequestToken at most once in ten minutes. With `exactly_once`, a write
+    /// consumes twice the write units.
     ///
     /// With `exactly_once`, a call still returns
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
-    /// - DynamoDB sent no reply at all.
-    /// - A reply was lost, and DynamoDB refused the next attempt for a reason that may disappear:
-    ///   an existing item for a create, a lease, or an item without `_writes`. If the reason
-    ///   disappears, DynamoDB may still apply a late copy of the first attempt.
+    /// - The call received no reply from DynamoDB to any of its attempts.
+    /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason: the item
+    ///   of a create exists, another caller holds a lease, or the item has no attribute `_writes`.
+    ///   When the temporary reason is gone, DynamoDB may still apply a late copy of the first
+    ///   attempt.
     ///
     /// # Examples
     ///
@@ -223,17 +226,19 @@ impl<T, K: Checked> Request<T, K> {
     }
 }
 
-/// The kinds of calls that take a condition of the caller: [`when`](Request::when).
+/// A kind of call that takes a condition of the caller, by the method [`when`](Request::when).
 pub trait Conditional: sealed::Sealed {}
 
 impl<T, K: Conditional> Request<T, K> {
-    /// Adds a condition on the stored item to the conditions of the library. If several conditions
-    /// are added, all of them must be true. If a condition is false, nothing is written, and the
-    /// call fails with [`Error::ConditionFailed`](crate::Error::ConditionFailed). The error
-    /// contains the item. The call does not repeat the write.
+    /// Adds a condition on the stored item to the conditions of the library. If the caller adds
+    /// several conditions, all of them must be true. If a condition of the caller is false, the
+    /// call writes nothing, and fails with
+    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). `ConditionFailed` contains the
+    /// stored item. The call does not repeat a write whose condition was false.
     ///
-    /// DynamoDB evaluates the condition in each case. If the value of an `update` has not changed,
-    /// the request writes nothing, and only checks the version and the condition.
+    /// DynamoDB evaluates the condition of the caller even if the value of an `update` has no
+    /// changes. In this case, the request of the `update` writes nothing, and only checks the
+    /// version and the condition.
     ///
     /// # Examples
     ///
@@ -261,9 +266,9 @@ impl<T, K: Conditional> Request<T, K> {
 }
 
 impl<T: Lockable, K: Checked> Request<T, K> {
-    /// Writes the item even if another caller holds a lease on the item. The holder of the lease is
-    /// not told about this write. The next write of the holder starts from the item that this call
-    /// has written.
+    /// Writes the item even if another caller holds a lease on the item. The library does not tell
+    /// the holder of the lease that another caller has written the item. After a write with
+    /// `ignoring_lease`, the next write of the holder starts from the written item.
     ///
     /// # Examples
     ///

@@ -1,6 +1,7 @@
-//! The requests of one call, and the state that they share.
+//! A session: one call of a repository with all requests of the call, and the state that these
+//! requests share.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use super::{Repository, Request};
 use crate::{
@@ -25,24 +26,38 @@ use crate::{
     },
 };
 
-/// One call, with its attempts and its write id. All writes of the call have the same write id. If
-/// an item contains this write id, one of the writes of the call was applied.
+/// One call of a repository, with the limits and the retries of the call, and the write id of the
+/// current run of its closure. All attempts of one run have the same write id. If an item contains
+/// this write id, DynamoDB has applied one of these attempts. After a conflict, the closure runs
+/// again, and the next run has another write id.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
     id: WriteId,
+    /// The write ids of the runs that were refused.
+    refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,
-    /// The condition that the caller added to a single write.
+    /// The condition that the caller added to the write.
     condition: Option<Arc<Condition<T>>>,
-    /// How the writes of this call use the separate lease row.
+    /// The operation on the separate lease row of the item that accompanies the call's write: a
+    /// check of the row, or the removal of an expired lease.
     companion: CompanionWrite,
 }
 
-/// The state of the item that a single write requires.
+/// The next run of the closure of a call after a conflict.
+pub(super) enum NextRun {
+    /// The closure runs again on this item.
+    On(Option<Item>),
+    /// The item shows that DynamoDB has applied a late copy of an earlier attempt.
+    AppliedLate(Item),
+}
+
+/// The state of the item that a write of a single item requires.
 pub(super) struct ExpectedState {
     version: u64,
-    /// The whole state, if the caller added a condition.
+    /// The state that the item must have, with its write ids or its content, or `None` if the
+    /// caller added no condition to the write.
     state: Option<State>,
 }
 
@@ -53,7 +68,7 @@ impl<T: Versioned> Session<T> {
         (Self { condition, ..Self::of(repository, attempts, delivery, policy) }, kind)
     }
 
-    /// Makes the session of a request that stays unsent.
+    /// Makes a session for the `explain` methods, which sends no request.
     pub(super) fn of_unsent<K>(request: &Request<T, K>) -> Self {
         let Request { repository, limits, delivery, policy, condition, .. } = request;
         let attempts = Attempts::new(&repository.connection, *limits);
@@ -61,7 +76,7 @@ impl<T: Versioned> Session<T> {
         Self { condition: condition.clone(), ..session }
     }
 
-    /// Starts a call with this lease policy.
+    /// Makes a session for a call that treats leases by the policy `policy`.
     pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
         let attempts = Attempts::new(&repository.connection, repository.limits);
         Self::of(repository.clone(), attempts, Delivery::Plain, policy)
@@ -69,14 +84,15 @@ impl<T: Versioned> Session<T> {
 
     fn of(repository: Repository<T>, mut attempts: Attempts, delivery: Delivery, policy: LeasePolicy) -> Self {
         let id = WriteId::draw(attempts.rng());
-        Self { repository, attempts, id, delivery, policy, condition: None, companion: CompanionWrite::Check }
+        let (refused, companion) = (Vec::new(), CompanionWrite::Check);
+        Self { repository, attempts, id, refused, delivery, policy, condition: None, companion }
     }
 
     pub(super) fn table(&self) -> &Arc<str> {
         &self.repository.table
     }
 
-    /// Returns a strongly consistent read of a key.
+    /// Returns the GetItem request of a strongly consistent read.
     pub(crate) fn get(&self, key: &Key) -> Result<GetItem, Error> {
         let key = checked_key(T::MODEL, self.table(), key)?;
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
@@ -86,8 +102,9 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// Returns the item for the next attempt after a conflict. For an immediate attempt, this is
-    /// the item that the conflict returned. After a sleep, the item is read again.
+    /// Returns the item from which the call starts its next attempt after a conflict. If the call
+    /// attempts the write again without a sleep, returns `met`, the item that DynamoDB returned
+    /// with the conflict. After a sleep, reads the item again.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -96,7 +113,7 @@ impl<T: Versioned> Session<T> {
         met: Option<Item>,
     ) -> Result<Option<Item>, Error> {
         match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size)).await {
-            // DynamoDB returned the current item with the refusal, so no read is needed.
+            // DynamoDB returned the current item with the conflict, so the call needs no read.
             AfterConflict::AtOnce => Ok(met),
             AfterConflict::Slept => self.read(get).await,
             AfterConflict::NoTimeLeft => {
@@ -106,25 +123,55 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns the conflict of a write that is not attempted again.
+    /// Begins the next run of the closure after a conflict. The network may repeat a refused create,
+    /// and DynamoDB may apply the copy after another caller has deleted the item. The write ids in
+    /// the item then show whether DynamoDB applied the copy or the write of the next run.
+    pub(super) async fn next_run(
+        &mut self,
+        get: &GetItem,
+        key: &Key,
+        expected: Option<u64>,
+        met: Option<Item>,
+    ) -> Result<NextRun, Error> {
+        let id = WriteId::draw(self.attempts.rng());
+        self.refused.push(mem::replace(&mut self.id, id));
+        let mut item = met;
+        if !self.shows_refused_run(item.as_ref()) {
+            item = self.after_conflict(get, key, expected, item).await?;
+        }
+        Ok(match item {
+            Some(item) if self.shows_refused_run(Some(&item)) => NextRun::AppliedLate(item),
+            item => NextRun::On(item),
+        })
+    }
+
+    /// Returns `true` if an item contains the write id of an earlier, refused run of the closure.
+    pub(super) fn shows_refused_run(&self, item: Option<&Item>) -> bool {
+        item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
+    }
+
+    /// Returns the content of the error for a conflict after which the call does not attempt the
+    /// write again.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(self.repository.item_ref(key, expected), met, self.attempts.spent())
     }
 
-    /// Returns the state that a single write requires, for the error of a refusal.
+    /// Returns the state of the item that the write of a `Stored` requires. After a refusal of the
+    /// write, the method `refused` compares the item with the required state.
     pub(super) fn expected(&self, basis: &Basis) -> ExpectedState {
         let version = basis.state.revision.number();
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
-    /// Returns the error of a single write whose condition the item `met` made false. If this item
-    /// is in the required state, the condition of the caller is the reason.
+    /// Returns the error of a write that DynamoDB refused because of the item `met`. The error is
+    /// `ConditionFailed` if `met` is in the state that the write requires and the condition of the
+    /// caller is false. Otherwise, the error is `Conflict`.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let is_expected = |item: &Item| {
             let state = state_of(T::MODEL, self.table(), item).ok();
             state.is_some() && state == expected.state
         };
-        // The condition of the caller is the cause only if all other parts of the condition were
+        // The condition of the caller caused the refusal only if all conditions of the library were
         // true.
         let by_condition = met.as_ref().is_some_and(|item| {
             let is_false = self.condition.as_ref().is_some_and(|condition| !condition.is_true(Some(item)));
@@ -139,22 +186,24 @@ impl<T: Versioned> Session<T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.attempts.spent() }
     }
 
-    /// Returns the error of a call whose outcome can never be known.
+    /// Returns the error of a call for which nobody can find out whether its write was applied.
     pub(super) fn indeterminate(&self) -> Error {
         self.attempts.indeterminate(self.table(), None, None, None)
     }
 
-    /// Returns the number of requests that were sent, and the time since the start of the call.
+    /// Returns the number of requests that the call has sent, the time since the start of the call,
+    /// and the cost of the call.
     pub(super) fn spent(&self) -> Spent {
         self.attempts.spent()
     }
 
-    /// Returns the number of pauses after requests without a decision.
+    /// Returns the number of sleeps after requests that failed for another reason than a conflict,
+    /// for example after a timeout.
     pub(super) fn pauses(&self) -> u32 {
         self.attempts.pauses()
     }
 
-    /// Moves the deadline to this time from now.
+    /// Sets the deadline of the call to the time `time` from now.
     pub(super) fn allow(&mut self, time: Duration) {
         self.attempts.allow(time);
     }
@@ -163,8 +212,9 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value and the basis of its write. For a value with an etag, this method reads
-    /// the item first, and requires that the item is still in the state of the etag.
+    /// Returns the value of a `Stored`, and the state in which the item of the value was read. For
+    /// a value with an etag, `known` reads the item, and returns a conflict if the item has changed
+    /// since the etag was made.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -175,9 +225,11 @@ impl<T: Versioned> Session<T> {
             return Err(self.key_changed());
         }
         let get = self.get(&key)?;
-        // DynamoDB cannot compare an item with a digest, so the item is read and compared here.
+        // An etag may contain a digest of the item's content. DynamoDB cannot compare an item with
+        // a digest, so the call reads the item and compares the item with the etag.
         let expected = Some(etag.number());
-        // A value with an etag is rare, and the box keeps the future of other writes small.
+        // Writes of values with an etag are rare, and the box keeps the futures of all other writes
+        // small.
         let Some(item) = Box::pin(self.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
@@ -187,12 +239,12 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Creates an item. `expired` is the expired item under the key, if the caller has already read
-    /// it.
+    /// Creates an item. `expired` is the expired item that the call has already read under the same
+    /// key, if any.
     ///
-    /// If a create finds an expired item, the create becomes a write that requires the revision of
-    /// the expired item. The current time only decides whether this write is sent, and is not part
-    /// of its condition.
+    /// If a create finds an expired item, the call sends a write that requires that the expired
+    /// item has not changed. The current time only decides whether the call overwrites the expired
+    /// item, and is not part of the condition of the write.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -201,8 +253,8 @@ impl<T: Versioned> Session<T> {
         let mut intent = self.intent(value, Change::Create);
         loop {
             let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
-            // The `Adapted` result is not needed, because this loop decides from the item whether
-            // to send another request.
+            // The loop decides from the stored item whether to send another request, so the loop
+            // does not need the `Adapted` result of `adapt`.
             let _ = intent.adapt(expired.as_ref())?;
             let met = match self.write_whole(&intent).await? {
                 WriteResult::Applied(applied) => return Ok(WriteResult::Applied(intent.into_stored(applied.next))),
@@ -210,14 +262,16 @@ impl<T: Versioned> Session<T> {
             };
             expired = match (met, expected) {
                 (Some(item), None) if self.is_expired(&item) => Some(item),
-                // Another caller has written the expired item first, or DynamoDB has deleted it.
+                // Between the read and the write, another caller has written the expired item, or
+                // DynamoDB has deleted the item.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
                     Box::pin(self.after_conflict(&get, &intent.key(), expected, met)).await?
                 }
                 (met, _) => return Ok(WriteResult::Conflict(met)),
             };
-            // A late copy of an earlier attempt may have created this item.
+            // If the item contains the write id of this call, a late copy of an earlier attempt has
+            // created the item.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
                 return Ok(WriteResult::Applied(decode_stored(self.table(), item)?));
             }
@@ -227,7 +281,7 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns whether the time to live of an item is over.
+    /// Returns `true` if an item has expired.
     pub(super) fn is_expired(&self, item: &Item) -> bool {
         self.repository.item_expiry().is_over(T::MODEL, item)
     }
@@ -236,9 +290,9 @@ impl<T: Versioned> Session<T> {
         let change = match T::MODEL.lock_in_item() {
             None => Change::Replace(basis),
             Some(_) => {
-                // If the lease is in the item, the replace is sent as an UpdateItem, because a
-                // PutItem would write an old fence. The stored item shows which attributes the
-                // UpdateItem must remove.
+                // If an item contains its lease, the call sends the replace as an UpdateItem,
+                // because a PutItem would overwrite the current fence with an old fence. From the
+                // stored item, the call learns which attributes the UpdateItem must remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
                 let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
@@ -250,16 +304,16 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. If the lease is in the item, the request is an UpdateItem,
-    /// or a PutItem if the update expression would be too long.
+    /// Sends a write of the whole value. A write over an item that contains its lease is sent as an
+    /// UpdateItem. If the update expression would be too long, the write is sent as a PutItem.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
             _ => return self.write(intent).await,
         };
         match self.plan_changes(intent, intent.changes()?) {
-            // A PutItem needs no update expression. It copies the lease attributes from the item
-            // that was read.
+            // A PutItem needs no update expression. This PutItem contains a copy of the lease
+            // attributes of the item that the call has read.
             Err(Error::ExpressionTooLong { .. }) => {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
                 self.write(&PutOver { intent, stored, content }).await
@@ -268,8 +322,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update with these changes, as an UpdateItem or, if its expression would be too
-    /// long, as a PutItem.
+    /// Sends an update with the given changes as an UpdateItem. If the update expression would be
+    /// too long, `update` sends a PutItem instead.
     pub(crate) async fn update(
         &mut self,
         value: T,
@@ -278,8 +332,9 @@ impl<T: Versioned> Session<T> {
     ) -> Result<WriteResult<Stored<T>>, Error> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
-            // A PutItem replaces the whole item, so its condition must identify the state of the
-            // item. Only for a tracked item, a short condition does so.
+            // A PutItem replaces the whole item, so its condition must identify the exact state of
+            // the item. A short condition can identify the state only if the item is tracked, that
+            // is, if the item has both a version and write ids.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -290,11 +345,12 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update as a PutItem of the whole item with the changes, because the update
-    /// expression would be longer than DynamoDB allows. If the stored item has attributes that the
-    /// type does not know, another program could change these unnoticed, and the result is an
-    /// error. If only the lease has changed since the item was read, this method reads the item and
-    /// sends the PutItem again. `bytes` is the length of the expression.
+    /// Sends an update as a PutItem of the whole changed item, because the update expression would
+    /// be longer than DynamoDB allows. If the stored item has attributes that `T` does not know,
+    /// `update_as_put` returns an error, because the PutItem could overwrite a change of the
+    /// unknown attributes by another program. If only the lease in the item has changed since the
+    /// read, `update_as_put` sends another PutItem with the new lease. `bytes` is the length of the
+    /// update expression, for the error.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -306,8 +362,9 @@ impl<T: Versioned> Session<T> {
                 return Ok(WriteResult::Applied(decode_stored(&table, stored)?));
             }
             if !intent.rests_on(&stored) {
-                // For each refused write, a lease is reported before a changed version, so the
-                // lease is checked first.
+                // If another caller both holds the lease and has changed the item, every kind of
+                // write returns `Locked` instead of a conflict. The code therefore checks the lease
+                // before the version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
@@ -323,9 +380,10 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
-            // If the revision is the same, either the lease has changed or the condition of the
-            // caller is false. After a change of the lease, the next PutItem copies the new lease.
-            // A false condition of the caller stays false, so the loop ends.
+            // If DynamoDB refuses the PutItem although the version and the write ids of the item
+            // are unchanged, there are two possible causes. If the lease has changed, the next
+            // PutItem contains the new lease. If the condition of the caller is false, the
+            // condition stays false until another write, so the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }
@@ -333,8 +391,9 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Handles an update whose value has no changes: sends the condition of the caller as a check
-    /// of the item, or nothing if the caller added no condition.
+    /// Ends an update whose value has no changes. If the caller added a condition, `check` sends a
+    /// request that only checks the version and the condition. Without a condition, `check` sends
+    /// no request.
     pub(super) async fn check(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
         if self.condition.is_none() {
             return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));
@@ -344,17 +403,19 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
 
-    /// Returns whether an item shows that a write of this call was applied.
+    /// Returns `true` if an item contains the write id of this run of the closure, which proves that
+    /// DynamoDB has applied an attempt of the run.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
-    /// Deletes the item, and returns whether it is certain that this call deleted it.
+    /// Deletes the item. The result is `false` if another caller may have deleted the item instead
+    /// of this call.
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
-        // If only the absence of the item proves the delete, another caller may have deleted the
-        // item.
+        // After a lost reply, the call may know only that the item no longer exists, and another
+        // caller may have deleted the item.
         Ok(result.map(|applied| !matches!(applied.proof, Proof::Absence)))
     }
 
@@ -362,7 +423,8 @@ impl<T: Versioned> Session<T> {
         let (item_ref, condition) = (self.repository.item_ref(key.clone(), None), self.condition.clone());
         match self.write(&UncheckedDelete { item_ref, condition }).await? {
             WriteResult::Applied(_) => Ok(()),
-            // A write without a condition cannot be refused by a condition.
+            // The request contained no condition, so a reply that reports a false condition is
+            // invalid.
             WriteResult::Conflict(_) if self.condition.is_none() => {
                 Err(Error::Rejected(unexpected_condition().after(self.attempts.spent())))
             }
@@ -376,7 +438,8 @@ impl<T: Versioned> Session<T> {
         IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
     }
 
-    /// Returns the first plan of an update. The encoded values move from `changes` into the plan.
+    /// Returns the plan of the first attempt of an update. The encoded values move from `changes`
+    /// into the plan.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(self.id.repeats, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)
@@ -392,28 +455,29 @@ impl<T: Versioned> Session<T> {
         loop {
             let met = match self.write(&intent).await? {
                 WriteResult::Applied(Applied { item: Some(item), .. }) => return Ok(item),
-                // The reply to a transaction contains no item.
+                // The reply to a transaction contains no item, so the call reads the item.
                 WriteResult::Applied(_) => return self.read_back(&intent.key).await,
                 WriteResult::Conflict(met) => met,
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
-            // The item has a null, or write ids without a version. The next plan therefore has
-            // another expression.
+            // A null attribute, or an item with write ids and without a version, needs another
+            // update expression. The next attempt of the patch sends this expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some compatible servers do not return the item with the refusal. The item was then
-            // read after the refusal, and may have changed in between.
+            // Some other servers, unlike DynamoDB, refuse a patch without returning the item. The
+            // call has then read the item after the refusal, and the item may have changed in
+            // between.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }
     }
 
-    /// Reads the item after a patch that was sent as a transaction. The reply to a transaction
-    /// contains no item.
+    /// Reads the item after a patch that was sent as a transaction, because the reply to a
+    /// transaction contains no item.
     async fn read_back(&mut self, key: &Key) -> Result<Item, Error> {
         let get = self.get(key)?;
         let last = match self.read(&get).await {
@@ -424,7 +488,7 @@ impl<T: Versioned> Session<T> {
         Err(self.attempts.indeterminate(self.table(), None, None, Some(last)))
     }
 
-    /// Explains the request of a write, without sending it.
+    /// Returns the request that a write would send, without sending the request.
     pub(super) fn explain(&mut self, intent: &dyn Intent) -> Result<ExplainedRequest, Error> {
         let Plan { write, companion, .. } = self.writer(intent).plan()?;
         if companion.is_none() && self.delivery == Delivery::Plain {
@@ -448,7 +512,8 @@ impl<T: Versioned> Session<T> {
     }
 
     fn stamps(&mut self) -> WriteStamps {
-        // The writer borrows the attempts, so the stamps need their own generator.
+        // The writer borrows `attempts` mutably, so the write stamps need a random generator of
+        // their own.
         WriteStamps { id: self.id, rng: self.attempts.rng().fork() }
     }
 }

@@ -9,16 +9,16 @@ use crate::{
     telemetry::{BoxedCall, observe},
 };
 
-/// The kind of a call that creates a table: [`Repository::create_table`].
+/// The kind of a call that creates a table, for [`Repository::create_table`].
 #[derive(Debug)]
 pub struct CreateTable(TableSettings);
 
-/// The kind of a call that compares a table with its struct: [`Repository::verify_table`].
+/// The kind of a call that compares a table with its struct, for [`Repository::verify_table`].
 #[derive(Debug)]
 pub struct VerifyTable(());
 
-/// Returns the request that creates a table. Its default deadline is longer than the deadline of a
-/// write.
+/// Returns the call that creates a table. The default deadline of a table creation is longer than
+/// the default deadline of a write.
 pub(super) fn creation<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
     let mut request = repository.request(CreateTable(TableSettings::default()));
     request.limits = request.limits.of_creation();
@@ -30,9 +30,10 @@ pub(super) fn verification<T: Versioned>(repository: &Repository<T>) -> Request<
 }
 
 impl<T> Request<T, CreateTable> {
-    /// Sets provisioned billing for the new table and each of its global indexes: DynamoDB bills
-    /// this number of read and write units per second, even if the program does not use them. The
-    /// default is on-demand billing. An existing table keeps its billing.
+    /// Sets provisioned billing for the new table and each of its global indexes. `read` and
+    /// `write` are the read units and the write units per second that DynamoDB provides and bills,
+    /// even if no program uses the units. The default billing of a new table is on-demand. An
+    /// existing table keeps its billing.
     ///
     /// # Examples
     ///
@@ -49,8 +50,9 @@ impl<T> Request<T, CreateTable> {
         self
     }
 
-    /// Protects the new table from deletion: DynamoDB refuses a DeleteTable until the protection is
-    /// switched off. If the table already exists, the call does not change its protection.
+    /// Protects the new table from deletion. For a protected table, DynamoDB refuses a DeleteTable
+    /// request until the deletion protection is disabled. If the table already exists,
+    /// `create_table` does not change its deletion protection.
     ///
     /// # Examples
     ///
@@ -76,8 +78,8 @@ impl<T: Versioned> IntoFuture for Request<T, CreateTable> {
         observe("create_table", self.table(), async move {
             let Self { repository, limits, kind: CreateTable(settings), .. } = self;
             let Repository { connection, table, .. } = &repository;
-            // The creation may take a minute, but the call should soon report a server that does
-            // not answer.
+            // The creation of a table may take a minute, but the call should fail much earlier if
+            // the server does not answer the first request.
             let patience = limits.deadline.min(repository.limits.deadline);
             let creation = Creation { connection, table, model: T::MODEL, settings, limits, patience };
             tables::create(creation).await

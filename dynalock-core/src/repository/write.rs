@@ -14,13 +14,13 @@ use crate::{
     write::{intent::Change, send::WriteResult},
 };
 
-/// The kind of a call that creates an item: [`Repository::create`](super::Repository::create).
+/// The kind of a call that creates an item, for [`Repository::create`](super::Repository::create).
 #[derive(Debug, Clone)]
 pub struct Create<T> {
     pub(super) value: T,
 }
 
-/// The kind of a call that writes a value that was read before:
+/// The kind of a call that writes a value that was read before, for
 /// [`Repository::update`](super::Repository::update), [`replace`](super::Repository::replace) and
 /// [`touch`](super::Repository::touch).
 #[derive(Debug, Clone)]
@@ -29,26 +29,28 @@ pub struct Update<T> {
     pub(super) mode: Mode,
 }
 
-/// The attributes that an update writes.
+/// Says which attributes an `update`, a `touch` or a `replace` writes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mode {
-    /// The update writes the changed attributes. If the program has changed no attribute, the
-    /// update writes nothing.
+    /// An `update` writes the changed attributes. If the program has changed no attribute, an
+    /// `update` writes nothing.
     Changes,
-    /// The update writes the changed attributes, and a new version even if no attribute changed.
+    /// A `touch` writes the changed attributes, and increments the version even if no attribute has
+    /// changed.
     Always,
-    /// The update writes all attributes of the value, and removes all other attributes.
+    /// A `replace` writes all attributes of the value, and removes all other attributes of the
+    /// item.
     Whole,
 }
 
-/// The kind of a call that deletes an item that was read before:
+/// The kind of a call that deletes an item that was read before, for
 /// [`Repository::delete`](super::Repository::delete).
 #[derive(Debug, Clone)]
 pub struct Delete<T> {
     pub(super) stored: Stored<T>,
 }
 
-/// The kind of a call that deletes an item in any state:
+/// The kind of a call that deletes an item in any state, for
 /// [`Repository::delete_unchecked`](super::Repository::delete_unchecked).
 #[derive(Debug)]
 pub struct DeleteUnchecked {
@@ -59,18 +61,18 @@ pub struct DeleteUnchecked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// `true` if this call certainly deleted the item. If a reply was lost and the item no longer
-    /// exists, `certain` is `false`, because another caller may have deleted the item.
+    /// `true` if this call certainly deleted the item. If a reply of DynamoDB was lost and the item
+    /// no longer exists, `certain` is `false`, because another caller may have deleted the item.
     pub certain: bool,
 }
 
 impl Deleted {
-    /// The result of a delete whose reply was received.
+    /// The result of a delete whose reply shows that this call deleted the item.
     pub const CERTAIN: Self = Self { certain: true };
 }
 
 impl Mode {
-    /// Returns the name of the call.
+    /// Returns the name of the call for telemetry.
     fn operation(self) -> &'static str {
         match self {
             Self::Changes => "update",
@@ -121,7 +123,8 @@ impl<T: Versioned> IntoFuture for Request<T, Update<T>> {
                 Mode::Changes => {
                     let changes = basis.changes(session.table(), &value)?;
                     match changes.is_empty() {
-                        // If no attribute has changed, only the condition of the caller is checked.
+                        // If no attribute of the value has changed, the call only checks the
+                        // version of the item and the condition of the caller.
                         true => session.check(value, basis).await?,
                         false => session.update(value, Change::Update(basis), changes).await?,
                     }

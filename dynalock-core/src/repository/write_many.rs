@@ -1,4 +1,4 @@
-//! Calls that write many items, each with its own result.
+//! Calls that write many items, with one result for each item.
 
 use std::{
     collections::HashMap,
@@ -25,22 +25,28 @@ use crate::{
     telemetry::{BoxedCall, observe_as, set_batch},
 };
 
-/// The kind of a call that writes many items: [`Repository::create_many`],
+/// The kind of a call that writes many items, for example [`Repository::create_many`]. The type
+/// parameter `K` is the kind of the write of a single item, for example a create.
+///
+/// `WriteMany` is the kind of the calls [`create_many`](Repository::create_many),
 /// [`update_many`](Repository::update_many), [`delete_many`](Repository::delete_many) and
-/// [`import_unchecked`](Repository::import_unchecked). The type `K` is the kind of each write.
+/// [`import_unchecked`](Repository::import_unchecked).
 ///
 /// # What a call for many items promises
 ///
-/// - Each item has its own result. An error of one item does not stop the writes of other items.
-/// - The items are not written together: another caller may read a part of the items before the
-///   others are written. A [`Transaction`](crate::Transaction) writes up to 100 items together.
-/// - Items with the same key are written one after the other, in the order in which the caller gave
-///   them. Items with different keys are written in any order. At most
-///   [`concurrency`](Request::concurrency) requests are in flight.
-/// - The deadline and the number of attempts apply to each item separately, from its first request
-///   on. In an import, both limits apply to each group of up to 25 items. The whole call may take
-///   longer.
-/// - If there are no items, the call sends nothing.
+/// - The call returns one result for each item. An error of one item does not stop the writes of
+///   the other items.
+/// - The writes of the items are not atomic: another caller may read some of the new items before
+///   the call has written the other items. A [`Transaction`](crate::Transaction) writes up to 100
+///   items atomically.
+/// - The call writes items with the same key one after the other, in the order in which the caller
+///   gave them. The call writes items with different keys in any order. The setting
+///   [`concurrency`](Request::concurrency) limits the number of requests in flight.
+/// - The deadline and the number of attempts apply to each item separately. The time of an item's
+///   deadline starts at the first request for this item. In an import, the deadline and the number
+///   of attempts apply to each group of up to 25 items. The whole call may therefore take longer
+///   than the deadline.
+/// - If the caller gives no items, the call sends no request.
 #[derive(Debug)]
 pub struct WriteMany<K> {
     pub(super) items: Vec<K>,
@@ -57,11 +63,14 @@ impl<K> WriteMany<K> {
 
 impl<T: Versioned> Repository<T> {
     /// Creates many items, each like [`create`](Self::create). Returns one result for each value,
-    /// in the order of the values, or a [`stream`](Request::stream) of results as the items finish.
+    /// in the order of the values. With the method [`stream`](Request::stream), the caller gets
+    /// each result as soon as the call has finished the item.
     ///
-    /// The second of two values with the same key fails with [`Error::AlreadyExists`]. Each item is
-    /// written by a request of its own, because a `BatchWriteItem` cannot have conditions.
-    /// [`import_unchecked`](Self::import_unchecked) sends `BatchWriteItem` requests.
+    /// If two values have the same key, the create of the second value fails with
+    /// [`Error::AlreadyExists`]. The call sends one request for each item, because a
+    /// `BatchWriteItem` request cannot have conditions.
+    /// [`import_unchecked`](Self::import_unchecked) writes without conditions, and sends
+    /// `BatchWriteItem` requests.
     ///
     /// # Examples
     ///
@@ -84,19 +93,21 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`create`](Self::create). The call itself never fails.
+    /// Each result may be an error of [`create`](Self::create). `create_many` itself returns no
+    /// error.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, each item may or may not have been written. A dropped call sends
-    /// no more requests, but requests that were already sent may still arrive.
+    /// no more requests, but requests that were already sent may still arrive at DynamoDB.
     pub fn create_many(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Create<T>>> {
         self.many(WriteMany::of(values.into_iter().map(|value| Create { value })))
     }
 
     /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns
-    /// one result for each value, in the order of the values, or a [`stream`](Request::stream) of
-    /// results as the items finish.
+    /// one result for each value, in the order of the values. With the method
+    /// [`stream`](Request::stream), the caller gets each result as soon as the call has finished
+    /// the item.
     ///
     /// # Examples
     ///
@@ -117,18 +128,20 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`update`](Self::update). The call itself never fails.
+    /// Each result may be an error of [`update`](Self::update). `update_many` itself returns no
+    /// error.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, each item may or may not have been written. A dropped call sends
-    /// no more requests, but requests that were already sent may still arrive.
+    /// no more requests, but requests that were already sent may still arrive at DynamoDB.
     pub fn update_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Update<T>>> {
         self.many(WriteMany::of(stored.into_iter().map(|stored| Update { stored, mode: Mode::Changes })))
     }
 
     /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in
-    /// the order of the items, or a [`stream`](Request::stream) of results as the items finish.
+    /// the order of the items. With the method [`stream`](Request::stream), the caller gets each
+    /// result as soon as the call has finished the item.
     ///
     /// # Examples
     ///
@@ -151,39 +164,46 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of [`delete`](Self::delete). The call itself never fails.
+    /// Each result may be an error of [`delete`](Self::delete). `delete_many` itself returns no
+    /// error.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, each item may or may not have been deleted. A dropped call sends
-    /// no more requests, but requests that were already sent may still arrive.
+    /// no more requests, but requests that were already sent may still arrive at DynamoDB.
     pub fn delete_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Delete<T>>> {
         self.many(WriteMany::of(stored.into_iter().map(|stored| Delete { stored })))
     }
 
-    /// Writes many values without any check. The call overwrites existing items, even leased items.
+    /// Writes many values without any check of the stored items. An import overwrites existing
+    /// items, even items with a lease.
     ///
-    /// The call writes 25 items in each `BatchWriteItem` request, at the write units of single
-    /// puts. Use this call to fill a table that no other caller writes, with initial data or with a
-    /// copy of another table.
+    /// An import writes up to 25 items in each `BatchWriteItem` request. Each item of an import
+    /// consumes the same write units as a single put. Use `import_unchecked` to fill a table that
+    /// no other caller writes, for example with initial data or with a copy of another table.
     ///
-    /// - An import over a leased item removes the lease together with the old content. The holder
-    ///   learns of the loss at its next write or heartbeat. With a [separate
-    ///   lease](crate::Lockable), the import neither reads nor writes the lease row. The holder of
-    ///   a separate lease keeps the lease, and its next write starts from the imported item.
-    /// - Each item gets version 1 and write ids, like a created item. A caller that has read the
-    ///   old item can therefore not overwrite the imported item.
-    /// - Several values with the same key are written one after the other, in the order in which
-    ///   the caller gave them. The last value stays.
-    /// - DynamoDB may leave items of a request unprocessed. The call sends these items again, with
-    ///   growing pauses, until the deadline. At the deadline, each remaining item gets an error. If
-    ///   DynamoDB refuses a request because of the content of an item, the call sends each item of
-    ///   the request separately. Only the item that caused the refusal then gets the error.
-    /// - A request that seemed lost, and was sent again, may still arrive, and then overwrites
-    ///   later writes.
+    /// - If an item contains its lease, an import over the item removes the lease together with the
+    ///   other attributes of the item. The holder of the removed lease detects the loss at its next
+    ///   write or heartbeat. If the lease is in a [separate row](crate::Lockable), an import
+    ///   neither reads nor writes this row. The holder of a lease in a separate row keeps the
+    ///   lease, and the next write of the holder starts from the imported item.
+    /// - Each imported item has version 1 and new write ids, like a created item. If another caller
+    ///   read an item before the import overwrote the item, a later write of this caller fails with
+    ///   a conflict.
+    /// - If several values have the same key, the import writes them one after the other, in the
+    ///   order in which the caller gave them. After the import, the item has the last of the values
+    ///   with its key.
+    /// - DynamoDB may leave items of a request unprocessed. The import sends unprocessed items
+    ///   again, with growing pauses, until the deadline. If an item is still unprocessed at the
+    ///   deadline, its result is an error. If DynamoDB refuses a request because of the content of
+    ///   an item, the import sends each item of the request separately, so that only the refused
+    ///   item gets the error.
+    /// - If an import sends a request again after a lost reply, the first copy of the request may
+    ///   still arrive at DynamoDB. A copy that arrives late overwrites the writes that other
+    ///   callers have made in between.
     ///
-    /// [`concurrency`](Request::concurrency) limits the number of requests in flight. The deadline
-    /// and the number of attempts apply to groups of up to 25 items.
+    /// The setting [`concurrency`](Request::concurrency) limits the number of requests in flight.
+    /// The deadline and the number of attempts of an import apply to each group of up to 25 items.
     ///
     /// # Examples
     ///
@@ -206,17 +226,18 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Errors
     ///
-    /// Each item has its own `Result`. The call itself never fails.
+    /// The import returns one `Result` for each item. `import_unchecked` itself returns no error.
     ///
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
-    /// - [`Error::Indeterminate`]: a reply was lost, and no later request wrote the item.
+    /// - [`Error::Indeterminate`]: a reply was lost, and no later request of the import wrote the
+    ///   item.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, each item may or may not have been written. A dropped call sends
-    /// no more requests, but requests that were already sent may still arrive.
+    /// no more requests, but requests that were already sent may still arrive at DynamoDB.
     pub fn import_unchecked(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Import<T>>> {
         self.many(WriteMany::of(values.into_iter().map(|value| Import { value })))
     }
@@ -227,10 +248,9 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
-    /// Limits the number of requests in flight. By default, the limit is 16, and it must be 1 or
-    /// more. A request writes one item, or up to 25 for
-    /// [`import_unchecked`](Repository::import_unchecked). With a limit of 0, each item fails with
-    /// [`Error::InvalidSetting`].
+    /// Limits the number of requests in flight. The default limit is 16 requests. A request writes
+    /// one item, or up to 25 items in an [`import_unchecked`](Repository::import_unchecked). With a
+    /// limit of 0 requests, the result of each item is [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -247,8 +267,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         self
     }
 
-    /// Returns a stream with the result of each item as soon as the item is finished, for example
-    /// for a progress bar.
+    /// Returns a stream of the results of the items. The stream returns each result as soon as the
+    /// call has finished the item, so that a program can show the progress.
     ///
     /// # Examples
     ///
@@ -271,25 +291,27 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of the call for a single item. After an error, the stream
-    /// continues with the other items.
+    /// Each result may be an error of the write of one item, for example an error of
+    /// [`create`](Repository::create). After an error of one item, the stream continues with the
+    /// other items.
     ///
     /// # Cancel safety
     ///
-    /// The stream can be dropped at any time. A dropped stream sends no more requests.
+    /// The stream can be dropped at any time. A dropped stream sends no more requests, but requests
+    /// that were already sent may still arrive at DynamoDB.
     pub fn stream(self) -> WriteStream<K::Output> {
         let settings = Arc::new(self.like(()));
         let WriteMany { items, concurrency } = self.kind;
         let count = items.len();
-        // With a limit of 0, the stream would never begin a call.
+        // With a limit of 0 requests in flight, the stream would never send a request.
         if concurrency == 0 {
             let refused = (0..count).map(|index| refused(index, InvalidSetting::Concurrency));
             return WriteStream::new(refused, 1, count);
         }
         let mut chains = chains(items).into_iter();
         let sequences = std::iter::from_fn(move || {
-            // Each request takes at most one item of each group, so a request never names a key
-            // twice.
+            // A chain contains all items with the same key. Each request takes at most one item
+            // from each chain, because DynamoDB refuses a request that names a key twice.
             let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
             let settings = Arc::clone(&settings);
             (!together.is_empty()).then(|| -> Sequence<K::Output> {
@@ -316,7 +338,8 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
             while let Some(item) = stream.next().await {
                 results.push(item);
             }
-            // The stream returns the results in the order in which the calls end.
+            // The stream returns the results in the order in which the items finish, and not in the
+            // order of the input.
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
         };
@@ -324,8 +347,13 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
     }
 }
 
-/// Groups items by their keys. Each group keeps the order of its items. The groups are in the order
-/// of their first items.
+/// Returns the kind of the first error in the results, for telemetry.
+fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
+    results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
+}
+
+/// Groups the items by their keys. Each group (chain) contains the items with one key, in the order
+/// of the input. The function returns the groups in the order of their first items in the input.
 fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
     let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());
@@ -340,7 +368,7 @@ fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     chains.into_iter().map(Vec::into_iter).collect()
 }
 
-/// Returns the result of an item that is not sent because of an invalid setting.
+/// Returns the result of an item that was not sent because of an invalid setting.
 fn refused<O: Send + 'static>(index: usize, setting: InvalidSetting) -> Sequence<O> {
     let result = ItemResult { index, result: Err(Error::InvalidSetting(setting)) };
     let step: Step<O> = Box::pin(ready(vec![result]));
@@ -384,8 +412,3 @@ in_many! {
 
 impl<K: Sealed> Sealed for WriteMany<K> {}
 impl<K: Checked> Checked for WriteMany<K> {}
-
-/// Returns the type of the first error.
-fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
-    results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
-}

@@ -12,48 +12,50 @@ use futures_util::stream::FuturesUnordered;
 
 use crate::{error::Result, telemetry::BoxedCall};
 
-/// The result of one item in a call that writes many items. A [`WriteStream`] returns these
-/// results.
+/// The result of one item in a call that writes many items. A [`WriteStream`] returns one
+/// `ItemResult` for each item.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ItemResult<O> {
     /// The index of the item in the input of the call. The first index is 0.
     pub index: usize,
-    /// The result that the call for this single item would return.
+    /// The result that a call for only this item would return.
     pub result: Result<O>,
 }
 
-/// The stream of the results of a call that writes many items, which
-/// [`Request::stream`](super::Request::stream) returns.
+/// The stream that [`Request::stream`](super::Request::stream) returns, with the results of a call
+/// that writes many items.
 ///
-/// The stream returns one result for each item, as soon as the item is finished. The stream sends
-/// requests and receives answers only while it is polled, because it starts no task. The deadlines
-/// of running requests continue between two polls, so poll the stream again soon. `size_hint`
-/// returns the exact number of items without a result.
+/// The stream returns one result for each item, as soon as the call has finished the item. The
+/// stream starts no task, so the stream sends requests and receives answers only while a program
+/// polls the stream. The deadline of an item may pass between two polls of the stream, so a program
+/// should poll the stream often. `size_hint` returns the exact number of items whose results the
+/// stream has not returned.
 ///
 /// # Cancel safety
 ///
-/// The stream can be dropped at any time. A dropped stream sends no more requests. The items
-/// without a result may or may not have been written.
+/// The stream can be dropped at any time. A dropped stream sends no more requests. If a stream is
+/// dropped before it returns the result of an item, the item may or may not have been written.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
-    /// The writes that have not begun.
+    /// The sequences of requests of which the stream has sent no request yet.
     waiting: Box<dyn Iterator<Item = Sequence<O>> + Send>,
     running: FuturesUnordered<BoxedCall<'static, Finished<O>>>,
     ready: VecDeque<ItemResult<O>>,
-    /// The maximum number of requests in flight.
+    /// The largest number of requests in flight.
     concurrency: usize,
-    /// The number of items without a result.
+    /// The number of items whose results the stream has not returned.
     left: usize,
 }
 
-/// Requests that are sent one after the other, because they write the same keys.
+/// Requests that write the same keys, and are therefore sent one after the other.
 pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
 
-/// One call of a sequence, for one or several items.
+/// One request of a sequence, which writes one or several items.
 pub(super) type Step<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
 
-/// The results of a call that has ended, and the remaining calls of its sequence.
+/// The results of a finished request, and the requests of the same sequence that the stream has not
+/// sent yet.
 struct Finished<O> {
     results: Vec<ItemResult<O>>,
     rest: Sequence<O>,
@@ -75,7 +77,7 @@ impl<O: Send + 'static> WriteStream<O> {
     }
 
     /// Returns the result of the next item that is finished, or `None` after the last item. A
-    /// program can call this method without a `StreamExt` trait.
+    /// program can call `next` without an import of the trait `StreamExt`.
     ///
     /// # Examples
     ///
@@ -94,18 +96,19 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of the call for a single item. The stream itself has no errors.
-    /// An error of one item does not stop the writes of other items.
+    /// Each result may be an error of the write of one item. The stream itself returns no error. An
+    /// error of one item does not stop the writes of the other items.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: the next call returns the result that the dropped
-    /// future would have returned.
+    /// The future can be dropped at any time. The next call of `next` returns the result that the
+    /// dropped future would have returned.
     pub async fn next(&mut self) -> Option<ItemResult<O>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Begins the next call of a sequence.
+    /// Sends the next request of a sequence. The requests of a sequence write the same keys, one
+    /// request after the other.
     fn begin(&mut self, mut sequence: Sequence<O>) {
         if let Some(step) = sequence.next() {
             self.running.push(Box::pin(async move { Finished { results: step.await, rest: sequence } }));
@@ -123,7 +126,8 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
                 this.left = this.left.saturating_sub(1);
                 return Poll::Ready(Some(result));
             }
-            // Calls begin only here, while the caller polls the stream.
+            // The stream sends the first request of a sequence here, so only while the caller polls
+            // the stream.
             while this.running.len() < this.concurrency {
                 let Some(sequence) = this.waiting.next() else { break };
                 this.begin(sequence);
@@ -131,7 +135,8 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
             match ready!(Pin::new(&mut this.running).poll_next(context)) {
                 Some(Finished { results, rest }) => {
                     this.ready.extend(results);
-                    // The calls of a sequence write the same keys, so they run one after the other.
+                    // The requests of a sequence write the same keys, so the stream sends each
+                    // request only after the previous request has ended.
                     this.begin(rest);
                 }
                 None => return Poll::Ready(None),

@@ -1,35 +1,38 @@
-//! Computes the pause after a request that was throttled, was lost, or was refused because of
-//! another transaction.
+//! The pauses before retries of a request. The library retries a request if DynamoDB throttled the
+//! request, if the reply was lost, or if DynamoDB refused the request because of another running
+//! transaction.
 
 use std::time::Duration;
 
-/// Exponential backoff with equal jitter. A pause is between half of the window and the whole
-/// window, so a pause is never zero.
+/// Exponential backoff with equal jitter. A pause is a random time between one half of the current
+/// time window and the whole window, so a pause is never zero.
 ///
-/// The first window has a given length. The window doubles with each failure, up to one second. See
-/// "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
+/// The caller of [`next`](Self::next) gives the length of the first time window. The window doubles
+/// with each failed request, up to one second. The article "Exponential Backoff and Jitter" in the
+/// AWS Architecture Blog (2015) describes the method.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The length of the first window after a throttled request, or after a refusal because of
-    /// another transaction.
+    /// The usual length of the first time window, for example after a throttled request.
     pub(crate) const FIRST: Duration = Duration::from_millis(25);
 
     const LONGEST: Duration = Duration::from_secs(1);
 
-    /// Returns the next pause. `first` is the length of the first window.
+    /// Returns the pause after one more failed request. `first` is the length of the first time
+    /// window.
     pub(crate) fn next(&mut self, first: Duration, rng: &mut fastrand::Rng) -> Duration {
-        // After ten doublings, a window of a millisecond has reached the longest window. The bound
-        // keeps the shift in range.
+        // Even from one millisecond, ten doublings reach one second, the longest window. The bound
+        // of ten keeps the shift in range.
         let window = first.saturating_mul(1 << self.failures.min(10)).min(Self::LONGEST);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
-    /// Starts again with the first window, because DynamoDB has answered.
+    /// Starts again with the first time window. A call invokes `reset` after each answer of
+    /// DynamoDB.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

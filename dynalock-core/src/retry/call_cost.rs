@@ -1,4 +1,5 @@
-//! The cost of one call, and the meters that its requests are added to.
+//! The cost of one call: the capacity that the requests of the call consume, and the meters that
+//! count this capacity.
 
 use std::{
     mem,
@@ -13,38 +14,44 @@ use crate::{
     telemetry,
 };
 
-/// The purpose of the requests of an [`Attempts`](super::Attempts), which decides their causes.
+/// The purpose of the requests of a call or of a background task. The purpose of a request is one
+/// of the facts that decide under which [`Cause`] the meter counts the cost of the request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Reads and writes of items.
+    /// The requests read or write items for the program.
     #[default]
     Work,
-    /// Attempts to acquire a lock.
+    /// The requests try to acquire a lock.
     Acquire,
-    /// The reads of a caller that waits for a lock, and requests that clean up after it.
+    /// The requests are the reads of a caller that waits for a lock, or remove the entry of this
+    /// caller from the queue of the lock.
     Poll,
     Heartbeat,
 }
 
-/// The facts about a call that decide the cause of its next request.
+/// The facts about a call that decide under which [`Cause`] the meter counts the next request of
+/// the call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CostContext {
     pub(super) purpose: Purpose,
-    /// `true` if an earlier copy of the request was lost.
+    /// `true` if the next request repeats a request whose reply was lost.
     pub(super) repeats_lost: bool,
-    /// `true` if a write of the call was applied or has an unknown outcome. The budget then does not
-    /// apply to reads, because they find out or return the outcome.
+    /// `true` if the capacity budget of the call does not apply to reads. After a write that
+    /// DynamoDB has applied or may have applied, reads find out the outcome of the write or return
+    /// the written item. The budget must not prevent these reads.
     pub(super) reads_are_exempt: bool,
 }
 
-/// The meter of a connection, and the text of the keys of its items.
+/// The meter that counts the cost of a repository, and the function that converts the key of an
+/// item into the text that the meter shows.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionMeter {
     pub(crate) meter: Meter,
     pub(crate) key_text: KeyText,
 }
 
-/// The cost of a call that is metered. The parts of a call share one value.
+/// The counter of the capacity that one call consumes. All parts of the call share one `CallCost`,
+/// even if each part has its own [`Attempts`](super::Attempts).
 pub(crate) struct CallCost {
     allowance: Arc<Allowance>,
     state: Mutex<CallCostState>,
@@ -54,17 +61,18 @@ pub(crate) struct CallCost {
 struct CallCostState {
     meters: Vec<TableMeter>,
     cost: Cost,
-    /// `true` from a refused write until the next applied write.
+    /// `true` after a refused write of the call, until the next applied write of the call.
     after_refusal: bool,
     seen: Option<SizedItem>,
     page: Capacity,
 }
 
-/// A meter of a call, and the table whose costs it gets. `None` as the table stands for all tables.
+/// A meter that counts the cost of a call, and the table whose costs the meter counts. If `table`
+/// is `None`, the meter counts the costs in all tables.
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,
-    /// `true` if the meter has counted the call.
+    /// `true` if the meter has already added the call to its number of calls.
     is_counted: bool,
 }
 
@@ -79,7 +87,8 @@ impl TableMeter {
 }
 
 impl CallCost {
-    /// Begins the cost of a call. Returns `None` for a call that is not metered.
+    /// Makes the counter of a call that has a meter or a budget. Returns `None` for a call without
+    /// a meter and without a budget.
     pub(crate) fn begin_call(meter: Option<&ConnectionMeter>, budget: Option<u64>) -> Option<Arc<Self>> {
         if meter.is_none() && budget.is_none() {
             return None;
@@ -87,14 +96,15 @@ impl CallCost {
         Some(Self::of_tables(meter.map(|by| TableMeter::new(None, by)), budget))
     }
 
-    /// Begins the cost of a call on the items of several repositories.
+    /// Makes the counter of a call that uses items of several repositories, for example of a
+    /// transaction.
     pub(crate) fn of_tables(meters: impl IntoIterator<Item = TableMeter>, budget: Option<u64>) -> Arc<Self> {
         let allowance = Arc::new(Allowance::new(budget.map(Units::whole)));
         let meters = meters.into_iter().collect();
         Arc::new(Self { allowance, state: Mutex::new(CallCostState { meters, ..CallCostState::default() }) })
     }
 
-    /// Adds the meter of another repository.
+    /// Adds the meter of another repository that the call uses.
     pub(crate) fn add_meter(&self, table: &Arc<str>, meter: &ConnectionMeter) {
         self.state().meters.push(TableMeter::new(Some(Arc::clone(table)), meter));
     }
@@ -107,7 +117,8 @@ impl CallCost {
         self.allowance.budget().unwrap_or_default()
     }
 
-    /// Begins a request. The request is charged when the returned value is dropped.
+    /// Records the start of a request. When the caller drops the returned value, the capacity of
+    /// the request is added to the cost of the call.
     pub(super) fn begin_attempt(self: &Arc<Self>, of: CostContext) -> MeteredAttempt {
         let state = self.state();
         let facts = RequestFacts {
@@ -144,7 +155,8 @@ impl CallCostState {
             telemetry::consumed(share.capacity);
             let Some(meter) = self.meters.iter_mut().find(|meter| meter.is_of(&share.table)) else { continue };
             meter.by.meter.charge(Charge { cause, key: share.key, capacity: share.capacity });
-            // A heartbeat is not a call of the program, and the polls belong to another call.
+            // The meter does not count a heartbeat as a call of the program. The polls of a waiter
+            // belong to the call that acquires the lock.
             let is_call = matches!(purpose, Purpose::Work | Purpose::Acquire);
             if is_call && !mem::replace(&mut meter.is_counted, true) {
                 meter.by.meter.count_call();
@@ -155,8 +167,9 @@ impl CallCostState {
     }
 }
 
-/// A metered request between its start and its end. The drop of this value charges the request, so
-/// that a request whose future was dropped is charged, too.
+/// A request that has started and whose cost is not yet counted. The drop of a `MeteredAttempt`
+/// adds the capacity of the request to the cost of the call, so the library also counts a request
+/// whose future was dropped.
 pub(super) struct MeteredAttempt {
     call_cost: Arc<CallCost>,
     request: Arc<MeteredRequest>,
@@ -164,15 +177,16 @@ pub(super) struct MeteredAttempt {
     outcome: CostOutcome,
 }
 
-/// The end of a request, as far as its cost is concerned.
+/// The outcome of a request, as far as the outcome decides about the cost of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CostOutcome {
-    /// DynamoDB sent no usable answer.
+    /// DynamoDB sent no answer that the library can parse, so the request may have consumed
+    /// capacity.
     Lost,
-    /// The request has consumed nothing.
+    /// The request has consumed no capacity.
     Free,
     Answered,
-    /// A condition or another transaction refused the request.
+    /// DynamoDB has refused the request because of a false condition or another transaction.
     Refused,
 }
 
@@ -185,11 +199,13 @@ impl MeteredAttempt {
         self.request.is_read()
     }
 
-    /// Ends the request with this outcome.
+    /// Records the outcome of the request, and adds the capacity of the request to the cost of the
+    /// call.
     pub(super) fn end<O>(mut self, answer: &Result<O, Failure>) -> CostOutcome {
         self.outcome = match answer {
             _ if self.request.is_answered() => CostOutcome::Answered,
-            // The caller has converted a refusal into a value.
+            // If DynamoDB refused the request but the future of the request returned `Ok`, this
+            // future has converted the refusal into a value.
             Ok(_) | Err(Failure::Contention(_)) => CostOutcome::Refused,
             Err(Failure::Condition(item)) => {
                 self.request.refuse(&[item.as_ref().map(size)]);

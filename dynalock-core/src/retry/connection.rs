@@ -29,36 +29,37 @@ use crate::{
     operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body},
 };
 
-/// The client and the state that all calls of one repository share.
+/// The SDK client and the state that all calls of one repository share.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    /// The user's client, from which this connection was made.
+    /// The SDK client of the user, from which the library has made this connection.
     origin: Client,
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The queue entries whose removal is not complete, by table and key of the row.
+    /// The lock rows from whose queues a background task is removing an entry, by table and key.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
-    /// The calls that wait for locks. The heartbeat thread has the same calls.
+    /// The calls that wait for locks. The connection of the heartbeat thread shares this value.
     pub(crate) local_waiters: LocalWaiters,
-    /// The meter of all calls, or `None` if the calls are not metered.
+    /// The meter that counts the cost of all calls, or `None` if the repository has no meter.
     pub(crate) meter: Option<ConnectionMeter>,
     thread: Mutex<Weak<Thread>>,
 }
 
 impl Connection {
-    /// Makes a connection from the user's client, with the SDK's own retries switched off. If the
-    /// SDK repeated a write that DynamoDB has already applied, DynamoDB would refuse the
-    /// repetition, and the write would look like a conflict.
+    /// Makes a connection from the user's SDK client, and switches off the retries of the SDK.
+    /// After a lost reply, the SDK would repeat a write that DynamoDB has already applied. DynamoDB
+    /// would refuse the repeated write, and the library would see a conflict instead of a success.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
             .to_builder()
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"));
-        // A permanent interceptor is cheaper: the SDK looks up any other interceptor in the
-        // configuration for each of its two dozen hooks.
+        // A permanent interceptor takes less time per request than another interceptor. At each of
+        // two dozen hooks of a request, the SDK looks up each interceptor that is not permanent in
+        // the configuration.
         config.push_interceptor(SharedInterceptor::permanent(Passage));
         Self {
             client: Client::from_conf(config.build()),
@@ -73,15 +74,18 @@ impl Connection {
         }
     }
 
-    /// Makes a connection with this meter from the same client of the user.
+    /// Makes a new connection with this meter, from the same SDK client of the user as this
+    /// connection.
     pub(crate) fn with_meter(&self, meter: ConnectionMeter) -> Self {
         let local_waiters = self.local_waiters.clone();
         Self { local_waiters, meter: Some(meter), ..Self::over(&self.origin) }
     }
 
-    /// Returns the heartbeat thread of this connection. The first call starts the thread.
+    /// Returns the heartbeat thread of this connection, and starts the thread if no heartbeat
+    /// thread is running.
     pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
-        // The connection keeps a weak reference, so that the thread ends with its last lock.
+        // The connection keeps only a weak reference to the heartbeat thread, so the thread ends
+        // when the last lock that uses the thread is dropped.
         let mut started = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = started.upgrade() {
             return Ok(thread);
@@ -93,25 +97,26 @@ impl Connection {
         Ok(thread)
     }
 
-    /// Returns the smoothed round trip time of the requests.
+    /// Returns the smoothed round trip time of the requests of this connection to DynamoDB.
     pub(crate) fn round_trip(&self) -> Duration {
         self.round_trip.get()
     }
 
-    /// Returns whether the connection was made from this client or a clone of it. Clones of a
-    /// client share their configuration.
+    /// Returns `true` if the connection was made from this SDK client or from a clone of this
+    /// client. All clones of an SDK client share one configuration.
     pub(crate) fn is_over(&self, client: &Client) -> bool {
         std::ptr::eq(self.origin.config(), client.config())
     }
 }
 
-/// The smoothed round trip time of RFC 6298. Each sample has a weight of one eighth.
+/// The smoothed round trip time of requests to DynamoDB, computed as in RFC 6298. Each new sample
+/// has a weight of one eighth.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
-    /// The smallest value of the round trip time, which is also its value before the first answer.
-    /// Pauses are multiples of the round trip time, so the round trip time must not be zero.
+    /// The smallest value that `get` returns, and its value before the first answer. Pauses are
+    /// multiples of the round trip time, so the round trip time must not be zero.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -120,17 +125,18 @@ impl RoundTrip {
 
     pub(super) fn sample(&self, sample: Duration) {
         let sample = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
-        // If two samples arrive at the same time, one of them may be lost. For an average, this
-        // does not matter.
+        // If two requests record a sample at the same time, one of the samples may be lost. One
+        // missing sample hardly changes the average.
         let old = self.0.load(Ordering::Relaxed);
         let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
         self.0.store(new, Ordering::Relaxed);
     }
 }
 
-/// The interceptor of the library. The interceptor keeps the body of a request that may be
-/// repeated, records that a request is sent, asks metered requests for their consumed capacity, and
-/// refuses an answer without content.
+/// The library's interceptor, through which the SDK passes each request and each answer. `Passage`
+/// stores the body of a request that the library may repeat, and records that the SDK hands the
+/// request to the network. `Passage` also asks DynamoDB for the consumed capacity, and refuses a
+/// successful response without a body.
 #[derive(Debug)]
 struct Passage;
 
@@ -155,7 +161,8 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // After the serialization, the body is complete: the signature is not part of the body.
+        // At this hook, the SDK has not yet signed the request. The body is already complete,
+        // because the signature is not part of the body.
         keep_body(context.request());
         Ok(())
     }
@@ -166,14 +173,16 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // A request outside an attempt has no such value, and needs none.
+        // A request that is not sent through `Attempts` has no `IN_FLIGHT` value, and the library
+        // does not need to know whether this request has departed.
         let _ = IN_FLIGHT.try_with(|in_flight| in_flight.departed.set(true));
         metered(MeteredRequest::depart);
         Ok(())
     }
 
-    /// Reads the consumed capacity, and refuses a successful response without a body. The SDK would accept a response without a
-    /// body, and report a write as applied and a read as "no item".
+    /// Reads the consumed capacity from the response, and refuses a successful response without a
+    /// body. Without this check, the SDK would report an applied write or a missing item for such a
+    /// response.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,
@@ -192,8 +201,8 @@ impl Intercept for Passage {
     }
 }
 
-/// Calls a function with the metered request of this task. Returns `None` if the task sends no
-/// metered request.
+/// Calls `call` with the request that the current task sends, if the library counts the cost of
+/// this request. Otherwise, `metered` returns `None`.
 fn metered<O>(call: impl FnOnce(&MeteredRequest) -> O) -> Option<O> {
     IN_FLIGHT.try_with(|in_flight| in_flight.metered.as_deref().map(call)).ok().flatten()
 }

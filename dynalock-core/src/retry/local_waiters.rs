@@ -1,8 +1,10 @@
-//! Shares the rows of locks between the waiters of one process.
+//! Shares the content of lock rows between the waiters for locks in one process.
 //!
-//! The waiters of one connection that wait for the same row share what their requests show. The
-//! first waiter reads for all others, and the answer to a release wakes the next waiter without a
-//! read. A lock without a queue passes to a waiter of the same process at most four times in a row.
+//! The waiters of one connection for the same lock share the answers to their requests. The first
+//! waiter reads the row of the lock for all other waiters. When a holder in the same process
+//! releases the lock, DynamoDB's answer to the release wakes the waiters without a read. A lock
+//! without a queue passes from a holder to a waiter of the same process at most four times in a
+//! row.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -13,64 +15,72 @@ use tokio::sync::watch;
 
 use crate::{clock::Instant, codec::Item};
 
-/// The calls of this process that wait for changes of rows. The calls that wait for the same row
-/// share the rows that their requests show, so that one of them reads for all.
+/// The calls of this process that wait for changes of lock rows. Calls that wait for the same lock
+/// row share the answers to their requests, so only one of these calls reads the row.
 ///
-/// A shared row is a hint. A call that receives no row for a whole interval reads the row itself.
+/// A shared lock row is only a hint, and may be outdated. A call that receives no shared lock row
+/// for a whole poll interval reads the row itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 
-/// A row for which calls of this process wait.
+/// A lock row for which calls of this process wait.
 #[derive(Debug, Default)]
 struct AwaitedRow {
-    /// The numbers of the waiting calls, in the order in which they began to wait.
+    /// The numbers of the calls that wait for the lock row, in the order in which the calls began
+    /// to wait.
     waiters: VecDeque<u64>,
-    /// The number of the next call.
+    /// The number that the next call that waits for the lock row gets.
     next: u64,
     seen: Option<SeenRow>,
-    /// The fence of the last lock that this process has released without a queue.
+    /// The fence of the last lock on this row that this process released while the lock had no
+    /// queue.
     last_fence: u64,
-    /// The number of releases without a queue that this process has made in a row, with no grant to
-    /// another process in between.
+    /// The number of consecutive times that this process held the lock, and released the lock while
+    /// the lock had no queue. A grant of the lock to another process resets the number.
     releases: u32,
 }
 
-/// A row as a request of this process has shown it.
+/// The content of a lock row that the answer to a request of this process contained.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenRow {
     pub(crate) item: Option<Item>,
-    /// The time at which the request was sent.
+    /// The time at which this process sent the request.
     pub(crate) sent: Instant,
     pub(crate) source: RowSource,
 }
 
-/// The request that has shown a row.
+/// The kind of the request whose answer contained a lock row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowSource {
-    /// An eventually consistent read. The row may be outdated.
+    /// An eventually consistent read. The result of the read may be outdated.
     EventualRead,
     /// A consistent read, or a write that DynamoDB refused.
     ConsistentRead,
-    /// A write that has removed the previous holder. The row is the row after the write.
+    /// A write that has removed the previous holder of the lock. The shared content is the content
+    /// of the lock row after the write.
     Removal,
-    /// A write that has removed the previous holder, after several releases in a row by this process. The
-    /// waiters of this process pause for one interval, so that other processes get the lock.
+    /// A write that has removed the previous holder of the lock, after four consecutive releases by
+    /// this process. The waiters of this process sleep for one poll interval, so that a waiter of
+    /// another process can get the lock.
     RemovalForOthers,
 }
 
-/// A call that waits for changes of a row. The call stops waiting when this value is dropped.
+/// A call that waits for changes of a lock row. The drop of a `LocalWaiter` removes the call from
+/// the waiters for the row.
 #[derive(Debug)]
 pub(crate) struct LocalWaiter {
     all: LocalWaiters,
     key: String,
     number: u64,
     row: watch::Receiver<AwaitedRow>,
-    /// The time from which the call needs rows. Answers to earlier requests are outdated.
+    /// The call ignores the answers to requests that were sent before this time, because these
+    /// answers are outdated.
     since: Instant,
 }
 
 impl LocalWaiters {
-    /// Adds a call that waits for a row. `since` is the time at which the call has seen the row.
+    /// Adds a call that waits for changes of a lock row. `since` is the time at which the call last
+    /// saw the row.
     pub(crate) fn join(&self, table: &str, key: &Item, since: Instant) -> LocalWaiter {
         let key = text(table, key);
         let mut rows = self.rows();
@@ -85,17 +95,19 @@ impl LocalWaiters {
         LocalWaiter { all: self.clone(), key, number, row: sender.subscribe(), since }
     }
 
-    /// Shares a row with all calls that wait for it.
+    /// Shares the content of a lock row with all calls of this process that wait for the row.
     pub(crate) fn share(&self, table: &str, key: &Item, seen: impl FnOnce() -> SeenRow) {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// Shares the row after the release of a lock without a queue. The lock had this fence. At most
-    /// four releases in a row offer the lock to a waiter of this process.
+    /// Shares the row of a lock without a queue after this process has released the lock. `fence`
+    /// is the fence of the released lock. After four consecutive releases that offer the lock to a
+    /// waiter of this process, the next release lets other processes get the lock first.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
-            // Each grant raises the fence by one, so a gap shows a grant of another process.
+            // Each grant of the lock increments the fence by one, so a gap between two fences shows
+            // a grant to another process.
             let is_next = row.last_fence.checked_add(1) == Some(fence);
             let releases = if is_next { row.releases } else { 0 };
             let mut seen = seen();
@@ -113,7 +125,7 @@ impl LocalWaiters {
 
     fn change(&self, table: &str, key: &Item, change: impl FnOnce(&mut AwaitedRow)) {
         let rows = self.rows();
-        // Most locks have no waiters.
+        // Most locks have no waiters, so the code first tests for an empty map.
         if rows.is_empty() {
             return;
         }
@@ -123,33 +135,36 @@ impl LocalWaiters {
     }
 
     fn rows(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<AwaitedRow>>> {
-        // A panic cannot leave the map half-written, so a poisoned map is used like any other.
+        // A panic cannot leave the map in an invalid state, so a poisoned mutex is no error.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LocalWaiter {
-    /// Returns whether this call has waited longer than all others of this process.
+    /// Returns `true` if this call has waited for the row longer than all other calls of this
+    /// process.
     pub(crate) fn is_first(&self) -> bool {
         self.row.borrow().waiters.front() == Some(&self.number)
     }
 
-    /// Shares a row that this call has read, and ignores answers to earlier requests from now on.
+    /// Shares the content of a lock row that this call has read. From now on, the call ignores the
+    /// answers to requests that were sent before `sent`.
     pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
         self.since = sent;
         let is_alone = self.row.borrow().waiters.len() < 2;
         if !is_alone && let Some(sender) = self.all.rows().get(&self.key) {
             sender.send_modify(|row| row.seen = Some(seen()));
-            // The call knows its own row.
+            // This call has read the row itself, so this call does not need the shared content.
             self.row.mark_unchanged();
         }
     }
 
-    /// Returns the next row that another request of this process shows.
+    /// Waits until another call of this process shares the content of the lock row, and returns
+    /// this content.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
-            // The sender lives as long as this call waits. If the channel were closed, no row would
-            // ever come.
+            // The map keeps the sender of the channel as long as a call waits. If the channel were
+            // closed, no shared row could ever arrive, so the code waits forever.
             if self.row.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -175,7 +190,8 @@ impl Drop for LocalWaiter {
     }
 }
 
-/// Returns a text that is the same for each copy of a key.
+/// Returns a text that identifies a table and a key. Two equal keys have the same text, even if
+/// their attributes are in a different order.
 fn text(table: &str, key: &Item) -> String {
     let sorted: BTreeMap<_, _> = key.iter().collect();
     format!("{table} {sorted:?}")
@@ -207,7 +223,8 @@ mod tests {
         let mut waiter = all.join("locks", &Item::new(), clock::now());
         let expected = [Removal, Removal, Removal, Removal, RemovalForOthers, Removal];
         assert_eq!(sources(&all, &mut waiter, 1..=6), expected);
-        // Other processes have held the lock with the fences 7, 9, 11 and 13.
+        // The gaps between the fences mean that other processes have held the lock with the fences
+        // 7, 9, 11, 13 and 15.
         assert_eq!(sources(&all, &mut waiter, [8, 10, 12, 14, 16]), [Removal; 5]);
     }
 

@@ -1,8 +1,9 @@
-//! Decides when a request of a call is sent again, and when the call ends.
+//! The rules that decide when a call sends a failed request again, and when the call gives up.
 //!
 //! [`Attempts`] represents one call of the public API with all its requests. `Attempts` knows the
 //! deadline and the number of attempts, and reacts to each [`Failure`](crate::operation::Failure).
-//! False conditions are not handled here, but in the module `write`.
+//! The module [`write`](crate::write) handles writes that DynamoDB refuses because of a false
+//! condition.
 
 mod attempts;
 mod backoff;
@@ -27,22 +28,22 @@ use std::time::Duration;
 
 use crate::error::InvalidSetting;
 
-/// The limits of a call: its deadline, its attempts, its budget and its pace.
+/// The limits of a call: the deadline, the timeout and the number of its attempts, the capacity
+/// budget and the pace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) deadline: Duration,
     pub(crate) attempt_timeout: Duration,
     pub(crate) attempts: Option<u32>,
-    /// The units that the call may consume: read units and write units together.
+    /// The capacity units that the call may consume: read units and write units together.
     pub(crate) budget: Option<u64>,
     pub(crate) pace: Pace,
 }
 
 impl Limits {
-    /// The additional timeout for each item after the first, in a request for several items. A
-    /// request for several items is a BatchGetItem, a TransactGetItems or a TransactWriteItems. A
-    /// slow server may need seconds for 100 items. After a timeout, the server needs the same time
-    /// again for the next attempt.
+    /// The time by which each item after the first item lengthens the timeout of a request for
+    /// several items. A slow server may need seconds for 100 items. If the timeout were too short
+    /// for the request, each further attempt would time out, too.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
     /// Returns the timeout of the first attempt of a request for `items` items.
@@ -51,13 +52,13 @@ impl Limits {
         self.attempt_timeout.saturating_add(Self::MORE_PER_ITEM.saturating_mul(more))
     }
 
-    /// Returns the limits of a call that creates a table and waits for it.
+    /// Returns the limits of a call that creates a table and waits for the table.
     pub(crate) fn of_creation(self) -> Self {
         let attempt_timeout = self.attempt_timeout.max(Duration::from_secs(10));
         Self { deadline: Duration::from_mins(1), attempt_timeout, ..self }
     }
 
-    /// Returns the limits of a call that sends only one request.
+    /// Returns the limits of a call that sends each request only once.
     pub(crate) fn of_one_request() -> Self {
         Self { attempts: Some(1), ..Self::default() }
     }
@@ -73,9 +74,9 @@ impl Limits {
         }
     }
 
-    /// Returns the default limits of a transaction. The deadline is longer than for other calls,
-    /// because DynamoDB may need 5 seconds until it can report the outcome of a transaction whose
-    /// reply was lost.
+    /// Returns the default limits of a transaction. The default deadline of a transaction is longer
+    /// than the 5 seconds of other calls. After a lost reply, DynamoDB may need 5 seconds until it
+    /// can report the outcome of a transaction.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

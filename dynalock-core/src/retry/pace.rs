@@ -1,54 +1,63 @@
-//! Decides the delay between a conflict and the next attempt. Also decides whether the attempt starts
-//! from the item that the conflict returned, or reads the item again.
+//! The delay between a conflict and the next attempt of a call. The next attempt starts either from
+//! the item that DynamoDB returned with the conflict, or from a new read of the item.
 
 use std::{sync::Arc, time::Duration};
 
-/// The reaction of a read-modify-write call to conflicts.
+/// The reaction of a read-modify-write call to conflicts: immediate attempts and sleeps.
 ///
-/// The first attempts after a conflict follow immediately, and start from the item that the
-/// conflict returned. After the immediate attempts, the call sleeps and then reads the item again.
-/// The longer a call has waited, the better its chance becomes:
+/// After its first conflicts, a call makes the next attempt immediately. An immediate attempt
+/// starts from the item that DynamoDB returned with the conflict. After a number of immediate
+/// attempts, the call sleeps and then reads the item again. A call that has waited longer than
+/// other calls has a better chance to write first:
 ///
-/// - After its first sleep, the call has four times as many immediate attempts before each sleep.
-/// - The sleep is a random part of a window. The window is `12 × n² / t` round trips, but at least 1
-///   and at most 40. The window ends before the deadline, so that the call can attempt again. Here, `t` is the time since the start of the call in round trips, and `n` is the
-///   number of calls of this client that have slept after a conflict and are still running.
+/// - After its first sleep, a call has four times as many immediate attempts before each further
+///   sleep.
+/// - The length of a sleep is a random part of a time window. The time window has the length
+///   `12 × n² / t` round trips, but at least 1 and at most 40 round trips. In the formula, `t` is
+///   the age of the call in round trips. The number `n` counts the running calls of this repository
+///   and its clones that have slept after a conflict. The time window always leaves time for
+///   another attempt before the deadline.
 ///
-/// The numbers of this rule come from a simulation, in which four processes wrote to one item. A
-/// client does not see the calls of other processes. If each call is in a process of its own, a
-/// burst of 32 calls therefore uses twice as many write units as in four processes.
+/// The constants in the formula come from a simulation, in which four processes write to one item.
+/// The number `n` does not include the calls of other processes. A burst of 32 calls in 32
+/// processes therefore uses twice as many write units as a burst of 32 calls in four processes.
 ///
-/// An item takes about one write per round trip. If the load is higher for longer than the
-/// deadline, some calls fail. To avoid such failures, use a longer deadline, or fewer writers per
-/// item.
+/// If many callers write one item, about one write per round trip succeeds. If callers start more
+/// calls on one item for longer than their deadline, some calls fail. A longer deadline, or fewer
+/// writers per item, prevents these failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {
-    /// Allows six immediate attempts before the first sleep. This pace has the shortest delay for a
-    /// few writers, and the most refused writes.
+    /// With `Latency`, a call has six immediate attempts before its first sleep. Of all paces,
+    /// `Latency` has the shortest delay if an item has only a few writers, and causes the most
+    /// refused writes.
     Latency,
-    /// Before the first sleep, allows three immediate attempts for items up to 1 KB, two attempts up
-    /// to 4 KB, and one attempt for larger items.
+    /// With `Balanced`, the number of immediate attempts of a call before its first sleep depends
+    /// on the size of the item. The call has three immediate attempts for an item up to 1 KB, two
+    /// for an item up to 4 KB, and one for a larger item.
     #[default]
     Balanced,
-    /// Allows no immediate attempt. The window starts at ten round trips, and doubles with each
-    /// sleep up to two hundred. This pace uses the fewest write units, and does not prefer the calls
-    /// that have waited longer.
+    /// With `Economy`, a call has no immediate attempt. The time window of a sleep starts at ten
+    /// round trips, and doubles with each sleep up to two hundred round trips. Of all paces,
+    /// `Economy` uses the fewest write units. A call that has waited longer than other calls has no
+    /// better chance to write first.
     Economy,
 }
 
-/// The next step after a conflict.
+/// The next step of a call after a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConflictStep {
-    /// The call attempts again immediately, from the item that the conflict returned.
+    /// The next attempt follows immediately, and starts from the item that DynamoDB returned with
+    /// the conflict.
     AtOnce,
-    /// The call sleeps, then reads the item again. An item that was read before the sleep may be
-    /// outdated.
+    /// The call sleeps and then reads the item again. An item that the call has read before the
+    /// sleep may be outdated.
     Sleep(Duration),
 }
 
 impl ConflictStep {
-    /// Returns the sleep before the next attempt, or zero if the attempt is immediate.
+    /// Returns the length of the sleep before the next attempt, or zero if the next attempt is
+    /// immediate.
     pub(super) fn pause(self) -> Duration {
         match self {
             Self::AtOnce => Duration::ZERO,
@@ -57,12 +66,12 @@ impl ConflictStep {
     }
 }
 
-/// The times of a call at a conflict.
+/// The times of a call that decide how long the call sleeps after a conflict.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     /// The time since the start of the call.
     pub(super) age: Duration,
-    /// The time of an attempt.
+    /// The smoothed duration of one attempt of the call.
     pub(super) round_trip: Duration,
     /// The longest sleep that leaves time for another attempt before the deadline.
     pub(super) longest: Duration,
@@ -72,7 +81,8 @@ pub(super) struct Times {
 #[derive(Debug, Default)]
 pub(super) struct Contenders(Arc<()>);
 
-/// A call that has slept after a conflict. The call stops counting when this value is dropped.
+/// A running call that has slept after a conflict. The drop of a `Contender` removes the call from
+/// the number that `Contenders` counts.
 #[derive(Debug)]
 struct Contender(Arc<()>);
 
@@ -83,14 +93,16 @@ impl Contenders {
 }
 
 impl Contender {
-    /// Returns the number of all calls of the connection that count, including this call.
+    /// Returns the number of calls of the connection that have slept after a conflict and are still
+    /// running, including this call.
     fn count(&self) -> u32 {
-        // One reference belongs to `Contenders`.
+        // One of the counted references belongs to `Contenders` itself. Each other reference
+        // belongs to a call.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
     }
 }
 
-/// The conflicts and sleeps of one call.
+/// The number of immediate attempts and sleeps of one call after conflicts.
 #[derive(Debug)]
 pub(crate) struct ConflictBackoff {
     mode: Pace,
@@ -119,25 +131,25 @@ impl ConflictBackoff {
         }
         let contender = self.contender.get_or_insert_with(|| contenders.join());
         let window = match self.mode {
-            // Five doublings reach the longest window.
+            // Five doublings of 10 round trips reach the limit of 200 round trips.
             Pace::Economy => (10 * times.round_trip * (1 << self.sleeps.min(5))).min(200 * times.round_trip),
             Pace::Latency | Pace::Balanced => window(times, contender.count()),
         };
-        // If the window were longer than the time that is left, many calls would give up early
-        // instead of a last attempt.
+        // Without this limit, many sleeps would end after the deadline, and the calls would give up
+        // without a last attempt.
         let window = window.min(times.longest);
         self.immediate = 0;
         self.sleeps = self.sleeps.saturating_add(1);
-        // The jitter covers the whole window, so that the writers of one conflict do not meet
-        // again.
+        // The length of the sleep is a random part of the whole window, so that writers with a
+        // conflict do not send their next writes at the same time.
         ConflictStep::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
-    /// Returns the number of immediate attempts before the next sleep.
+    /// Returns the number of immediate attempts that the call makes before its next sleep.
     fn immediate_attempts(&self, size: usize) -> u32 {
         const KB: usize = 1024;
-        // A refused write costs as many write units as an applied one, so large items get fewer
-        // immediate attempts.
+        // A refused write consumes as many write units as an applied write, so a call on a large
+        // item makes fewer immediate attempts.
         let first: u32 = match self.mode {
             Pace::Latency => 6,
             Pace::Economy => 0,
@@ -145,22 +157,24 @@ impl ConflictBackoff {
             Pace::Balanced if size <= 4 * KB => 2,
             Pace::Balanced => 1,
         };
-        // New calls attempt without sleeps at first. Without more attempts after a sleep, new calls
-        // could overtake a call that sleeps again and again. The number does not grow further, so
-        // that a call with a conflict at each attempt sleeps regularly.
+        // A new call starts with immediate attempts, and could overtake a call that has slept. A
+        // call that has slept therefore gets four times as many immediate attempts as a new call.
+        // The factor does not grow with further sleeps, so a call with a conflict at each attempt
+        // still sleeps regularly.
         if self.sleeps == 0 { first } else { 4 * first }
     }
 }
 
-/// Returns the window of the next sleep. The window shrinks with the age of the call, and grows
-/// with the number of contenders.
+/// Returns the time window from which the length of the next sleep is drawn. The window shrinks
+/// with the age of the call, and grows with the number of contenders: the running calls, including
+/// this call, that have slept after a conflict.
 fn window(times: Times, contenders: u32) -> Duration {
     let round_trip = times.round_trip.max(SHORTEST_SLEEP);
     let turns = times.age.as_secs_f64() / round_trip.as_secs_f64();
     round_trip.mul_f64((12.0 * f64::from(contenders).powi(2) / turns).clamp(1.0, 40.0))
 }
 
-/// The shortest sleep, which is the resolution of the timer. A pause is never zero.
+/// The shortest sleep after a conflict. One millisecond is the resolution of the timer.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 use tokio::sync::watch;
 
-/// The background work that is still running. Each piece of work has a key, and a later call with
-/// the same key waits until the work has ended.
+/// The running background tasks. Each task has a key, for example the id of a lock's row. With
+/// [`done`](Self::done), a call can wait until all tasks with the same key have ended.
 #[derive(Debug)]
 pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 
-/// One piece of background work. The work ends when this guard is dropped.
+/// A running background task owns its `PendingGuard`. When the `PendingGuard` is dropped, the task
+/// counts as ended.
 #[derive(Debug)]
 pub(crate) struct PendingGuard<K: PartialEq> {
     all: watch::Sender<Vec<K>>,
@@ -18,9 +19,9 @@ impl<K: Clone + PartialEq> PendingWork<K> {
         PendingGuard { all: self.0.clone(), key }
     }
 
-    /// Waits until no work is pending for this key.
+    /// Waits until no background task with this key is running.
     pub(crate) async fn done(&self, key: &K) {
-        // The wait cannot fail, because the sender lives as long as `self`.
+        // The wait cannot fail, because `self` owns the sender of the channel.
         let _ = self.0.subscribe().wait_for(|keys| !keys.contains(key)).await;
     }
 }
@@ -34,7 +35,8 @@ impl<K> Default for PendingWork<K> {
 impl<K: PartialEq> Drop for PendingGuard<K> {
     fn drop(&mut self) {
         self.all.send_modify(|keys| {
-            // Two pieces of work may have the same key, so the guard removes the key only once.
+            // Two tasks may have the same key, so each guard removes only one copy of the key from
+            // the list.
             if let Some(place) = keys.iter().position(|key| *key == self.key) {
                 keys.swap_remove(place);
             }

@@ -1,22 +1,24 @@
-//! Limits the number of retries that a client sends during an outage.
+//! The retry budget, which limits the number of retries that a client sends during an outage.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// A token bucket. A retry after a throttled or lost request takes one token. A request that
-/// DynamoDB answers returns half a token.
+/// A token bucket. A retry after a throttled request or a lost reply takes one token from the
+/// bucket. An answered request returns half a token to the bucket.
 ///
-/// The bucket starts full. Two answered requests pay for one retry, so the budget is sufficient
-/// while at most a third of all requests is lost. In an outage, the client sends
-/// [`RetryBudget::CAPACITY`] retries, and after that only first attempts. A retry after a conflict takes
-/// no token, because a conflict shows that the service works.
+/// The bucket starts full. Two answered requests pay for one retry, so the bucket does not become
+/// empty if at most a third of all requests is lost. In an outage, the client sends at most
+/// [`RetryBudget::CAPACITY`] retries. When the bucket is empty, the client sends only the first
+/// attempt of each request. A retry after a conflict takes no token, because a conflict shows that
+/// DynamoDB works.
 #[derive(Debug)]
 pub(crate) struct RetryBudget(AtomicI64);
 
 impl RetryBudget {
-    /// The number of retries that a full bucket pays for.
+    /// The number of retries that a full retry budget allows.
     pub(crate) const CAPACITY: i64 = 100;
 
-    // The bucket counts in halves of a token, so that an answer can return half a token.
+    // The bucket counts half tokens: a retry takes two halves, and an answered request returns one
+    // half.
     const RETRY: i64 = 2;
     const SUCCESS: i64 = 1;
 
@@ -24,7 +26,8 @@ impl RetryBudget {
         Self(AtomicI64::new(Self::CAPACITY * Self::RETRY))
     }
 
-    /// Takes one token for a retry. Returns `false` if no token is left.
+    /// Takes one token from the bucket for a retry. Returns `false` if the bucket has no token
+    /// left.
     pub(crate) fn withdraw(&self) -> bool {
         let take = |tokens: i64| (tokens >= Self::RETRY).then_some(tokens - Self::RETRY);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
@@ -34,7 +37,8 @@ impl RetryBudget {
     pub(crate) fn deposit(&self) {
         let full = Self::CAPACITY * Self::RETRY;
         let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);
-        // The update fails only if the bucket is full, and a full bucket stays as it is.
+        // `fetch_update` fails only if the bucket is full. A full bucket takes no more tokens, so
+        // this failure is no error.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }

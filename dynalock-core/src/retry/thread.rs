@@ -11,16 +11,17 @@ use tokio::{
 
 use super::Connection;
 
-/// A thread with its own runtime. The work of this thread continues while the caller's runtime is
-/// blocked. The thread ends when its last user is dropped.
+/// A thread with its own runtime, which sends the heartbeats of leases. The thread continues its
+/// work while the caller's runtime is blocked. The thread ends when the last lock that uses the
+/// thread is dropped.
 ///
-/// The thread also has its own connections, because an HTTP connection depends on a task of the
-/// runtime that opened it.
+/// The thread opens its own HTTP connections, because an HTTP connection depends on a task of the
+/// runtime that has opened it.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
     pub(crate) connection: Arc<Connection>,
-    /// The sender whose drop ends the thread.
+    /// The sender of a channel to the thread. The drop of the sender ends the thread.
     _alive: oneshot::Sender<()>,
 }
 
@@ -28,14 +29,15 @@ impl Thread {
     pub(super) fn start(connection: Connection) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
-        // The thread starts first, and the runtime is built on the thread. If the runtime were
-        // built first and the thread could not be started, the runtime would be dropped inside a
-        // task of another runtime. This drop panics.
+        // The code starts the thread before it builds the runtime, and the thread waits for the
+        // runtime. In the reverse order, `start` would drop the runtime if the thread could not
+        // start. The drop of a runtime inside a task of another runtime panics.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };
-            // The sender never sends a value. The receiver completes when the sender is dropped.
+            // The sender `alive` never sends a value. `ended` completes when `alive` is dropped.
             let _ = runtime.block_on(ended);
-            // This shutdown does not wait for a blocked lookup of a host name.
+            // `shutdown_background` does not wait for blocking work of the runtime, for example the
+            // lookup of a host name.
             runtime.shutdown_background();
         })?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -80,7 +82,8 @@ mod tests {
         drop(first);
         assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty));
         drop(second);
-        // The task is dropped with its runtime.
+        // When the thread ends, it drops the runtime, and the runtime drops the spawned task that
+        // owns `lives`.
         assert_eq!(ended.recv(), Err(mpsc::RecvError));
         let next = connection.thread().unwrap();
         assert_eq!(next.runtime.block_on(async { 5 }), 5);

@@ -1,4 +1,4 @@
-//! Finds the differences between a table and its model. All functions are pure.
+//! Finds the differences between a table and the requirements of its struct.
 
 use aws_sdk_dynamodb::types::{
     IndexStatus, KeySchemaElement, KeyType as KeyRole, Projection, ProjectionType, ScalarAttributeType,
@@ -11,7 +11,8 @@ use crate::{
     model::{self, IndexModel, IndexScope, KeyModel, Model},
 };
 
-/// Returns all differences. `time_to_live` is the attribute for which time to live is on.
+/// Returns all differences between a table and its struct. `time_to_live` is the attribute for
+/// which the table has time to live on.
 pub(super) fn differences(model: &Model, table: &TableDescription, time_to_live: Option<&str>) -> Vec<TableDifference> {
     let status = table.table_status.as_ref();
     let is_usable = matches!(status, None | Some(TableStatus::Active | TableStatus::Updating));
@@ -24,7 +25,7 @@ pub(super) fn differences(model: &Model, table: &TableDescription, time_to_live:
     found
 }
 
-/// Returns the differences of the key of a table.
+/// Returns the differences between the key of a table and the key of its struct.
 pub(super) fn key_differences(model: &Model, table: &TableDescription) -> Vec<TableDifference> {
     use TableDifference::{
         PartitionKeyName, PartitionKeyType, SortKeyMissing, SortKeyName, SortKeyType, SortKeyUnexpected,
@@ -51,12 +52,13 @@ pub(super) fn key_differences(model: &Model, table: &TableDescription) -> Vec<Ta
     partition.into_iter().chain(sort).collect()
 }
 
-/// An index of the table.
+/// An index that exists in the table.
 struct LiveIndex<'t> {
     scope: IndexScope,
     key_schema: &'t [KeySchemaElement],
     projection: Option<&'t Projection>,
-    /// The status, or `None` for a local index, which has the status of its table.
+    /// The status of a global index, or `None` for a local index, which has the status of its
+    /// table.
     status: Option<&'t IndexStatus>,
 }
 
@@ -166,8 +168,8 @@ fn live_projection(projection: &Projection) -> String {
     }
 }
 
-/// Returns the text of the attributes that an index includes. DynamoDB returns these names in any
-/// order, so they are sorted.
+/// Returns the names of the attributes that an index includes, as one text. DynamoDB does not
+/// return the names in a fixed order, so `included` sorts the names.
 fn included(mut names: Vec<&str>) -> String {
     names.sort_unstable();
     format!("{} {}", ProjectionType::Include.as_str(), names.join(", "))

@@ -1,4 +1,4 @@
-//! Creates a table, and waits until it can be used.
+//! Creates a table, and waits until a program can use the table.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,15 +19,14 @@ pub(crate) struct Creation<'a> {
     pub(crate) table: &'a Arc<str>,
     pub(crate) model: &'static Model,
     pub(crate) settings: TableSettings,
-    /// The limits of the whole call, including its wait.
+    /// The limits of the whole call, including the wait for the new table.
     pub(crate) limits: Limits,
-    /// The deadline of the first request. This deadline is shorter than the deadline of the whole
-    /// call, so that the call soon reports a server that does not answer.
+    /// The deadline of the CreateTable, including its retries. The CreateTable has a shorter
+    /// deadline than the whole call, so that the call soon reports a server that does not answer.
     pub(crate) patience: Duration,
 }
 
-/// Creates a table, and waits until the table and its indexes are active and its time to live is
-/// switched on.
+/// Creates a table, and waits until the table and its indexes are active and time to live is on.
 pub(crate) async fn create(creation: Creation<'_>) -> Result<()> {
     let Creation { connection, table, model, settings, limits, patience } = creation;
     let client = &connection.client;
@@ -51,7 +50,8 @@ async fn until_active(attempts: &mut Attempts, creation: Creation<'_>) -> Result
     loop {
         let described = attempts.repeat(table, || operation::describe_table(&connection.client, table)).await;
         let described = match described {
-            // DynamoDB can describe a table only some time after it accepted the create.
+            // After DynamoDB has accepted a CreateTable, a DescribeTable may not find the table for
+            // some time.
             Err(Error::TableNotFound { .. }) => None,
             described => described?,
         };
@@ -62,7 +62,7 @@ async fn until_active(attempts: &mut Attempts, creation: Creation<'_>) -> Result
     }
 }
 
-/// Returns whether the table is active, and each index of the struct has been built.
+/// Returns `true` if the table is active and DynamoDB has built each index of the struct.
 fn is_active(model: &Model, described: &TableDescription) -> bool {
     let is_of_type = |name: Option<&str>| model.indexes.iter().any(|index| Some(index.name) == name);
     let is_built = described
@@ -74,8 +74,9 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
 }
 
 /// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
-/// DynamoDB refuses a second request to switch time to live on, even if another caller sent the
-/// first request. The state of the table therefore decides whether the call succeeds.
+/// If another caller has already switched time to live on, DynamoDB refuses the request of this
+/// call. If DynamoDB refuses the request, the call still succeeds if a later DescribeTimeToLive
+/// shows that time to live is on.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,
@@ -92,7 +93,7 @@ async fn until_time_to_live_is_on(
         switched = match switched {
             None => Some(attempts.repeat(table, || operation::switch_time_to_live_on(client, table, attribute)).await),
             Some(Err(refused)) => return Err(refused),
-            // DescribeTimeToLive may show the old state for some time.
+            // For some time after the change, DescribeTimeToLive may show that time to live is off.
             Some(Ok(())) => {
                 attempts.wait(&mut backoff, not_active()).await?;
                 Some(Ok(()))

@@ -33,18 +33,18 @@ pub struct TableReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableDifference {
-    /// The table is being created, deleted or archived.
+    /// DynamoDB is creating, deleting or archiving the table.
     #[non_exhaustive]
     TableNotActive {
-        /// The status of the table, in DynamoDB's words.
+        /// The status of the table, as DynamoDB names the status.
         status: String,
     },
     /// The partition key has another name in the table than in the struct.
     #[non_exhaustive]
     PartitionKeyName {
-        /// The name in the struct.
+        /// The name of the key attribute in the struct.
         expected: &'static str,
-        /// The name in the table.
+        /// The name of the key attribute in the table.
         found: String,
     },
     /// The partition key has another type in the table than in the struct.
@@ -52,9 +52,9 @@ pub enum TableDifference {
     PartitionKeyType {
         /// The name of the partition key.
         attribute: &'static str,
-        /// The type of the field.
+        /// The type that the struct declares for the key.
         expected: KeyType,
-        /// The type in the table, or `None` if this library does not know the type.
+        /// The type of the key in the table, or `None` if the library does not know the type.
         found: Option<KeyType>,
     },
     /// The struct has a sort key, and the table has none.
@@ -72,9 +72,9 @@ pub enum TableDifference {
     /// The sort key has another name in the table than in the struct.
     #[non_exhaustive]
     SortKeyName {
-        /// The name in the struct.
+        /// The name of the key attribute in the struct.
         expected: &'static str,
-        /// The name in the table.
+        /// The name of the key attribute in the table.
         found: String,
     },
     /// The sort key has another type in the table than in the struct.
@@ -82,15 +82,15 @@ pub enum TableDifference {
     SortKeyType {
         /// The name of the sort key.
         attribute: &'static str,
-        /// The type of the field.
+        /// The type that the struct declares for the key.
         expected: KeyType,
-        /// The type in the table, or `None` if this library does not know the type.
+        /// The type of the key in the table, or `None` if the library does not know the type.
         found: Option<KeyType>,
     },
     /// The table does not have an index of the struct.
     #[non_exhaustive]
     IndexMissing {
-        /// The index.
+        /// The name of the index.
         index: &'static str,
         /// The scope that the struct declares for the index: global or local.
         scope: IndexScope,
@@ -98,26 +98,26 @@ pub enum TableDifference {
     /// An index is local in the table and global in the struct, or the reverse.
     #[non_exhaustive]
     IndexScope {
-        /// The index.
+        /// The name of the index.
         index: &'static str,
-        /// The scope in the struct.
+        /// The scope that the struct declares for the index: global or local.
         expected: IndexScope,
     },
     /// The partition key of an index has another name in the table than in the struct.
     #[non_exhaustive]
     IndexPartitionKey {
-        /// The index.
+        /// The name of the index.
         index: &'static str,
-        /// The name in the struct.
+        /// The name of the key attribute in the struct.
         expected: &'static str,
-        /// The name in the table.
+        /// The name of the key attribute in the table.
         found: String,
     },
-    /// The sort key of an index has another name in the table than in the struct, or exists in only
-    /// one of the two.
+    /// The sort key of an index has another name in the table than in the struct, or exists only in
+    /// the table or only in the struct.
     #[non_exhaustive]
     IndexSortKey {
-        /// The index.
+        /// The name of the index.
         index: &'static str,
         /// The name of the sort key in the struct, or `None` if the struct declares no sort key for
         /// the index.
@@ -129,60 +129,61 @@ pub enum TableDifference {
     /// A key of an index has another type in the table than in the struct.
     #[non_exhaustive]
     IndexKeyType {
-        /// The index.
+        /// The name of the index.
         index: &'static str,
-        /// The name of the key.
+        /// The name of the key attribute of the index.
         attribute: &'static str,
-        /// The type of the field.
+        /// The type that the struct declares for the key.
         expected: KeyType,
-        /// The type in the table, or `None` if this library does not know the type.
+        /// The type of the key in the table, or `None` if the library does not know the type.
         found: Option<KeyType>,
     },
     /// An index holds other attributes in the table than in the struct.
     #[non_exhaustive]
     IndexProjection {
-        /// The index.
+        /// The name of the index.
         index: &'static str,
-        /// The projection in the struct: `ALL`, `KEYS_ONLY`, or `INCLUDE` with the sorted names of
-        /// the attributes.
+        /// The projection that the struct declares for the index: `ALL`, `KEYS_ONLY`, or `INCLUDE`
+        /// with the sorted names of the attributes.
         expected: String,
-        /// The projection in the table.
+        /// The projection that the index in the table has.
         found: String,
     },
-    /// A global index is being built or deleted.
+    /// DynamoDB is building or deleting a global index.
     #[non_exhaustive]
     IndexNotActive {
-        /// The index.
+        /// The name of the index.
         index: &'static str,
-        /// The status of the index, in DynamoDB's words.
+        /// The status of the index, as DynamoDB names the status.
         status: String,
     },
-    /// The struct has a field with `#[dynalock(expires)]`, but time to live is off.
+    /// The struct has a field with `#[dynalock(expires)]`, but time to live is off for the table.
     #[non_exhaustive]
     TimeToLiveOff {
-        /// The attribute of the field.
+        /// The attribute that the table should use for time to live.
         expected: &'static str,
     },
     /// Time to live is on for another attribute than the field with `#[dynalock(expires)]`.
     #[non_exhaustive]
     TimeToLiveAttribute {
-        /// The attribute of the field with `#[dynalock(expires)]`.
+        /// The attribute that the table should use for time to live: the field with
+        /// `#[dynalock(expires)]`.
         expected: &'static str,
-        /// The attribute in the table.
+        /// The attribute for which time to live is on.
         found: String,
     },
-    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes items that
-    /// do not count as expired for the library.
+    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes items by the
+    /// time to live in this field, but the library does not treat such items as expired.
     #[non_exhaustive]
     TimeToLiveUndeclared {
-        /// The attribute.
+        /// The attribute for which time to live is on.
         found: String,
     },
-    /// Time to live is on for an attribute of the lease. After the end of a lease, DynamoDB would
+    /// Time to live is on for an attribute of a lease. After the end of a lease, DynamoDB would
     /// delete the item or lock together with its fence.
     #[non_exhaustive]
     TimeToLiveOfLease {
-        /// The attribute.
+        /// The attribute for which time to live is on.
         found: String,
     },
 }
@@ -192,7 +193,7 @@ impl TableReport {
         Self { table, differences }
     }
 
-    /// Returns the name of the table.
+    /// Returns the name of the table that the report describes.
     ///
     /// # Examples
     ///
@@ -206,8 +207,8 @@ impl TableReport {
         &self.table
     }
 
-    /// Returns the differences. The list is empty if the table meets all requirements of the
-    /// struct.
+    /// Returns the differences between the table and its struct. The list of differences is empty
+    /// if the table meets all requirements of the struct.
     ///
     /// # Examples
     ///
@@ -294,7 +295,7 @@ impl fmt::Display for TableDifference {
 }
 
 impl TableDifference {
-    /// Writes the sentence of a difference of an index.
+    /// Writes the sentence for a difference of an index.
     fn describe_index(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const ANEW: &str = "delete the index and create it again with UpdateTable";
         match self {
@@ -341,7 +342,7 @@ impl TableDifference {
             Self::IndexNotActive { index, status } => {
                 write!(f, "the index `{index}` has the status {status}: wait until it is ACTIVE")
             }
-            // The other differences do not concern an index.
+            // If the difference does not concern an index, the method writes nothing.
             _ => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! The span and the counters of one call.
+//! The telemetry of one call: its span and its counters.
 
 use std::{
     fmt,
@@ -28,26 +28,28 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The call for which the current task works.
+    /// The call of the library for which the current task works.
     static CURRENT: Arc<Call>;
 }
 
-/// A call of the public API, or a piece of background work.
+/// The telemetry of a call of the public API, or of a background task.
 pub(super) struct Call {
     pub(super) operation: &'static str,
-    /// The table. The tables of a unit of work are known only at its commit.
+    /// The name of the table that the call uses. The tables of a unit of work are known only at the
+    /// commit.
     table: OnceLock<Arc<str>>,
     span: Span,
     started: Instant,
     requests: AtomicU32,
     conflicts: AtomicU32,
     retries: AtomicU32,
-    /// The capacity that the call has consumed, or `None` if the call is not metered.
+    /// The capacity that the call has consumed so far, or `None` if the library does not count the
+    /// capacity of the call.
     consumed: Mutex<Option<Capacity>>,
     has_ended: AtomicBool,
 }
 
-/// The name of a call in a trace: the operation and its table.
+/// The name of a call in a trace: the name of the operation and the name of its table.
 struct SpanName<'a> {
     operation: &'static str,
     table: &'a str,
@@ -62,11 +64,11 @@ impl fmt::Display for SpanName<'_> {
     }
 }
 
-/// The failure of a call whose closure can also fail.
+/// The failure of a call to which the caller has passed a closure.
 pub(crate) enum CallFailure<E> {
-    /// The library returned an error.
+    /// The library has returned the error.
     Library(Error),
-    /// The closure of the caller returned an error.
+    /// The closure of the caller has returned the error.
     Closure(E),
 }
 
@@ -77,7 +79,7 @@ impl<E> From<Error> for CallFailure<E> {
 }
 
 impl<E: From<Error>> CallFailure<E> {
-    /// Returns the error for the caller.
+    /// Returns the error that the caller receives.
     pub(crate) fn into_error(self) -> E {
         match self {
             Self::Library(error) => error.into(),
@@ -87,7 +89,7 @@ impl<E: From<Error>> CallFailure<E> {
 }
 
 impl<E> CallFailure<E> {
-    /// Returns the error type of a result.
+    /// Returns the short name of the error in a result, or `None` for a success.
     pub(crate) fn of<O>(result: &Result<O, Self>) -> Option<&'static str> {
         match result {
             Ok(_) => None,
@@ -97,8 +99,8 @@ impl<E> CallFailure<E> {
     }
 }
 
-/// Makes the span of a call. The level is a constant of the place where a span is made, so a macro
-/// is needed.
+/// Makes the span of a call. A macro is necessary, because `tracing` requires the level of a span
+/// as a constant.
 macro_rules! call_span {
     ($level:ident, $operation:expr, $table:expr $(, parent: $parent:expr)?) => {
         tracing::span!(
@@ -126,8 +128,8 @@ macro_rules! call_span {
 /// The boxed future of a call.
 pub(crate) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 
-/// Runs a call of the public API in a span of its own. A call on several tables has an empty
-/// `table` until [`set_table`].
+/// Runs a call of the public API in a new span. A call on several tables passes an empty `table`,
+/// and records its tables later with [`set_table`].
 pub(crate) fn observe<'f, O>(
     operation: &'static str,
     table: Arc<str>,
@@ -136,42 +138,56 @@ pub(crate) fn observe<'f, O>(
     observe_as(operation, table, call, failure)
 }
 
-/// Runs a call like [`observe`], if the closure of the caller can also fail.
+/// Runs a call like [`observe`], for a call with a closure of the caller that can also return an
+/// error.
 pub(crate) fn observe_closure<'f, O, E: From<Error>>(
     operation: &'static str,
     table: Arc<str>,
     call: impl Future<Output = Result<O, CallFailure<E>>> + Send + 'f,
 ) -> BoxedCall<'f, Result<O, E>> {
     let call = Box::pin(call);
-    Box::pin(async move { observe_as(operation, table, call, CallFailure::of).await.map_err(CallFailure::into_error) })
+    Box::pin(async move { in_span(operation, table, call, CallFailure::of).await.map_err(CallFailure::into_error) })
 }
 
-/// Runs a call like [`observe`]. The function `error_type` returns the type of the error in the
-/// output.
+/// Runs a call like [`observe`]. The function `error_type` returns the short name of the error in
+/// the call's output, or `None` for a success.
 pub(crate) fn observe_as<'f, F: Future + Send + 'f>(
     operation: &'static str,
     table: Arc<str>,
     call: F,
     error_type: fn(&F::Output) -> Option<&'static str>,
 ) -> BoxedCall<'f, F::Output> {
-    // The future of a call has many kilobytes. A box that is made first keeps the layers around the
-    // future from copying it.
+    // The future of a call has many kilobytes. The code boxes the future before it wraps the future
+    // in a span, because each wrapper would copy an unboxed future.
     let call = Box::pin(call);
-    if !is_observed() {
-        return call;
+    match is_observed() {
+        true => Box::pin(in_span(operation, table, call, error_type)),
+        false => call,
     }
-    let span = call_span!(INFO, operation, &*table);
-    Box::pin(run(Call::new(operation, table, span), call, error_type))
 }
 
-/// Returns whether a program can observe calls. Without a subscriber and without the feature
-/// `metrics`, a call costs no span and no counter.
+/// Runs a call in a new span.
+fn in_span<F: Future>(
+    operation: &'static str,
+    table: Arc<str>,
+    call: F,
+    error_type: fn(&F::Output) -> Option<&'static str>,
+) -> impl Future<Output = F::Output> {
+    if !is_observed() {
+        return Either::Left(call);
+    }
+    let span = call_span!(INFO, operation, &*table);
+    Either::Right(run(Call::new(operation, table, span), call, error_type))
+}
+
+/// Returns `true` if a subscriber of `tracing` is set, or if the library counts metrics. If no
+/// subscriber is set and the library counts no metrics, the library makes no span.
 pub(super) fn is_observed() -> bool {
     cfg!(feature = "metrics") || LevelFilter::current() != LevelFilter::OFF
 }
 
-/// Runs background work of the current call, which may end after the call. The span of the work
-/// follows from the span of the call.
+/// Runs a background task of the current call. The background task may end after the call. The span
+/// of the background task has the relation "follows from" to the span of the call.
 pub(crate) fn detached<F: Future>(
     operation: &'static str,
     table: Arc<str>,
@@ -186,8 +202,8 @@ pub(crate) fn detached<F: Future>(
     Either::Right(run(Call::new(operation, table, span), work, error_type))
 }
 
-/// Runs background work for a lease that is held. The span of the work is a child of the span of the
-/// lease.
+/// Runs a background task for a lease of this process. The span of the background task is a child
+/// of the span of the lease.
 pub(crate) fn in_lease<O, F>(
     lease: &Span,
     operation: &'static str,
@@ -200,13 +216,15 @@ where
     if !is_observed() {
         return Either::Left(work);
     }
-    // The lease may have been granted before the subscriber was set. An explicit parent would then
-    // be unknown to the subscriber, and the registry of `tracing-subscriber` would panic.
+    // `in_scope` is safe even if the program has set its subscriber after the grant of the lease.
+    // With an explicit parent that the subscriber does not know, the registry of
+    // `tracing-subscriber` would panic.
     let span = lease.in_scope(|| call_span!(DEBUG, operation, &*table));
     Either::Right(run(Call::new(operation, table, span), work, failure))
 }
 
-/// Returns the future of a task that works for the current call. The task may end after the call.
+/// Returns a future that runs `work` as a part of the current call. The returned future may end
+/// after the current call.
 pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
     match current() {
         None => Either::Left(work),
@@ -217,41 +235,44 @@ pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Returns the span of the current call.
+/// Returns the span of the current call, or no span outside a call.
 pub(crate) fn current_span() -> Span {
     current().map_or_else(Span::none, |call| call.span.clone())
 }
 
-/// Records that the current call works for another call.
+/// Records in the span of the current call that the current call also works for another call, whose
+/// span is `to`.
 pub(crate) fn follow(to: &Span) {
     current_span().follows_from(to);
 }
 
-/// Records the tables of the current call.
+/// Records the names of the tables of the current call.
 pub(crate) fn set_table(table: Arc<str>) {
     if let Some(call) = current() {
         call.span.record("db.collection.name", &*table);
         call.span.record("otel.name", display(SpanName { operation: call.operation, table: &table }));
-        // A unit of work may run several times. Its first tables name it.
+        // A unit of work may commit several times, because its closure can run again. The metrics
+        // name the tables of the first commit.
         let _ = call.table.set(table);
     }
 }
 
-/// Records the number of items of the current call. A single item is not a batch.
+/// Records the number of items of the current call in its span. For a single item, `set_batch`
+/// records nothing.
 pub(crate) fn set_batch(items: usize) {
     if items > 1 {
         current_span().record("db.operation.batch.size", items);
     }
 }
 
-/// Adds the capacity that a request of a metered call has consumed.
+/// Adds the capacity that a request has consumed to the capacity of the current call.
 pub(crate) fn consumed(capacity: Capacity) {
     if let Some(call) = current() {
         *call.consumed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default() += capacity;
     }
 }
 
-/// Returns the current call.
+/// Returns the call for which the current task works, or `None` outside a call.
 pub(super) fn current() -> Option<Arc<Call>> {
     CURRENT.try_with(Arc::clone).ok()
 }
@@ -266,7 +287,7 @@ fn run<F: Future>(
     CURRENT.scope(call, work.inspect(move |output| ended.end(error_type(output))).instrument(span))
 }
 
-/// Returns the type of the error in a result.
+/// Returns the short name of the error in a result, or `None` for a success.
 pub(crate) fn failure<O>(result: &Result<O>) -> Option<&'static str> {
     result.as_ref().err().map(Error::kind)
 }
@@ -286,12 +307,12 @@ impl Call {
         }
     }
 
-    /// Returns the table, or an empty text for a call without a known table.
+    /// Returns the name of the table. Returns an empty text for a call without a known table.
     pub(super) fn table(&self) -> Arc<str> {
         self.table.get().cloned().unwrap_or_default()
     }
 
-    /// Counts a request, and returns its number in the call.
+    /// Counts a request of the call, and returns the number of the request in the call.
     pub(super) fn count_request(&self) -> u32 {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -305,12 +326,14 @@ impl Call {
         self.retries.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records the end of the call. Only the first end counts.
+    /// Records the end of the call in the span and in the metrics. A second call of `end` has no
+    /// effect.
     fn end(&self, error_type: Option<&'static str>) {
         if self.has_ended.swap(true, Ordering::Relaxed) {
             return;
         }
-        // A call that makes one attempt reports the conflict as its error.
+        // A call without retries after a conflict returns the conflict as its error, so `end`
+        // counts this conflict.
         if error_type == Some("conflict") {
             self.count_conflict();
         }

@@ -1,5 +1,5 @@
-//! The events of calls and leases. An unknown outcome and a lost lease are warnings, and all other
-//! events have the level DEBUG.
+//! The tracing events of calls and leases. The events for an unknown outcome and for a lost lease
+//! have the level WARN. All other events have the level DEBUG.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,8 @@ use super::{
 };
 use crate::error::{CancellationClass, Error, Lost};
 
-/// The outcome of a write whose reply was lost, as far as the library found it out.
+/// The outcome of a write whose reply was lost. The outcome is `Unknown` if the library could not
+/// find it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LostReply {
     Applied,
@@ -30,7 +31,8 @@ impl LostReply {
     }
 }
 
-/// Records that another writer was faster. The call tries again after the pause, if it has the time.
+/// Records a conflict: another writer has changed the item first. If the deadline of the call
+/// allows another attempt, the call tries again after the pause.
 pub(crate) fn conflict(pause: Duration) {
     debug!(target: TARGET, { dynalock.pause_ms = millis(pause) }, "conflict");
     if let Some(call) = current() {
@@ -38,7 +40,7 @@ pub(crate) fn conflict(pause: Duration) {
     }
 }
 
-/// Records that a request is sent again after a pause.
+/// Records a retry of a request after a pause. `last` is the error of the attempt before the retry.
 pub(crate) fn retry(last: &Error, pause: Duration) {
     let reason = reason(last);
     let (pause, kind) = (millis(pause), last.kind());
@@ -49,7 +51,7 @@ pub(crate) fn retry(last: &Error, pause: Duration) {
     }
 }
 
-/// Returns the reason of a retry after this error.
+/// Returns a short name of the reason for a retry after the error `last`.
 fn reason(last: &Error) -> &'static str {
     match last {
         Error::Contention(_) => "contention",
@@ -59,7 +61,7 @@ fn reason(last: &Error) -> &'static str {
     }
 }
 
-/// Records what the library found out about a write whose reply was lost.
+/// Records the outcome that the library has found out about a write whose reply was lost.
 pub(crate) fn lost_reply(outcome: LostReply) {
     let call = current();
     let (operation, table) = call.map_or(("", Arc::default()), |call| (call.operation, call.table()));
@@ -79,8 +81,8 @@ pub(crate) fn lost_reply(outcome: LostReply) {
     count!(LOST_REPLIES, "operation" => operation, "table" => table, "outcome" => name);
 }
 
-/// Returns the span of a lease. The span lasts as long as the grant, and follows from the call that
-/// acquired the lock.
+/// Makes the span of a lease, which lasts as long as the lease. The span has the relation "follows
+/// from" to the span of the call that acquired the lock.
 pub(crate) fn lease_span(table: &str, fence: u64) -> Span {
     let span = info_span!(
         target: TARGET,
@@ -95,13 +97,14 @@ pub(crate) fn lease_span(table: &str, fence: u64) -> Span {
     span
 }
 
-/// Records that a heartbeat failed, and that the next one is sent soon.
+/// Records a failed heartbeat of a lease. After a failed heartbeat, the holder soon sends another
+/// heartbeat.
 pub(crate) fn heartbeat_failed(table: &Arc<str>, error: &Error) {
     debug!(target: TARGET, { "error.type" = error.kind(), error = %error }, "heartbeat failed");
     count!(HEARTBEATS_FAILED, "table" => Arc::clone(table), "reason" => error.kind());
 }
 
-/// Records that a lease ended before its holder released it.
+/// Records the end of a lease that its holder has not released.
 pub(crate) fn lease_lost(lease: &Span, table: &Arc<str>, fence: u64, lost: &Lost) {
     let reason = lost.kind();
     lease.in_scope(|| {
@@ -114,18 +117,19 @@ pub(crate) fn lease_lost(lease: &Span, table: &Arc<str>, fence: u64, lost: &Lost
     count!(LEASES_LOST, "table" => Arc::clone(table), "reason" => reason);
 }
 
-/// Records a new place in a fair queue.
+/// Records that the place of a waiter in the fair queue of a lock has changed.
 pub(crate) fn queue_position(position: usize, waiting: usize) {
     debug!(target: TARGET, { dynalock.position = position, dynalock.waiting = waiting }, "queue position");
 }
 
-/// Records the time until the locks of a call were granted, or the wait ended.
+/// Records the time that a call has waited for locks. The time ends when the call gets the locks or
+/// gives up.
 pub(crate) fn lock_waited(table: Arc<str>, waited: Duration, outcome: &'static str) {
     debug!(target: TARGET, { dynalock.waited_ms = millis(waited), dynalock.outcome = outcome }, "lock wait");
     measure!(LOCK_WAIT, waited.as_secs_f64(), "table" => table, "outcome" => outcome);
 }
 
-/// Records that combined calls were written together.
+/// Records a batch: several combined calls whose changes the library has written with one write.
 pub(crate) fn batch(table: &Arc<str>, calls: usize, runs: u32) {
     debug!(target: TARGET, { dynalock.calls = calls, dynalock.runs = runs }, "batch");
     #[expect(clippy::cast_precision_loss, reason = "a batch has fewer calls than 2^52")]
@@ -133,7 +137,8 @@ pub(crate) fn batch(table: &Arc<str>, calls: usize, runs: u32) {
     measure!(BATCH_CALLS, calls, "table" => Arc::clone(table));
 }
 
-/// Records that a piece of work in the background failed. The work is not needed for correctness.
+/// Records a failed background task. The result of a call is correct even if its background task
+/// fails.
 pub(crate) fn background_failed(what: &'static str, error: &Error) {
     debug!(target: TARGET, { dynalock.work = what, "error.type" = error.kind(), error = %error }, "background work failed");
 }

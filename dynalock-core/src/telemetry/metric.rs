@@ -1,27 +1,28 @@
-//! The metrics. Without the feature `metrics`, the macros do nothing.
+//! The metrics of the library. Without the feature `metrics`, the macros of this module do nothing.
 
-/// The number of calls, by their outcome.
+/// The number of calls, by operation, table and outcome.
 pub(super) const CALLS: &str = "dynalock_calls_total";
-/// The time that calls took.
+/// The duration of calls in seconds.
 pub(super) const CALL_DURATION: &str = "dynalock_call_duration_seconds";
-/// The number of requests, by their outcome.
+/// The number of requests to DynamoDB, by the name of the request (for example `PutItem`), table
+/// and outcome.
 pub(super) const REQUESTS: &str = "dynalock_requests_total";
-/// The number of writes that lost the race against another writer.
+/// The number of writes that met a conflict with another writer.
 pub(super) const CONFLICTS: &str = "dynalock_conflicts_total";
-/// The number of requests that were sent again, by the reason.
+/// The number of retries of requests, by the reason of the retry.
 pub(super) const RETRIES: &str = "dynalock_retries_total";
-/// The number of writes with a lost reply, by what the library found out.
+/// The number of writes with a lost reply, by outcome: applied, not applied or unknown.
 pub(super) const LOST_REPLIES: &str = "dynalock_lost_replies_total";
-/// The time until a lock was granted, or the wait ended.
+/// The time in seconds that a call waits for locks, until the call gets the locks or gives up.
 pub(super) const LOCK_WAIT: &str = "dynalock_lock_wait_seconds";
-/// The number of leases that ended before their holder released them.
+/// The number of leases that have ended without a release by their holder.
 pub(super) const LEASES_LOST: &str = "dynalock_leases_lost_total";
 /// The number of heartbeats that failed.
 pub(super) const HEARTBEATS_FAILED: &str = "dynalock_heartbeats_failed_total";
 /// The number of calls in a batch of combined calls.
 pub(super) const BATCH_CALLS: &str = "dynalock_batch_calls";
 
-/// Adds one to a counter.
+/// Increments a counter of the installed metrics recorder by one.
 #[cfg(feature = "metrics")]
 macro_rules! count {
     ($name:expr, $($label:literal => $value:expr),+) => {
@@ -36,7 +37,7 @@ macro_rules! count {
     }};
 }
 
-/// Adds a value to a histogram.
+/// Adds a value to a histogram of the installed metrics recorder.
 #[cfg(feature = "metrics")]
 macro_rules! measure {
     ($name:expr, $measured:expr, $($label:literal => $value:expr),+) => {
@@ -53,8 +54,8 @@ macro_rules! measure {
 
 pub(super) use {count, measure};
 
-/// Describes all metrics of the library to the installed recorder, with their units. Call this
-/// function once, after the recorder is installed.
+/// Tells the installed metrics recorder the descriptions and units of all metrics of the library.
+/// Call `describe` once, after the program has installed its recorder.
 ///
 /// # Examples
 ///

@@ -1,12 +1,14 @@
-//! Traces and metrics.
+//! Traces and metrics of calls, requests and leases.
 //!
-//! Each call of the public API runs in [`observe`], which boxes the call, makes the span of the call
-//! and counts the call. Each request runs in [`request`], and each
-//! event has a function in `event`. A task that works for a call runs in [`continued`], and other
-//! background work runs in [`detached`] or [`in_lease`].
+//! Each call of the public API runs in [`observe`], which boxes the future of the call, makes a
+//! span and counts the call. Each request runs in [`request`], and each event has a function in the
+//! module `event`. A future that works for a call in another task runs in [`continued`]. Background
+//! tasks run in [`detached`] or [`in_lease`]. Without a `tracing` subscriber and without the
+//! feature `metrics`, the functions of this module only run the future.
 //!
-//! Spans and events contain no item. Only the text of an error, at the level DEBUG, may contain the
-//! name of a lock, or the key of an item whose type has `#[dynalock(show_key)]`.
+//! Spans and events never contain the attributes of an item. The text of an error in an event of
+//! the level DEBUG may contain the name of a lock. The text of an error may also contain the key of
+//! an item whose type has `#[dynalock(show_key)]`.
 
 mod call;
 mod event;
@@ -25,14 +27,15 @@ pub(crate) use event::{
 pub use metric::describe;
 pub(crate) use request::request;
 
-/// The target of all spans and events. A filter such as `dynalock=debug` selects it.
+/// The target of all spans and events of the library. A filter like `dynalock=debug` selects this
+/// target.
 const TARGET: &str = "dynalock";
 
-/// The value of `db.system.name`.
+/// The value of the span field `db.system.name`.
 const SYSTEM: &str = "aws.dynamodb";
 
-/// The outcome of a call or a request without an error.
+/// The outcome in the metrics for a call or a request without an error.
 const OK: &str = "ok";
 
-/// The outcome of a call or a request whose future was dropped.
+/// The outcome in the metrics for a call or a request whose future was dropped.
 const DROPPED: &str = "dropped";

@@ -1,4 +1,4 @@
-//! The span and the counter of one request.
+//! The telemetry of one request: its span and its counter.
 
 use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
 
@@ -14,17 +14,20 @@ use super::{
     metric::{REQUESTS, count},
 };
 
-/// A request that was sent, until its answer.
+/// The telemetry of a sent request. When a `SentRequest` is dropped, it records the outcome of the
+/// request.
 struct SentRequest {
     name: &'static str,
     table: Arc<str>,
     span: Span,
-    /// The type of the error, or `ok`. A request that exceeds its timeout is dropped.
+    /// `ok` after a success, the short name of the error after a failure, or `dropped` if the
+    /// future of the request was dropped before an answer. The library drops the future of a
+    /// request that exceeds its timeout.
     outcome: Cow<'static, str>,
 }
 
-/// Sends a request in a span of its own. The future of the SDK has many kilobytes, so the caller
-/// pins it, and this function does not move it.
+/// Sends a request in a new span. The future of an SDK request has many kilobytes, so the caller of
+/// `request` pins the future, and `request` does not move it.
 pub(crate) async fn request<O, E>(
     name: &'static str,
     table: &Arc<str>,
@@ -78,7 +81,8 @@ impl Drop for SentRequest {
     }
 }
 
-/// Returns the code of an answer of DynamoDB, or the reason why there is no such answer.
+/// Returns the error code of DynamoDB's answer. If the answer contains no readable error code,
+/// returns a short name of the problem, for example `timeout`.
 fn error_type<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Cow<'static, str> {
     match error {
         SdkError::ConstructionFailure(_) => "not_sent".into(),

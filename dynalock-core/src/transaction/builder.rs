@@ -31,12 +31,13 @@ use crate::{
     },
 };
 
-/// A transaction: DynamoDB applies all of its writes or none of them. The items can have different
-/// types and can be in different tables of one account and Region.
+/// A transaction: DynamoDB applies all writes of a transaction or none of them. The items of a
+/// transaction can have different types and can be in different tables of one account and Region.
 ///
-/// The methods below add operations, and return a handle of each operation.
-/// [`commit`](Self::commit) sends all operations in one request. A check and a write of the same
-/// item become one conditional write. A transaction can contain up to 100 items.
+/// Each method of a `Transaction` such as `update` or `check` adds an operation, and returns the
+/// handle of this operation. [`commit`](Self::commit) sends all operations in one request. If a
+/// transaction both checks and writes an item, the check becomes a part of the condition of the
+/// write. A transaction can contain up to 100 items.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -63,10 +64,11 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transaction costs twice the write units of its items. An item that the transaction only checks
-/// costs as many write units as an item that it writes. If the program has read an item before, the
-/// commit notices a change of the item only if the transaction checks or writes the item. For reads
-/// and writes that belong together, see [`transact`](crate::transact).
+/// A transaction consumes twice the write units of separate writes of its items. An item that the
+/// transaction only checks consumes as many write units as an item that the transaction writes. If
+/// another caller has changed an item since the read, the commit fails only if the transaction
+/// checks or writes this item. In contrast, [`transact`](crate::transact) also checks each item
+/// that its closure has only read.
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -76,20 +78,20 @@ pub struct Transaction {
     token: Option<String>,
 }
 
-/// A committed transaction, with the values that its operations have written.
+/// A committed transaction, with the values that the operations of the transaction have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results of the operations. When [`get`](Self::get) has returned a result, its entry is
-    /// `None`.
+    /// The results of the operations, in the order of the operations. The result of an operation
+    /// becomes `None` when [`get`](Self::get) returns this result.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
-    /// Makes an empty transaction for the account and Region of the client. The tables and types
-    /// come from the repositories of its operations. If one of these repositories was made from the
-    /// same client, the transaction shares the internal client of that repository. If no repository
-    /// was made from this client, the transaction makes an internal client of its own, which takes
-    /// as long as a few requests.
+    /// Makes an empty transaction for the account and Region of the client. Each operation names
+    /// the repository of its item, and so the table and the type of the item. If one of these
+    /// repositories was made from the client `client`, the transaction uses the internal client of
+    /// this repository. Otherwise, the transaction makes its own internal client, which takes as
+    /// long as a few requests.
     ///
     /// # Examples
     ///
@@ -112,8 +114,8 @@ impl Transaction {
         }
     }
 
-    /// Makes a read of several items as they are at one moment. Add the items to the returned
-    /// value, then call [`fetch`](TransactionGet::fetch).
+    /// Makes a read that returns several items as they are at the same moment. Add the items to the
+    /// returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
     ///
@@ -135,8 +137,8 @@ impl Transaction {
 
     /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
     /// default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the
-    /// outcome of a request whose reply was lost. A transaction does not use the deadline and the
-    /// pace of a repository.
+    /// outcome of a request whose reply was lost. The deadline and the pace of a repository do not
+    /// apply to a transaction.
     ///
     /// # Examples
     ///
@@ -155,8 +157,8 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of failed requests. The limit must be at least 1. By default, the request
-    /// is repeated until the deadline.
+    /// Limits the number of failed requests. The limit must be at least 1. By default, the call
+    /// sends the request again until the deadline.
     ///
     /// # Examples
     ///
@@ -173,11 +175,12 @@ impl Transaction {
         self
     }
 
-    /// Limits the capacity units that the transaction may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that the transaction may consume: read units and write units
+    /// together. The library estimates the units of a request before it sends the request. The
+    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
+    /// than the rest of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
+    /// library always counts the cost of a call with a budget.
     ///
     /// The budgets of the repositories do not apply to a transaction.
     ///
@@ -194,9 +197,10 @@ impl Transaction {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default timeout is 1 second,
-    /// plus 20 milliseconds for each item after the first. The timeout doubles with each attempt
-    /// without an answer, up to eight times its first value.
+    /// Sets the time after which the first attempt of the commit counts as lost. The default
+    /// timeout is 1 second, plus 20 milliseconds for each item of the transaction after its first
+    /// item. The timeout doubles with each attempt without an answer, up to eight times the timeout
+    /// of the first attempt.
     ///
     /// # Examples
     ///
@@ -219,41 +223,50 @@ impl Transaction {
     /// other transaction may ever use the same token. By default, each commit generates its own
     /// token.
     ///
-    /// DynamoDB applies transactions with the same token at most once in ten minutes. A program may
-    /// therefore commit the same transaction again with the same values, for example after a crash.
-    /// The table shows the result of the second commit:
+    /// DynamoDB applies transactions with the same token at most once in ten minutes. With a token,
+    /// a program may therefore commit the same transaction a second time with the same values, for
+    /// example after a crash. The second commit has one of these results:
     ///
     /// | situation | result |
     /// |---|---|
     /// | less than ten minutes have passed | success, and DynamoDB does not apply the transaction again |
-    /// | more time has passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
-    /// | more time has passed, and no item shows the write id | DynamoDB may apply the transaction a second time |
+    /// | ten minutes have passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | ten minutes have passed, and no item shows the write id of the transaction | DynamoDB may apply the transaction a second time |
     ///
-    /// An item keeps the write id of a transaction during its next 15 writes. If the transaction
-    /// only patches the item, the item keeps the id during its next seven patches, and a replace
-    /// removes the id. After more writes, compare the items with the intended result before you
-    /// commit again. A patch has no condition on the version, so DynamoDB may apply a patch twice.
-    /// To prevent this, add an operation that DynamoDB refuses the second time, for example the
-    /// create of an item whose key is the token.
+    /// An item keeps the write id of a transaction during the next 15 writes of the item. If the
+    /// transaction only patches the item, the item keeps the write id during the next seven patches
+    /// of the item. A replace of the item also removes the write id of a patch. If the items may
+    /// have lost the write id, compare the items with the intended result before you commit the
+    /// transaction a second time. A patch has no condition on the version, so the second commit may
+    /// apply a patch twice. To prevent a second patch, add an operation that DynamoDB refuses in
+    /// the second commit, for example the create of an item whose key is the token.
     ///
-    /// The second request must have exactly the same bytes as the first. The order of a `HashSet`
-    /// or a `HashMap` differs in each process. With another order, the commit fails with
-    /// [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item shows the write id.
-    /// Use a `BTreeSet`, a `BTreeMap` or a `Vec` instead. Some operations contain the time of day,
-    /// and therefore fail in the same way: writes of a type with `#[dynalock(created_at)]` or
-    /// `#[dynalock(updated_at)]`, and [`check_exists`](Self::check_exists) and
-    /// [`patch`](Self::patch) of a type with `#[dynalock(expires)]`.
+    /// If a program commits a transaction a second time with the same token, the second request
+    /// must have exactly the same bytes as the first request. The elements of a `HashSet` or a
+    /// `HashMap` have a different order in each process. With a different order of the elements,
+    /// the second commit fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if
+    /// an item shows the write id. In a value that is committed with a token, use a `BTreeSet`, a
+    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. Operations whose requests
+    /// contain the current time fail in the same way: writes of a type with
+    /// `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
+    /// `#[dynalock(expires)]`.
     ///
-    /// With a token of the caller, the commit cannot send a second request with other content.
     /// Without a token of the caller, the commit sends a second request with other content in these
-    /// cases: a create or a check meets an expired item, a patch meets a null in place of a missing
-    /// attribute, or a patch meets an item with `_writes` and without a version. Under a token of
-    /// the caller, the commit then fails with [`Error::Cancelled`].
+    /// cases:
     ///
-    /// The write ids and incarnations of the transaction are derived from the token. Do not use a
-    /// token again after an item of its transaction was deleted: the new item would get the
-    /// incarnation of the deleted item. A write that is based on the deleted item could then
-    /// overwrite the new item.
+    /// - A create or a check meets an expired item.
+    /// - A patch meets a null in place of a missing attribute.
+    /// - A patch meets an item with `_writes` and without a version.
+    ///
+    /// With a token of the caller, the commit fails with [`Error::Cancelled`] in these cases,
+    /// because a request with other content needs another token.
+    ///
+    /// The library derives the write id of the transaction, and the incarnations of the created
+    /// items, from the token. An incarnation is a random value that distinguishes an item from an
+    /// earlier item with the same key. Do not use a token a second time after an item that the
+    /// transaction created was deleted: the new item would get the incarnation of the deleted item.
+    /// A caller that has read the deleted item could then overwrite the new item.
     ///
     /// # Examples
     ///
@@ -287,7 +300,8 @@ impl Transaction {
     }
 
     /// Adds an operation that writes the changed attributes of a value, if the item has not changed
-    /// since it was read. If the value has no changes, the operation only checks the item.
+    /// since the program read it. If the value has no changes, the operation only checks that the
+    /// item has not changed.
     ///
     /// # Examples
     ///
@@ -305,7 +319,7 @@ impl Transaction {
     }
 
     /// Adds an operation that replaces the whole item by the value, if the item has not changed
-    /// since it was read.
+    /// since the program read it.
     ///
     /// # Examples
     ///
@@ -321,7 +335,8 @@ impl Transaction {
         self.add(repository, PendingOperation::replace(repository, stored))
     }
 
-    /// Adds an operation that deletes the item, if the item has not changed since it was read.
+    /// Adds an operation that deletes the item, if the item has not changed since the program read
+    /// it.
     ///
     /// # Examples
     ///
@@ -337,7 +352,7 @@ impl Transaction {
         self.add(repository, PendingOperation::delete(repository, stored))
     }
 
-    /// Adds the condition that the item has not changed since it was read. The operation writes
+    /// Adds the condition that the item has not changed since the program read it. A check writes
     /// nothing, even if the program has changed the value in memory.
     ///
     /// # Examples
@@ -355,7 +370,7 @@ impl Transaction {
     }
 
     /// Adds the condition that the key has an item, and that the item has not
-    /// [expired](crate::Repository#expired-items) at the time of this call.
+    /// [expired](crate::Repository#expired-items) at the time of the call of `check_exists`.
     ///
     /// # Examples
     ///
@@ -372,7 +387,8 @@ impl Transaction {
     }
 
     /// Adds the condition that the key has no item. An [expired](crate::Repository#expired-items)
-    /// item counts as absent, if it has not changed since a refusal returned it.
+    /// item counts as absent: after DynamoDB's refusal has returned the expired item, the commit
+    /// sends a second request, which requires that the item is unchanged.
     ///
     /// # Examples
     ///
@@ -388,9 +404,9 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Adds a condition on the item with this key. The condition also applies to an expired item.
-    /// If another operation of the transaction writes the item, the condition applies to the state
-    /// of the item before this write.
+    /// Adds a condition of the caller on the item with this key. DynamoDB also evaluates this
+    /// condition for an expired item. If another operation of the transaction writes the item, the
+    /// condition applies to the state of the item before this write.
     ///
     /// # Examples
     ///
@@ -411,10 +427,11 @@ impl Transaction {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition))
     }
 
-    /// Adds the condition that this guard still holds its lease, or its named lock in the same
-    /// account and Region. If the lease or lock is no longer held, the commit fails with
-    /// [`Error::Lost`]. The condition is also needed if the transaction writes the leased item
-    /// itself. Without the condition, DynamoDB refuses this write like a write of any other caller.
+    /// Adds the condition that the guard of a lease or of a named lock still holds the lease or
+    /// lock. The lock must be in the account and Region of the transaction. If the guard no longer
+    /// holds the lease or lock, the commit fails with [`Error::Lost`]. A transaction that writes
+    /// the leased item also needs the guard of the lease. Without this guard, DynamoDB refuses the
+    /// transaction of the lease holder like a transaction of any other caller.
     ///
     /// # Examples
     ///
@@ -448,7 +465,7 @@ impl Transaction {
         self.pending.len()
     }
 
-    /// Returns whether the transaction has no operation.
+    /// Returns `true` if the transaction has no operation.
     ///
     /// # Examples
     ///
@@ -464,12 +481,13 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Returns the request that this transaction would send. This method sends nothing, and the
-    /// transaction can still be changed and committed.
+    /// Returns the request that this transaction would send. `explain` sends nothing, and the
+    /// caller can still change and commit the transaction.
     ///
-    /// The commit reads an item first for each value from [`Stored::assume`], and for each replace
-    /// of an item that contains its lease. If there is such an operation, the result contains these
-    /// reads, and is not [complete](Explained::is_complete).
+    /// Before the commit writes, it reads the item of each value from [`Stored::assume`]. The
+    /// commit also reads each item that a replace overwrites, if the item contains its lease. If
+    /// the commit must read items before it writes, the result of `explain` contains these reads,
+    /// and is not [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -489,7 +507,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidTransaction`]: the transaction breaks a rule.
+    /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
+    ///   [`InvalidTransaction`] lists.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::InvalidPatch`], [`Error::Encode`],
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid.
     /// - [`Error::AlreadyCommitted`]: an item that the program has read shows that an earlier call
@@ -510,9 +529,9 @@ impl Transaction {
         Ok(Explained::of(vec![ExplainedRequest::transaction(actions?, token)]))
     }
 
-    /// Sends the transaction. If DynamoDB refuses the transaction because of other transactions or
-    /// a lack of capacity, the call sends the same request again with the same token. For each
-    /// value from [`Stored::assume`], the call reads the item first.
+    /// Sends the transaction. If DynamoDB refuses the transaction because of other running
+    /// transactions or a lack of capacity, the call repeats the same request with the same token.
+    /// For each value from [`Stored::assume`], the commit first reads the item.
     ///
     /// # Examples
     ///
@@ -530,36 +549,39 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// After [`Error::Indeterminate`], DynamoDB may or may not have applied the transaction. After
-    /// an error other than `Indeterminate`, this call has not applied the transaction. A
-    /// transaction is always applied as a whole or not at all.
+    /// If a commit fails with [`Error::Indeterminate`], DynamoDB may or may not have applied the
+    /// transaction. If a commit fails with any other error, this commit has not applied the
+    /// transaction. DynamoDB always applies a transaction as a whole or not at all.
     ///
-    /// - [`Error::Cancelled`]: a condition was false, or DynamoDB refused an operation.
+    /// - [`Error::Cancelled`]: a condition of the transaction was false, or DynamoDB refused an
+    ///   operation for another reason.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
-    /// - [`Error::Lost`]: a guarded lease or lock is no longer held.
-    /// - [`Error::InvalidTransaction`]: the transaction breaks a rule, and was not sent.
+    /// - [`Error::Lost`]: a guard of the transaction no longer holds its lease or named lock.
+    /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
+    ///   [`InvalidTransaction`] lists. The call has sent nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
-    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, for
-    ///   the same reason as a single write.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the item that was read for a value with an etag
-    ///   cannot be decoded.
+    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. A
+    ///   write outside a transaction fails with the same error for the same reason.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the transaction has a value with an etag, and the
+    ///   stored item of the value cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
     ///   token.
     /// - [`Error::TokenReused`]: a transaction with other content was committed with the caller's
     ///   token.
-    /// - [`Error::Exhausted`]: the call ended at its deadline, at its maximum number of attempts,
-    ///   or because the retry budget was empty. If DynamoDB cancelled the last attempt, the error
-    ///   contains the cancellation.
+    /// - [`Error::Exhausted`]: the call reached its deadline or its maximum number of attempts, or
+    ///   the retry budget was empty. If DynamoDB cancelled the last attempt, `Exhausted` contains
+    ///   the reasons of this cancellation.
     /// - [`Error::TableNotFound`], [`Error::TableMismatch`], [`Error::Rejected`],
-    ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: the causes are those of [every
-    ///   call](Repository#errors-of-every-call).
+    ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: these errors have the same causes
+    ///   as in [every call](Repository#errors-of-every-call).
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
     ///   transaction was applied.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the transaction may have been applied as a whole, or not at all. A
-    /// dropped call sends no more requests, but a request that was already sent may still arrive.
+    /// After the caller has dropped the future, DynamoDB may have applied the whole transaction or
+    /// nothing. A dropped call sends no further requests, but a request that the call has already
+    /// sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let tables = table_names(self.pending.iter().map(|operation| &operation.item_ref.table));
         observe("transaction", tables, self.send()).await
@@ -573,9 +595,9 @@ impl Transaction {
         let (mut token, mut stamps) = commit::token_and_stamps(token, &mut attempts);
         let known = commit::known_id(&stamps);
         let mut operations = commit::resolve(&mut attempts, id, pending, known).await?;
-        // If an item that the program has read contains the write id, an earlier call committed a
-        // transaction with this token. DynamoDB may have forgotten the token, so the request is not
-        // sent again.
+        // If an item that the program has read contains the write id of the transaction, an earlier
+        // call committed a transaction with this token. DynamoDB may have forgotten the token and
+        // could apply the transaction a second time, so the call ends without a write.
         commit::refuse_committed(&attempts, &operations, known)?;
         let assembly = assemble(&operations, &mut stamps)?;
         let commit = Commit {
@@ -604,7 +626,7 @@ impl Transaction {
 }
 
 fn check_token(token: Option<&str>) -> Result<()> {
-    // DynamoDB counts the token in characters.
+    // DynamoDB measures the length of a token in characters, not in bytes.
     match token.map(|token| token.chars().count()) {
         None | Some(1..=36) => Ok(()),
         Some(characters) => Err(Error::InvalidTransaction(InvalidTransaction::Token { characters })),
@@ -620,8 +642,8 @@ fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<O
 }
 
 impl Committed {
-    /// Returns the value that an operation has written, with its new version. This method can be
-    /// called once for each operation.
+    /// Returns the value that an operation has written, with the new version of the item. The
+    /// caller can call `get` once for each operation.
     ///
     /// # Examples
     ///
@@ -638,8 +660,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction, or its value was
-    ///   already returned. The transaction stays committed.
+    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction, or an earlier call of
+    ///   `get` has returned the value. The transaction stays committed.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Commits operations: sends the request, and interprets the answer.
+//! The commit of a transaction. The commit sends the TransactWriteItems request, and interprets
+//! DynamoDB's answer.
 
 pub(super) use super::{
     resolve::resolve,
@@ -29,19 +30,21 @@ use crate::{
     },
 };
 
-/// The reaction to a refusal because of another running transaction, if no attempt is in doubt.
+/// The next step of a commit that DynamoDB refused because of another running transaction, if no
+/// earlier attempt has an unknown outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
-    /// The same request is sent again. The caller computed its values, so the library cannot
-    /// compute them from newer items.
+    /// The call sends the same request again. The program has computed the values in the request,
+    /// so the library cannot compute these values from newer items.
     SendAgain,
-    /// The refusal is returned after a pause, so that the items are read again. The other
-    /// transaction probably changes an item, and DynamoDB would then refuse the same request again.
+    /// After a pause, the commit returns the refusal to the unit of work, which reads its items
+    /// again. The other running transaction probably changes one of these items, and DynamoDB would
+    /// then also refuse the repeated request.
     ReadAgain,
 }
 
-/// The commit of a transaction. A request with other content has another token. Such a request is
-/// sent only after DynamoDB has refused the request before it.
+/// The commit of a transaction. If DynamoDB refuses a request, the commit may send a request with
+/// other content and another ClientRequestToken.
 pub(super) struct Commit<'a> {
     pub(super) attempts: &'a mut Attempts,
     pub(super) transaction: TransactionId,
@@ -51,15 +54,15 @@ pub(super) struct Commit<'a> {
     pub(super) stamps: WriteStamps,
     pub(super) token: &'a mut String,
     pub(super) after_contention: AfterContention,
-    /// Whether the outcome of the attempts of the current request is known.
+    /// Says whether DynamoDB may have applied one of the attempts to send the current request.
     pub(super) outcome: AttemptOutcome,
 }
 
 impl Commit<'_> {
-    /// Sends a transaction, and returns the new revisions of its items. If an expired lease in a
-    /// separate row refuses the transaction, this method assembles the transaction again with the
-    /// removal of the lease. If an expired item refuses the transaction, this method assembles the
-    /// transaction again with a write over the item.
+    /// Sends a transaction, and returns the state of each item after the transaction. If an expired
+    /// lease in a separate row makes a condition false, `run` makes a second request, which also
+    /// removes the lease. If an expired item makes a condition false, `run` makes a second request,
+    /// which overwrites the item.
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
@@ -69,14 +72,16 @@ impl Commit<'_> {
                 WriteResult::Applied(()) => return Ok(self.assembly.next),
                 WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
             }
-            // The removal of a lease row is other content, so the request needs another token.
+            // The next request has other content, so it needs another token: DynamoDB refuses a
+            // known token in a request with other content.
             *self.token = random::token(self.attempts.rng());
             self.assembly = assemble(self.operations, &mut self.stamps)?;
         }
     }
 
-    /// Sends the request until its outcome is known. If an expired head of a queue made the request
-    /// fail, the head is removed and the request is sent again.
+    /// Sends the request until the outcome of the request is known. If an expired first entry in
+    /// the queue of a lease made the request fail, `send` removes the entry and sends the request
+    /// again.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             let result = self.send_until_known(request).await;
@@ -84,23 +89,25 @@ impl Commit<'_> {
                 lost_reply(found_out(&result));
             }
             match result {
-                // DynamoDB remembers only tokens of committed transactions, so the same token can
-                // be used again.
+                // DynamoDB remembers only the tokens of committed transactions, so the commit can
+                // use the token of the refused request for the next request.
                 Ok(WriteResult::Conflict(reasons)) if self.evict_expired_heads(&reasons).await? => {}
                 Err(missing @ Error::TableNotFound { .. }) => {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
                     return Err(which_is_missing(self.attempts, &item_refs, missing).await);
                 }
-                // The same values may serialize to other bytes, for example from a `HashMap`. The
-                // items show whether the earlier commit was this transaction.
+                // DynamoDB refuses a known token if the same values are serialized to other bytes,
+                // for example the values in a `HashMap`. If an item contains the write id, the
+                // earlier commit with this token was a commit of the same transaction.
                 Err(Error::TokenReused { .. })
                     if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
                 {
                     return Err(already_committed(self.attempts));
                 }
-                // Only an earlier run of this unit of work has sent a drawn token. The network
-                // delivered a copy of its request after the refusal, and the result of that run is
-                // gone.
+                // Only an earlier run of this unit of work can have sent a token that the library
+                // has generated. DynamoDB refused the request of the earlier run, but later
+                // received and applied a late copy of this request. The unit of work no longer has
+                // the result of the earlier run.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -109,19 +116,20 @@ impl Commit<'_> {
         }
     }
 
-    /// Sends the request until its outcome is known. Each attempt has the same token, so DynamoDB
-    /// applies the request at most once in ten minutes.
+    /// Sends the request until the outcome of the request is known. Each attempt has the same
+    /// token, so DynamoDB applies the request at most once in ten minutes.
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         self.outcome = AttemptOutcome::Known;
-        // Without time for a request, the call must end before anything is sent: its error then
-        // proves that nothing was written.
+        // If the deadline leaves no time for a request, the call ends before it sends anything. The
+        // error of the call then proves that the call has written nothing.
         self.attempts.check_time()?;
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
                 Ok(()) => return Ok(WriteResult::Applied(())),
-                // A cancellation without a false condition does not show whether an earlier attempt
-                // was applied. The same request is sent again.
+                // If DynamoDB cancelled the transaction without a false condition, the answer does
+                // not show whether DynamoDB applied an earlier attempt. The call therefore sends
+                // the same request again.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
                     let reasons = reasons.into_vec();
@@ -139,7 +147,8 @@ impl Commit<'_> {
                 }
             };
             paused.map_err(|stop| self.outcome.end(self.attempts, &self.tables(), None, stop))?;
-            // Without the token, another attempt could apply a patch twice.
+            // When DynamoDB has forgotten the token, another attempt could apply a patch a second
+            // time, so the call ends.
             let mut intents = self.operations.iter().filter_map(Operation::intent);
             if self.outcome.may_apply_twice(self.attempts) && intents.any(Intent::is_relative) {
                 return Err(self.attempts.indeterminate(&self.tables(), None, None, None));
@@ -147,10 +156,12 @@ impl Commit<'_> {
         }
     }
 
-    /// Decides whether a cancelled transaction was applied by an earlier attempt. After a lost
-    /// reply, the reason of each write is interpreted like the refusal of a single write with a
-    /// token. One write is enough for a decision about the whole transaction: either its item
-    /// contains the id of this transaction, or its condition can never be true again.
+    /// Decides whether DynamoDB applied an earlier attempt of a transaction whose last attempt was
+    /// cancelled. After a lost reply, `judge` interprets DynamoDB's cancellation reason for each
+    /// write in the same way as the refusal of a single write with a token. One write can decide
+    /// about the whole transaction: if the item of the write contains the write id, DynamoDB has
+    /// applied the transaction. If the condition of the write can never be true again, DynamoDB can
+    /// never apply the transaction.
     fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
         if self.outcome == AttemptOutcome::Known {
@@ -165,8 +176,9 @@ impl Commit<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // If an attempt of this call had been applied, DynamoDB would have recognised its
-            // token. An earlier call therefore wrote the id.
+            // DynamoDB still remembers the token of each applied attempt of this call, and would
+            // have answered the repeated request with a success. An earlier call with the same
+            // token therefore wrote the write id that the item contains.
             true if token_is_known && self.has_given_token() => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -174,7 +186,8 @@ impl Commit<'_> {
         }
     }
 
-    /// Decides from the reason of one write whether the transaction was applied.
+    /// Decides from the cancellation reason of one write whether DynamoDB has applied an earlier
+    /// attempt of the transaction.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
         if shows_id(reason.item.as_ref(), Some(self.stamps.id)) {
             return Verdict::Applied;
@@ -184,13 +197,14 @@ impl Commit<'_> {
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
             (Some(item), Some(operation)) => Some(revision_in(item, operation.item_ref.model.version)),
-            // A lease row has no revision, so it does not decide.
+            // A lease row has no version and no write ids, so the lease row does not show whether
+            // DynamoDB has applied the transaction.
             (Some(_), None) | (None, _) => None,
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // A write without a revision is treated like a create: its condition can always become true
-        // again.
+        // `verdict` treats a write that requires no particular state of the item like a create,
+        // because the conditions of both can always become true again.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -198,8 +212,8 @@ impl Commit<'_> {
         verdict(expected, self.stamps.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes expired heads from the queues that made the transaction fail. Returns `true` if the
-    /// same request can be sent again.
+    /// Removes the expired first entries of those lease queues that made the transaction fail.
+    /// Returns `true` if an entry was removed, so that the call can send the same request again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
@@ -212,7 +226,8 @@ impl Commit<'_> {
         Ok(is_evicted)
     }
 
-    /// Returns whether the caller set the token, and may have used it before.
+    /// Returns `true` if the caller has set the token. The caller may have used the token in an
+    /// earlier call.
     fn has_given_token(&self) -> bool {
         self.stamps.id.repeats == Repeats::Ever
     }
@@ -221,21 +236,24 @@ impl Commit<'_> {
         table_names(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
 
-    /// Adapts the operations to a refusal, so that another content can be sent. If no other content
-    /// may be accepted, returns the error of the transaction.
+    /// Adapts the operations to the items that a refusal returned, so that the commit can send a
+    /// request with other content. If no other content can help, returns the error of the
+    /// transaction.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
-        // If an earlier call committed the same transaction more than ten minutes ago, DynamoDB has
-        // forgotten the token. The items may still show the write id.
+        // An earlier call may have committed the same transaction more than ten minutes ago.
+        // DynamoDB has then forgotten the token, but the items of the transaction may still contain
+        // the write id.
         if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
-        // Under the caller's token, no request with other content may be sent.
+        // With a token of the caller, the commit must not send a request with other content.
         let may_pass = !self.has_given_token() && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Adapts the operations to the items and lease rows that refused them: to an expired lease, to
-    /// an expired item, and to an item that needs another expression of a patch.
+    /// Adapts the operations to the items and lease rows that the refusal returned. An operation
+    /// changes if a lease or the item has expired, or if a patch needs another update expression
+    /// for the item.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {
@@ -256,8 +274,9 @@ impl Commit<'_> {
         Ok(adapted)
     }
 
-    /// Returns the reason of an operation, if its lease condition was the cause of the refusal. If
-    /// a write has a guard, the guard counts as the refused operation, and not the write.
+    /// Returns the cancellation reason of an operation, if DynamoDB refused the transaction because
+    /// of the operation's condition on a lease. If the transaction has a guard for this lease, only
+    /// the operation of the guard counts as the cause, and not a write of the leased item.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let refused = self.assembly.positions[index];
         let reason = refused.refused_lease(reasons)?;
@@ -267,8 +286,9 @@ impl Commit<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// If a lease made the transaction fail, returns the error of this lease. If no lease made the
-    /// transaction fail, returns a cancellation with a reason for each operation.
+    /// Returns the error of a cancelled transaction. If a lease made the transaction fail, returns
+    /// the error for this lease, for example [`Error::Locked`]. Otherwise, returns
+    /// [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
@@ -283,8 +303,8 @@ impl Commit<'_> {
     }
 }
 
-/// Returns what the result shows about the attempts whose replies were lost. All attempts have the
-/// same token, so a success is the success of one of them.
+/// Returns the outcome of the attempts whose replies were lost, for telemetry. All attempts have
+/// the same token, so DynamoDB applied at most one of the attempts.
 fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     match result {
         Ok(WriteResult::Applied(())) => LostReply::Applied,
@@ -293,9 +313,9 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     }
 }
 
-/// Returns the reason of an operation, which is the reason of its write. If the write did not cause
-/// the cancellation, the reason of the companion write is used instead. A false condition of the
-/// companion write is not reported in this way.
+/// Returns the cancellation reason of an operation, which is the reason that DynamoDB gave for the
+/// write of the item. If DynamoDB gave a reason only for the write of the separate lease row,
+/// `reason_at` returns this reason, unless it is a false condition.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {
@@ -306,8 +326,8 @@ fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason 
     }
 }
 
-/// Finds the missing table by one read of each table, because DynamoDB's error does not name the
-/// table.
+/// Finds the missing table of a transaction with one read from each of its tables, because
+/// DynamoDB's error does not name the missing table.
 pub(super) async fn which_is_missing(attempts: &mut Attempts, item_refs: &[&ItemRef], whole: Error) -> Error {
     let mut known: Vec<&Arc<str>> = Vec::new();
     for item_ref in item_refs {

@@ -10,15 +10,18 @@ use crate::{
     },
 };
 
-/// The operations of a transaction, or the reads that come before them.
+/// The operations of a transaction, or the reads without whose results the library cannot make the
+/// operations.
 pub(super) enum Resolved {
-    /// All operations are known without a read.
+    /// The operations of a transaction whose commit sends no read before its write.
     Operations(Vec<Operation>),
-    /// The values with an etag, whose items are read first.
+    /// The reads that the commit sends before its write, for example of the items of values with an
+    /// etag.
     Reads(Vec<ExplainedRequest>),
 }
 
-/// Takes the operations out of `pending`, unless the transaction reads items first.
+/// Takes the operations out of `pending`. If the commit must read items before it writes, `resolve`
+/// leaves `pending` unchanged and returns these reads.
 pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     let mut reads = Vec::new();
     for PendingOperation { item_ref, state, .. } in pending.iter() {
@@ -41,7 +44,8 @@ pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     Ok(Resolved::Operations(operations.collect()))
 }
 
-/// Returns the operations to their transaction.
+/// Converts the operations of a transaction back into pending operations, so that the caller can
+/// still change the transaction.
 pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     let pending = operations.into_iter().map(|Operation { item_ref, kind, .. }| PendingOperation {
         item_ref,
@@ -54,12 +58,13 @@ pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     pending.collect()
 }
 
-/// Explains the writes of a transaction.
+/// Returns the description of each write of a transaction, for the output of `explain`.
 pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<ExplainedAction> {
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {
         let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
-        // No operation on the item itself is part of a write of the lease row.
+        // The row is a lease row if all operations of the write concern a lease. Otherwise, the row
+        // is an item.
         if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
     };
     writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()

@@ -6,9 +6,10 @@ use crate::{codec::Stored, error::TransactionId};
 ///
 /// The type parameter `Out` is the result of the operation: a [`Stored<T>`] for a write, an
 /// `Option<Stored<T>>` for a read, and `()` for deletes and checks. After a commit,
-/// [`Committed::get`](crate::transaction::Committed::get) returns this result. After a refusal,
-/// [`Cancelled::reason`](crate::error::Cancelled::reason) returns the cause. A handle is valid only
-/// for the transaction that made it. Every other transaction returns an error for the handle.
+/// [`Committed::get`](crate::transaction::Committed::get) returns the result of the operation.
+/// After a refusal, [`Cancelled::reason`](crate::error::Cancelled::reason) returns the reason for
+/// the operation. A handle is valid only for the transaction that made the handle. The methods of
+/// another transaction return an error for this handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

@@ -7,14 +7,15 @@ use crate::{
     retry::{Attempts, CallCost, Connection, ConnectionMeter, Limits, TableMeter},
 };
 
-/// The connection of a transaction. If a repository was made from the same client, the transaction
-/// shares the credentials, the measured round trip and the retry budget of that repository. If no
-/// repository was made from the same client, the transaction makes its own connection.
+/// The connection of a transaction, and the meters of its cost. If one of the transaction's
+/// repositories was made from the transaction's SDK client, the transaction uses the connection of
+/// this repository, with its measured round trip and retry budget. Otherwise, the transaction makes
+/// its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
     connection: Option<Arc<Connection>>,
-    /// The meters of the repositories, each with its table.
+    /// The cost meters of the repositories, each with the name of the repository's table.
     meters: Vec<(Arc<str>, ConnectionMeter)>,
     call_cost: Option<Arc<CallCost>>,
 }
@@ -24,8 +25,9 @@ impl Link {
         Self { client, connection: None, meters: Vec::new(), call_cost: None }
     }
 
-    /// Takes over the connection of a repository, if the repository was made from the same client.
-    /// If the repository is metered, the transaction is metered, too.
+    /// Adds a repository to the transaction. If the repository was made from the transaction's SDK
+    /// client, the transaction uses the connection of the repository. If the repository has a
+    /// meter, the transaction adds its costs in the repository's table to this meter.
     pub(super) fn meet<T>(&mut self, Repository { connection, table, .. }: &Repository<T>) {
         if let Some(meter) = &connection.meter
             && !self.meters.iter().any(|(known, _)| known == table)
@@ -35,14 +37,15 @@ impl Link {
                 call_cost.add_meter(table, meter);
             }
         }
-        // A repository of another client may have other credentials, so its connection must not be
-        // used.
+        // A repository that was made from another SDK client may have other credentials, so the
+        // transaction must not use the connection of this repository.
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));
         }
     }
 
-    /// Returns the cost of the transaction, or `None` if the transaction is not metered.
+    /// Returns the counter of the capacity that the transaction consumes, or `None` if the
+    /// transaction has no budget and no meter.
     fn call_cost(&mut self, budget: Option<u64>) -> Option<Arc<CallCost>> {
         if self.call_cost.is_none() && (budget.is_some() || !self.meters.is_empty()) {
             let meters = self.meters.iter().map(|(table, by)| TableMeter::new(Some(Arc::clone(table)), by));
@@ -51,13 +54,14 @@ impl Link {
         self.call_cost.clone()
     }
 
-    /// Begins the requests of the transaction.
+    /// Starts the call of the transaction: from now on, the deadline runs and the attempts are
+    /// counted.
     pub(super) fn attempts(&mut self, limits: Limits) -> Attempts {
         let call_cost = self.call_cost(limits.budget);
         Attempts::on(call_cost, self.connection(), limits)
     }
 
-    /// Begins the attempts of a call that sends nothing.
+    /// Returns the [`Attempts`] of a call that sends no request, for `explain`.
     pub(super) fn attempts_without_requests(&mut self, limits: Limits) -> Attempts {
         Attempts::on(None, self.connection(), limits)
     }

@@ -8,8 +8,9 @@ use crate::{
     write::patch::SharedPatch,
 };
 
-/// A patch in a transaction, which [`Transaction::patch`] and [`Tx::patch`] return. Its methods add
-/// changes to the patch, until the transaction is committed.
+/// A patch that is an operation of a transaction. [`Transaction::patch`] and [`Tx::patch`] return a
+/// `PatchOp`. The methods of a `PatchOp` add changes to the patch until the transaction is
+/// committed.
 pub struct PatchOp<T> {
     operation: Op<T, ()>,
     content: SharedPatch<T>,
@@ -18,7 +19,8 @@ pub struct PatchOp<T> {
 impl<T: Versioned> PatchOp<T> {
     patch_methods!();
 
-    /// Returns the handle of the operation. No more changes can then be added to the patch.
+    /// Returns the handle of the patch operation. After the call of `op`, the caller can add no
+    /// more changes to the patch.
     pub fn op(self) -> Op<T, ()> {
         self.operation
     }
@@ -29,9 +31,9 @@ impl<T: Versioned> PatchOp<T> {
 }
 
 impl Transaction {
-    /// Adds an operation that changes attributes of an item without a read:
-    /// [`Repository::patch`](crate::Repository::patch). The methods of the returned value add
-    /// changes to this patch. A transaction does not return the item after a patch.
+    /// Adds an operation that changes attributes of an item without a read, like
+    /// [`Repository::patch`](crate::Repository::patch). The methods of the returned [`PatchOp`] add
+    /// changes to the patch. A transaction does not return the item after a patch.
     ///
     /// # Examples
     ///
@@ -53,12 +55,13 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// If the patch has no change, or if two changes overlap, the commit fails with
+    /// If the patch has no change, or if two changes of the patch overlap, the commit fails with
     /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). If the transaction writes an item
     /// twice, for example by two patches, the commit fails with
     /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). If the stored item does not
-    /// allow the patch, the commit fails with [`Error::Cancelled`](crate::Error::Cancelled), which
-    /// contains the item, but does not name the condition or the range that was the cause.
+    /// meet a condition of the patch, or if the sum of an `add` would be out of range, the commit
+    /// fails with [`Error::Cancelled`](crate::Error::Cancelled). `Cancelled` contains the item, but
+    /// does not name the false condition or the `add`.
     pub fn patch<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
         let intent = repository.patch_intent(key.into_key(), content.clone());
@@ -68,9 +71,10 @@ impl Transaction {
 }
 
 impl Tx {
-    /// Records a change of attributes of an item: [`Repository::patch`](crate::Repository::patch).
-    /// The methods of the returned value add changes to this patch. If the closure has read the
-    /// item, the commit requires that the item has not changed since.
+    /// Records a change of attributes of an item, like
+    /// [`Repository::patch`](crate::Repository::patch). The methods of the returned [`PatchOp`] add
+    /// changes to the patch. If the closure has read the item, the commit requires that the item
+    /// has not changed since this read.
     ///
     /// # Examples
     ///

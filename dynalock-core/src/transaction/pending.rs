@@ -1,4 +1,4 @@
-//! The operations of a transaction, before the commit has read any item for them.
+//! Pending operations: the operations of a transaction before its commit.
 
 use std::sync::Arc;
 
@@ -19,32 +19,32 @@ use crate::{
     },
 };
 
-/// One operation of a transaction, as its method has recorded it.
+/// One operation of a transaction, as a method such as `update` or `check` has recorded it.
 pub(super) struct PendingOperation {
     pub(super) item_ref: ItemRef,
     pub(super) purpose: Purpose,
     pub(super) state: PendingState,
 }
 
-/// The purpose of an operation.
+/// The purpose of an operation: to write an item, or only to check the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Write,
     Check,
 }
 
-/// The state of an operation before the commit.
+/// The state of an operation before the commit of its transaction.
 pub(super) enum PendingState {
     Ready(OperationKind),
-    /// The operation is invalid. The commit returns the contained error.
+    /// The operation is invalid. The commit fails with the error in the field.
     Invalid(Error),
-    /// The value of the operation has an etag. The commit must read the item first, and the item
-    /// must still be in the state of the etag.
+    /// The value of the operation has an etag. Before the commit writes, it must read the item of
+    /// the value. The item must not have changed since the etag was made.
     Assumed(Etag, Resolve),
 }
 
-/// A function that makes the operation from the item that the commit has read. If the item is not
-/// in the state of the etag, the function returns `None`.
+/// A function that makes the operation from the item that the commit has read. If the item has
+/// changed since the etag was made, the function returns `None`.
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
@@ -60,8 +60,8 @@ impl PendingOperation {
     pub(super) fn replace<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         match T::MODEL.lock_in_item() {
             None => Self::of_stored(repository, stored, Change::Replace),
-            // A PutItem would remove the lease attributes of the item. For a type with leases in
-            // the item, the replace is therefore sent as an UpdateItem.
+            // A PutItem would remove the lease attributes of the item. If a type keeps the lease in
+            // the item, the replace is therefore sent as an update of single attributes.
             Some(_) => Self::overwrite(repository, stored),
         }
     }
@@ -102,7 +102,7 @@ impl PendingOperation {
         Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
     }
 
-    /// Makes the operation that requires that this guard still holds its lease.
+    /// Makes the operation that requires that a guard still holds its lease or named lock.
     pub(super) fn guard(lease: &impl Guard) -> Self {
         let (item_ref, holder) = lease.leased();
         Self {
@@ -140,7 +140,8 @@ impl PendingOperation {
     }
 
     /// Makes the replace of an item that contains its lease. The commit reads the stored item
-    /// first, to know which attributes the UpdateItem must remove.
+    /// before it writes, because the write must remove the attributes that only the stored item
+    /// has.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

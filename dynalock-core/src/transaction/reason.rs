@@ -7,12 +7,12 @@ use crate::{
     model::Versioned,
 };
 
-/// The reason that a cancelled transaction gives for one operation.
+/// The reason that DynamoDB gives for one operation of a cancelled transaction.
 #[non_exhaustive]
 pub enum Reason<T> {
     /// The operation did not cause the cancellation.
     None,
-    /// The condition of the operation was false. Either the item has changed since it was read, or
+    /// The condition of the operation was false: the item has changed since the program read it, or
     /// a condition of the caller is false. The field is the item with which DynamoDB evaluated the
     /// condition, or `None` if the key had no item.
     Conflict(Option<Stored<T>>),
@@ -20,31 +20,32 @@ pub enum Reason<T> {
     /// stored item cannot be decoded into a `T`.
     #[non_exhaustive]
     Unreadable {
-        /// The stored item.
+        /// The stored item that cannot be decoded.
         item: Item,
-        /// The error of the decoding: [`Error::Decode`] or [`Error::Corrupt`].
+        /// The error that the decoding of the item returned: [`Error::Decode`] or
+        /// [`Error::Corrupt`].
         error: Error,
     },
-    /// Another transaction was running on the item at each attempt, until the call ended.
+    /// At each attempt of the call, another transaction with the same item was running.
     Contention(Refusal),
     /// DynamoDB or the table had no capacity left at the last attempt before the call ended.
     Capacity(Refusal),
-    /// The items with this partition key have reached 10 GB, the limit of a table with local
-    /// secondary indexes.
+    /// All items with the partition key of the operation's item together have reached 10 GB. This
+    /// is DynamoDB's limit in a table with local secondary indexes.
     ItemCollectionTooLarge(Refusal),
-    /// DynamoDB does not accept the operation: a key or index attribute has the wrong type, or the
-    /// item would grow beyond 400 KB.
+    /// DynamoDB never accepts the operation: a key attribute or an index attribute has the wrong
+    /// type, or the item would be larger than 400 KB.
     Invalid(Refusal),
-    /// The refusal has a code that this version of the library does not know.
+    /// DynamoDB gave a reason with a code that this version of the library does not know.
     Unknown(Refusal),
-    /// The handle belongs to another transaction.
+    /// The handle of the operation belongs to another transaction.
     ForeignHandle,
 }
 
 impl Cancelled {
-    /// Returns the reason why DynamoDB refused the operation of a handle, with the item that made
-    /// its condition false. DynamoDB returned the item with the refusal, so this method sends no
-    /// request.
+    /// Returns the reason why DynamoDB refused the operation of this handle. If the condition of
+    /// the operation was false, the reason contains the stored item. DynamoDB returned this item
+    /// with the refusal, so `reason` sends no request.
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         let operation = operation.borrow().index_in(self.transaction()).and_then(|index| self.reasons().nth(index));
         operation.map_or(Reason::ForeignHandle, |operation| Reason::read(&operation))

@@ -1,4 +1,5 @@
-//! Makes the operations of a transaction from its pending operations.
+//! Makes the operations of a transaction from the pending operations, which the methods of the
+//! transaction have recorded.
 
 use super::{
     pending::{PendingOperation, PendingState},
@@ -11,8 +12,8 @@ use crate::{
     write::operation::Operation,
 };
 
-/// Makes the operations from the pending operations. For each value with an etag, this function
-/// reads the item.
+/// Makes the operations of a transaction from its pending operations. For each value with an etag,
+/// `resolve` reads the item.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -29,8 +30,8 @@ pub(super) async fn resolve(
                 if !etag.is_of(&item_ref.key) {
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
-                // The item is compared with the etag when it has been read. The condition of the
-                // write then requires the state that was read.
+                // The code compares the item with the etag only once, directly after the read. The
+                // condition of the write requires the state of the item that the read returned.
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
@@ -40,8 +41,8 @@ pub(super) async fn resolve(
                         let others = operations.into_iter().map(|operation| operation.item_ref);
                         let others = others.chain(pending.map(|operation| operation.item_ref));
                         let mut reasons: Vec<_> = others.map(|item_ref| (item_ref, ActionReason::innocent())).collect();
-                        // The item may be missing because an earlier commit of this transaction
-                        // deleted it. Another item may then show the write id.
+                        // An earlier commit of this transaction may have deleted the item. In this
+                        // case, another item of the transaction may contain the write id.
                         if let Some(id) = known
                             && is_shown(attempts, reasons.iter().map(|(item_ref, _)| item_ref), id).await
                         {

@@ -15,8 +15,8 @@ use crate::{
     write::assembly::MOST_ITEMS,
 };
 
-/// A read of several items as they are at one moment, which
-/// [`Transaction::get`](crate::Transaction::get) returns.
+/// A read that returns several items as they are at the same moment.
+/// [`Transaction::get`](crate::Transaction::get) returns a `TransactionGet`.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -32,7 +32,7 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transactional read costs twice the read units of its items.
+/// A `TransactionGet` consumes twice the read units of separate reads of its items.
 #[must_use = "nothing is read until it is fetched"]
 pub struct TransactionGet {
     id: TransactionId,
@@ -44,7 +44,7 @@ pub struct TransactionGet {
 /// The items of a [`TransactionGet`], all from the same moment.
 pub struct Snapshot {
     id: TransactionId,
-    /// The items, in the order of their handles.
+    /// The items, in the order of the calls of [`TransactionGet::item`].
     items: Vec<(Arc<str>, Option<Item>)>,
 }
 
@@ -58,8 +58,8 @@ impl TransactionGet {
         }
     }
 
-    /// Limits the number of failed requests. The limit is at least 1. Without a limit, the request
-    /// is repeated until the deadline.
+    /// Limits the number of failed requests. The limit must be at least 1. Without a limit, the
+    /// call sends the request again until the deadline.
     ///
     /// # Examples
     ///
@@ -74,11 +74,12 @@ impl TransactionGet {
         self
     }
 
-    /// Limits the capacity units that the read may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that the read may consume: read units and write units together.
+    /// The library estimates the units of a request before it sends the request. The [module
+    /// `cost`](crate::cost) describes the estimate. If the estimate of a request is more than the
+    /// rest of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
+    /// library always counts the cost of a call with a budget.
     ///
     /// # Examples
     ///
@@ -112,7 +113,7 @@ impl TransactionGet {
     }
 
     /// Sets the time after which the first attempt of a request counts as lost. The default timeout
-    /// is 1 second, plus 20 milliseconds for each item after the first.
+    /// is 1 second, plus 20 milliseconds for each item of the request after its first item.
     ///
     /// # Examples
     ///
@@ -129,7 +130,8 @@ impl TransactionGet {
         self
     }
 
-    /// Adds an item to the read. [`Snapshot::get`] returns the item by the returned handle.
+    /// Adds an item to the read, and returns a handle of the item. [`Snapshot::get`] takes the
+    /// handle and returns the item.
     ///
     /// # Examples
     ///
@@ -150,7 +152,7 @@ impl TransactionGet {
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
-    /// Returns the request that this read would send. This method sends nothing.
+    /// Returns the request that this read would send. `explain` sends nothing.
     ///
     /// # Examples
     ///
@@ -195,11 +197,11 @@ impl TransactionGet {
     /// # Errors
     ///
     /// - [`Error::InvalidTransaction`]: the read has no item, or more than 100 different items.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - `fetch` also returns the [errors of every call](Repository#errors-of-every-call).
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A read changes nothing.
+    /// The caller may drop the future of `fetch` at any time, because a read changes nothing.
     pub async fn fetch(self) -> Result<Snapshot> {
         let tables = table_names(self.item_refs.iter().map(|item_ref| &item_ref.table));
         observe("transaction_get", tables, self.send()).await
@@ -219,8 +221,9 @@ impl TransactionGet {
     }
 }
 
-/// Returns each item once, and the position of the item of each handle. DynamoDB refuses a
-/// TransactGetItems that names an item twice, so two handles of the same item share the answer.
+/// Returns each different item once, and for each handle the position of the handle's item.
+/// DynamoDB refuses a TransactGetItems request that names an item twice, so two handles of the same
+/// item share one answer.
 fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     let mut different: Vec<&ItemRef> = Vec::new();
     let mut positions = Vec::with_capacity(item_refs.len());
@@ -234,7 +237,8 @@ fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     (different, positions)
 }
 
-/// Returns the request that reads different items.
+/// Returns the TransactGetItems request that reads these items. The caller must not pass an item
+/// twice.
 fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     match item_refs.len() {
         0 => return Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
@@ -245,7 +249,7 @@ fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     Ok(operation::TransactGet { item_refs: keys.collect::<Result<_>>()? })
 }
 
-/// Reads different items, all from the same moment.
+/// Reads several items as they are at the same moment. The caller must not pass an item twice.
 pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Result<Vec<Option<Item>>> {
     let snapshot = request(item_refs)?;
     match attempts.snapshot(&snapshot).await {
@@ -255,14 +259,14 @@ pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Re
 }
 
 impl Snapshot {
-    /// Returns the item of a handle, or `None` if the key had no item.
+    /// Returns the item of a handle, or `None` if the key had no item or only an expired item.
     ///
     /// # Errors
     ///
     /// - [`Error::Decode`]: the item cannot be decoded into a `T`.
-    /// - [`Error::Corrupt`]: an attribute of the library in the item, for example `_writes`, is
+    /// - [`Error::Corrupt`]: an attribute that the library adds to items, for example `_writes`, is
     ///   invalid.
-    /// - [`Error::ForeignHandle`]: the handle belongs to another read.
+    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction or to another read.
     pub fn get<T: Versioned>(&self, item: impl Borrow<Op<T, Option<Stored<T>>>>) -> Result<Option<Stored<T>>> {
         let Some((table, item)) = item.borrow().index_in(self.id).and_then(|index| self.items.get(index)) else {
             return Err(Error::ForeignHandle);

@@ -1,4 +1,4 @@
-//! The token of a commit, and the search for an earlier commit with the same token.
+//! The ClientRequestToken of a commit, and the search for an earlier commit with the same token.
 
 use std::sync::Arc;
 
@@ -13,9 +13,10 @@ use crate::{
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// Returns the caller's token or a generated token, and the generator of the write ids and
-/// incarnations. With a token of the caller, the ids are derived from the token, so that the same
-/// transaction in another call is the same request.
+/// Returns the caller's token, or a generated token if the caller has set no token.
+/// `token_and_stamps` also returns the write id of the commit and the generator of its
+/// incarnations. If the caller has set a token, the library derives these ids from the token, so a
+/// later call with the same token sends the same ids.
 pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
     match given {
         Some(token) => {
@@ -29,19 +30,21 @@ pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -
     }
 }
 
-/// Returns the write id that an earlier commit with the caller's token has left in its items.
-/// Returns `None` if the caller did not set the token.
+/// Returns the write id that each commit with the caller's token stores in the items that it
+/// writes. Returns `None` if the caller did not set a token.
 pub(super) fn known_id(stamps: &WriteStamps) -> Option<WriteId> {
     (stamps.id.repeats == Repeats::Ever).then_some(stamps.id)
 }
 
-/// Returns whether an item contains this id, so that the write with this id was applied.
+/// Returns `true` if the item contains this write id, which proves that DynamoDB has applied the
+/// write.
 pub(super) fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
     item.zip(id).is_some_and(|(item, id)| shows(item, id))
 }
 
-/// Returns an error if an item, as it was read, contains the write id of the caller's token. An
-/// earlier call then committed the transaction.
+/// Returns an error if an item that the program has read contains the write id that the library
+/// derives from the caller's token. This write id proves that an earlier call committed the
+/// transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
@@ -54,20 +57,20 @@ pub(super) fn refuse_committed(
     }
 }
 
-/// Reads the items of the transaction, and returns whether one of them contains the write id of the
-/// transaction.
+/// Reads the items that the transaction writes. Returns `true` if one of these items contains the
+/// write id of the transaction.
 pub(super) async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
     let written = operations.iter().filter(|operation| operation.intent().is_some());
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
 }
 
-/// Reads these items, and returns whether one of them contains this write id. Returns `false` if
-/// the items cannot be read.
+/// Reads items, and returns `true` if one of these items contains the write id `id`. Returns
+/// `false` if the items cannot be read.
 pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
     let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
     for item_ref in items {
         let Ok(key) = item_ref.key_item() else { continue };
-        // DynamoDB refuses a TransactGetItems that names an item twice.
+        // DynamoDB refuses a TransactGetItems request that names an item twice.
         if !item_refs.iter().any(|(table, known)| *table == item_ref.table && *known == key) {
             item_refs.push((Arc::clone(&item_ref.table), key));
         }
@@ -75,7 +78,8 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
     if item_refs.is_empty() {
         return false;
     }
-    // An error of the budget would look like a transaction that was not committed.
+    // The caller's capacity budget does not apply to these reads. If the budget prevented the
+    // reads, `is_shown` would return `false`, as if no earlier call had committed the transaction.
     attempts.exempt_reads();
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
     items.iter().any(|item| shows_id(item.as_ref(), Some(id)))

@@ -1,4 +1,4 @@
-//! The writes that an item remembers, for a tool that shows them.
+//! The write history of an item, for tools that show it: the ids of the last writes of the item.
 
 use std::collections::HashMap;
 
@@ -6,38 +6,41 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{PATCHES, ring::Ring, ring_of, version_in};
 
-/// The writes that an item remembers. The item contains the ids of its last writes and patches, and
-/// no earlier values.
+/// The last writes of an item. An item contains the ids of its last writes and patches, but not the
+/// values that it had before these writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteHistory {
-    /// The version, or `None` if the item has none.
+    /// The version of the item, or `None` if the item has no version.
     pub version: Option<u64>,
-    /// The incarnation, or `None` if the item has no `_writes`.
+    /// The incarnation of the item, or `None` if the item has no attribute `_writes`. An
+    /// incarnation is a random id that distinguishes the item from earlier items with the same key.
     pub incarnation: Option<[u8; 8]>,
-    /// The time of the last write that stored a time, in seconds since the epoch. A patch and a
-    /// write under a token of the caller store no time.
+    /// The time of the last write that stored its time in the item, in seconds since the epoch. A
+    /// patch stores no time, and a write with a token of the caller stores no time.
     pub last_time: Option<u32>,
-    /// The ids of the last writes, newest first.
+    /// The ids of the last writes of the item, newest first.
     pub writes: Vec<RememberedWrite>,
-    /// The ids of the last patches, newest first.
+    /// The ids of the last patches of the item, newest first.
     pub patches: Vec<[u8; 8]>,
 }
 
 /// A write whose id an item contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RememberedWrite {
-    /// The stored id.
+    /// The write id as the item stores it.
     pub id: [u8; 8],
-    /// `true` if the id was derived from a token of the caller.
+    /// `true` if the library derived the write id from a token of the caller.
     pub is_of_token: bool,
 }
 
 impl WriteHistory {
-    /// Reads an item. `version` is the name of the attribute that contains the version.
+    /// Reads the write history from the attributes of an item. `version` is the name of the
+    /// attribute that contains the version.
     pub fn read(item: &HashMap<String, AttributeValue>, version: &str) -> Self {
         let ring = ring_of(item);
         let ids = ring.iter().flat_map(Ring::ids);
-        // A patch moves an empty id if the item has remembered fewer than eight patches.
+        // An item with fewer than eight patches has empty values in some of the attributes for
+        // patch ids. The code skips these values.
         let patch = |name: &&str| item.get(*name)?.as_b().ok()?.as_ref().try_into().ok();
         Self {
             version: version_in(item, version),

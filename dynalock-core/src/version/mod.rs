@@ -1,5 +1,5 @@
-//! Versions and write ids. Each write stores its write id in the item. After a lost reply, the
-//! write id shows whether the write was applied.
+//! The versions and write ids of items. Each write stores its write id in the item. After a lost
+//! reply, the write id in the item shows whether DynamoDB has applied the write.
 
 use std::collections::HashMap;
 
@@ -15,45 +15,48 @@ mod history;
 mod model_check;
 mod ring;
 
-/// The attribute that contains the incarnation and the ids of the last writes.
+/// The attribute that contains the incarnation of an item and the ids of the last writes of the
+/// item.
 pub(crate) const WRITES: &str = "_writes";
 
-/// The attributes that contain the ids of the last patches, newest first. Each patch moves the ids
-/// by one attribute, in the UpdateItem that applies the patch.
+/// The attributes that contain the ids of the last eight patches of an item, newest first. Each
+/// patch moves the id in each of these attributes to the following attribute.
 pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
-/// The version and the write ids of an item that was read.
+/// The version and the write ids of an item at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Revision {
-    /// The stored version, or `None` if another program wrote the item without a version.
+    /// The stored version, or `None` if another program has written the item without a version.
     pub(crate) version: Option<u64>,
-    /// The ring of write ids, or `None` if the item has no `_writes`, because another program wrote
-    /// or replaced it.
+    /// The incarnation and the write ids of the item, or `None` if another program has written the
+    /// item without the attribute `_writes`.
     pub(crate) ring: Option<Ring>,
 }
 
 impl Revision {
-    /// Returns the version, or 0 if the item has none.
+    /// Returns the version of the item, or 0 if the item has no version.
     pub(crate) fn number(&self) -> u64 {
         self.version.unwrap_or(0)
     }
 
-    /// Returns whether the item has both a version and write ids. The version and the incarnation
-    /// then identify the state of the item. The state of any other item is identified only by its
-    /// whole content.
+    /// Returns `true` if the item has both a version and write ids. The version and the incarnation
+    /// identify the state of such a tracked item. Without a version or without write ids, only the
+    /// whole content of an item identifies its state.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
 
-    /// Returns the revision after one more write, or `None` if the version cannot be incremented.
-    /// `at` is the time of the write in epoch milliseconds. If the item had no version or no write
-    /// ids, a new incarnation begins. With a new incarnation, DynamoDB refuses each write that is
-    /// based on an earlier state.
+    /// Returns the version and the write ids of the item after one more write. Returns `None` if
+    /// the version cannot be incremented. `at` is the time of the write in epoch milliseconds. If
+    /// the item has no version or no write ids, the write begins a new incarnation. After the
+    /// incarnation of an item has changed, DynamoDB refuses each write by a caller that read the
+    /// item before the change.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
-        // An item without a version gets a new incarnation, even if it has a ring. Another program
-        // may have written several states of the item with the same ring.
+        // An item without a version gets a new incarnation, even if it has write ids. Another
+        // program may have changed the content of this item several times without a change of the
+        // write ids.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, at, keep)) })
     }
@@ -66,27 +69,29 @@ impl Revision {
         }
     }
 
-    /// Returns whether the item can never have this revision again. `now` is the current revision
-    /// of the item. Returns `true` in three cases: the item is gone, it has another incarnation, or
-    /// it has a higher version in the same incarnation. Returns `false` for each revision without a
-    /// version or without write ids, because another program may restore the earlier content of
-    /// such an item. A change of the ring alone is not enough: another program may increment the
-    /// version, restore an old version, or remove and restore the ids.
+    /// Returns `true` if the item can never again have this version and this incarnation. `now`
+    /// contains the current version and write ids of the item. `is_over` returns `true` in three
+    /// cases: the item is absent, the item has another incarnation, or the item has a higher
+    /// version in the same incarnation. If `self` has no version or no write ids, `is_over` returns
+    /// `false`, because another program may restore the earlier content of the item. `is_over` does
+    /// not compare the write ids: another program may restore an old version, or remove and restore
+    /// the write ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
-        // Without a version or write ids, only the content identifies the state, and the same
-        // content may return.
+        // Without a version or without write ids, only the content identifies the state of an item,
+        // and another program may restore this content.
         let (Some(version), Some(ring)) = (self.version, &self.ring) else { return false };
         let Some(now) = now else { return true };
         match &now.ring {
             Some(found) if found.incarnation() == ring.incarnation() => now.version.is_some_and(|now| now > version),
             Some(_) => true,
-            // Another program has removed the write ids, and may restore them.
+            // Another program has removed the write ids, and may restore the same write ids.
             None => false,
         }
     }
 
-    /// Returns this revision with another incarnation. Each attempt has its own incarnation, and
-    /// the stored item shows which attempt was applied.
+    /// Returns this version and these write ids with another incarnation. Each attempt of a create
+    /// has its own incarnation, so the incarnation of the stored item shows which attempt DynamoDB
+    /// has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.set_incarnation(incarnation);
@@ -95,28 +100,32 @@ impl Revision {
     }
 }
 
-/// Returns the ring of write ids of an item. The other attributes of the item may be invalid.
+/// Returns the incarnation and the write ids of an item. `ring_of` reads no other attribute of the
+/// item.
 pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
 
-/// Returns whether an item contains the id of a write or of a patch.
+/// Returns `true` if an item contains this write id, in `_writes` or in one of the attributes for
+/// patch ids.
 pub(crate) fn shows(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     shows_patch(item, id) || ring_of(item).is_some_and(|ring| ring.contains(id))
 }
 
-/// Returns whether an item contains the id of a patch.
+/// Returns `true` if an item contains this id in one of the attributes for patch ids.
 pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     let stored = |name| item.get(name).and_then(|value| value.as_b().ok());
     PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.as_bytes())
 }
 
-/// Returns the revision of an item. The other attributes of the item may be invalid.
+/// Returns the version and the write ids of an item. `revision_in` reads no other attribute of the
+/// item.
 pub(crate) fn revision_in(item: &HashMap<String, AttributeValue>, version: &str) -> Revision {
     Revision { version: version_in(item, version), ring: ring_of(item) }
 }
 
-/// Returns the version of an item. The other attributes of the item may be invalid.
+/// Returns the version of an item, or `None` if the item has no valid version. `version_in` reads
+/// no other attribute of the item.
 pub(crate) fn version_in(item: &HashMap<String, AttributeValue>, attribute: &str) -> Option<u64> {
     item.get(attribute).and_then(version_of)
 }
@@ -135,20 +144,23 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
 /// The state of the item that a write requires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expected<'a> {
-    /// A create: the write requires that there is no item.
+    /// A create: the write requires that the key has no item.
     Absent,
-    /// An update or a replace: the write requires this revision.
+    /// An update or a replace: the write requires that the item has not changed since a read
+    /// returned this version and these write ids.
     Unchanged(&'a Revision),
-    /// A delete: the write requires this revision, and removes the item.
+    /// A delete: the write requires that the item has not changed since a read returned this
+    /// version and these write ids. The write then removes the item.
     Deleted(&'a Revision),
-    /// A patch: the write requires that there is an item, in any revision.
+    /// A patch: the write requires that the key has an item, with any version.
     Present,
-    /// A delete without a check: the write requires no state of the item.
+    /// A delete without a check: DynamoDB applies the write in every state of the item.
     Anything,
 }
 
 impl Expected<'_> {
-    /// Returns the version that the write requires.
+    /// Returns the version that the item must have, or `None` if the write requires no particular
+    /// version.
     pub(crate) fn version(self) -> Option<u64> {
         match self {
             Self::Absent | Self::Present | Self::Anything => None,
@@ -157,44 +169,50 @@ impl Expected<'_> {
     }
 }
 
-/// What is known about the outcome of the earlier attempts of a write. The outcome is unknown if an
-/// attempt may have been applied, or may still be applied.
+/// Says whether the outcome of an earlier attempt of a write is unknown. The outcome of an attempt
+/// is unknown if DynamoDB may have applied the attempt, or may still apply the attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// The outcome is known: every attempt was answered, or was never sent.
+    /// The outcome of each earlier attempt is known, because DynamoDB has answered the attempt or
+    /// the attempt was never sent.
     None,
-    /// The outcome is unknown, and only the ids in the item can show it.
+    /// The outcome of an earlier attempt is unknown, and only the write ids in the item can show
+    /// the outcome.
     Plain(LateCopies),
-    /// The outcome is unknown, but each attempt carried a client request token. If an attempt had
-    /// been applied, DynamoDB would have recognised the token.
+    /// The outcome of an earlier attempt is unknown, but all attempts contained the same
+    /// ClientRequestToken. If DynamoDB had applied an earlier attempt, it would have recognised the
+    /// token in the last attempt.
     UnderToken,
 }
 
-/// Whether DynamoDB may apply a late copy of a refused write, if the item has not been written
-/// since.
+/// Says whether DynamoDB may apply a late copy of an attempt to an item that has not changed since
+/// DynamoDB refused the last attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
-    /// The late copy may still be applied.
+    /// DynamoDB may apply the late copy.
     MayPass,
-    /// DynamoDB refuses the late copy permanently. For example, DynamoDB refuses a holder's late
-    /// write when a later heartbeat has raised the stored beat.
+    /// DynamoDB can never apply the late copy. For example, the condition of a lease holder's write
+    /// is false after a later heartbeat has incremented the heartbeat counter of the lease.
     AreRefused,
 }
 
-/// The outcome of a write, as concluded from its false condition.
+/// The outcome of a write whose last attempt DynamoDB refused because of a false condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// An earlier attempt was applied, so the write succeeded.
+    /// DynamoDB has applied an earlier attempt of the write, so the write has succeeded.
     Applied,
-    /// No attempt was applied, and none will be: another caller wrote first.
+    /// DynamoDB has applied no attempt of the write, and will apply no attempt later, because
+    /// another caller has changed the item.
     Conflict,
-    /// The outcome is unknown: an attempt may or may not have been applied.
+    /// The outcome is unknown, because DynamoDB may have applied an earlier attempt, or may still
+    /// apply a late copy.
     Unknown,
 }
 
 impl Expected<'_> {
-    /// Returns whether the current item proves that a late copy of the write can never be applied.
-    /// For a create, the result is always `false`, because the existing item may be deleted later.
+    /// Returns `true` if the current item proves that DynamoDB can never apply a late copy of the
+    /// write. For a create, `is_over` always returns `false`, because another caller may delete the
+    /// existing item later.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
             Self::Absent | Self::Present | Self::Anything => false,
@@ -203,45 +221,52 @@ impl Expected<'_> {
     }
 }
 
-/// Interprets a false condition. `found` is the item with which DynamoDB evaluated the condition,
-/// or `None` if there was no item. The first rule that matches decides:
+/// Returns the outcome of a write that DynamoDB refused because of a false condition. `found`
+/// contains the version and the write ids of the item with which DynamoDB evaluated the condition,
+/// or is `None` if the key had no item. The first rule of this list that applies decides about the
+/// outcome of the write:
 ///
-/// 1. If the ring of the item contains the write id, an attempt was applied.
-/// 2. If no earlier attempt has an unknown outcome, another caller wrote first.
-/// 3. If the attempts had a token, no attempt was applied. If the item can never have the required
-///    revision again, DynamoDB refuses all late copies, and the result is a conflict. If the item
-///    can have the required revision again, the outcome is unknown. For a create, the outcome is
-///    always unknown: if the item is deleted later, DynamoDB may apply a late copy of the create.
-/// 4. Without a token, the ids in the item decide ([`by_ids`]).
+/// 1. If the item contains the write id of the write, DynamoDB has applied an attempt of the write.
+/// 2. If no earlier attempt has an unknown outcome, the result is a conflict: another caller has
+///    changed the item.
+/// 3. If the attempts had a ClientRequestToken, the refusal proves that DynamoDB has applied no
+///    attempt so far. If the item can never return to the state that the write requires, DynamoDB
+///    will refuse all late copies of the attempts, and the result is a conflict. Otherwise, the
+///    outcome is unknown. For a create, the outcome is always unknown under this rule: after a
+///    delete of the item, DynamoDB may apply a late copy of the create.
+/// 4. If the attempts had no ClientRequestToken, the write ids in the item decide, as in
+///    [`by_ids`].
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
-    // This rule comes first, even if no attempt is in doubt: only an attempt of this call can have
-    // written the id.
+    // The search for the write id comes before all other rules, because only an attempt of this
+    // write can have stored the write id of this write.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
     let proven = match doubt {
         Doubt::None => return Verdict::Conflict,
-        // The ids show that no attempt was applied before the refusal. A late copy may still be
-        // applied, unless the revision is over.
+        // A conflict from `by_ids` proves only that DynamoDB applied no attempt before the refusal.
+        // DynamoDB may still apply a late copy if the item can return to the state that the write
+        // requires.
         Doubt::Plain(late) => match by_ids(expected, found) {
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
-        // DynamoDB would have recognised an applied attempt by its token, so only late copies
-        // matter.
+        // DynamoDB recognises the token of an applied attempt, so the refusal proves that DynamoDB
+        // has applied no attempt so far. DynamoDB could still apply a late copy of an attempt.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }
 }
 
-/// Concludes from the ids in the item whether an earlier attempt was applied. A delete leaves no
-/// write id in the table. If the item is missing, it counts as deleted by this write. If the item
-/// has the same incarnation, the delete was not applied.
+/// Decides from the write ids in the item whether DynamoDB has applied an earlier attempt. A delete
+/// leaves no write id in the table, so other rules apply to a delete: if the item is absent, the
+/// delete counts as applied. If the item still has the incarnation that the delete requires,
+/// DynamoDB has not applied the delete.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
-        // Another caller may have deleted the item instead. The result of the delete therefore has
-        // `certain: false`.
+        // Another caller may have deleted the item before this delete, so the result of this delete
+        // has `certain: false`.
         (Expected::Deleted(_), None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
         (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {
@@ -256,15 +281,16 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the ring that was read, if `ring` belongs to the same incarnation.
+/// Returns the write ids of the earlier state `was`, if `was` and `ring` have the same incarnation.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
-/// Returns whether the current ring contains the ids of all writes since the item was read. New ids
-/// are added at the front, and old ids are removed only at the back. The ring therefore contains
-/// all newer ids while it contains the newest id that was read. If the ring that was read has no
-/// ids, the result is `false`. A patch of an item without `_writes` leaves a ring without ids.
+/// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
+/// its id at the front of `_writes`, and removes old ids only at the back. If the item still
+/// contains the newest id that the read returned, the item therefore contains all newer ids. If the
+/// read returned no ids, the function returns `false`. An example is a read after a patch of an
+/// item without `_writes`: the attribute `_writes` then contains an incarnation and no ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }
@@ -280,7 +306,7 @@ mod tests {
         Revision { version: Some(7), ring: Some(ring) }
     }
 
-    /// Returns the revision of an item at this version.
+    /// Returns a [`Revision`] with this version and these write ids.
     fn at(version: u64, ring: Ring) -> Revision {
         Revision { version: Some(version), ring: Some(ring) }
     }
@@ -328,7 +354,8 @@ mod tests {
             (at(8, ring(9, &[3, 2])), true),
             (at(8, ring(9, &[4, 3, 2])), true),
             (at(7, ring(9, &[3, 2])), false),
-            // Another program has restored the version, so the condition may become true again.
+            // Another program has restored the earlier version of the item, so the condition of the
+            // write may become true again.
             (at(7, ring(9, &[4, 3, 2])), false),
             (at(6, ring(9, &[4, 3, 2])), false),
             (Revision { version: None, ring: Some(ring(9, &[4, 3, 2])) }, false),

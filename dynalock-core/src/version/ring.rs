@@ -1,10 +1,10 @@
-//! The attribute `_writes`: the incarnation of an item, a coarse time, and the ids of the last
-//! writes.
+//! The attribute `_writes` of an item: the incarnation of the item, the time of the last write in
+//! seconds, and the ids of the last writes.
 //!
-//! | bytes | content |
+//! | bytes of `_writes` | content |
 //! |---|---|
-//! | 8 | the incarnation |
-//! | 4 | the time of the last write, in seconds since the epoch. A ring may have no time |
+//! | 8 | the incarnation of the item |
+//! | 4 or 0 | the time of the last write, in seconds since the epoch, if `_writes` contains a time |
 //! | 8 each | the ids of the last writes, newest first |
 
 use std::iter;
@@ -14,44 +14,49 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
-/// The age in seconds above which a ring is trimmed. Calls take seconds, and DynamoDB knows a token
-/// for ten minutes.
+/// If the last write of an item is older than this number of seconds, the next write removes old
+/// write ids from the item. No call needs a write id of this age, because calls take seconds, and
+/// DynamoDB remembers a token for ten minutes.
 const REST: u32 = 15 * 60;
 
-/// The bit of a stored id that is set if the id was derived from a token of the caller.
+/// If this bit of a stored write id is set, the library derived the write id from a token of the
+/// caller.
 const OF_TOKEN: u8 = 1 << 7;
 
-/// The period in which a write may be repeated with the same content.
+/// Says for how long a write may be repeated with the same write id and the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// Only this call repeats the write, so it can keep the request.
+    /// Only the call itself repeats its write, with the request that the call keeps in memory.
     InThisCall,
-    /// Each caller that has the token can repeat the write at any time.
+    /// The write has a token of the caller. Each caller that knows the token can repeat the write
+    /// at any time.
     Ever,
 }
 
-/// The id of one logical write. All attempts of the write have the same id.
+/// A write id: the random id of one write. All attempts of the write have the same write id.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteId {
     bytes: [u8; ID_LEN],
     pub(crate) repeats: Repeats,
 }
 
-/// A write id as a ring stores it. The first bit shows whether the id was derived from a token of
-/// the caller. The first bits of ids that earlier versions of the library stored are random.
+/// A write id as the attribute `_writes` stores it. The first bit of a stored id shows whether the
+/// library derived the id from a token of the caller. If an earlier version of the library stored
+/// the id, the first bit is random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredId([u8; ID_LEN]);
 
-/// The id of one incarnation of an item. An incarnation begins with a create and ends with a
-/// delete.
+/// The id of one incarnation of an item. The incarnation of an item begins with a create and ends
+/// with a delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
-/// The content of `_writes`. The ids of a ring are always the ids of the newest writes, without a
-/// gap. Their number is limited.
+/// The content of the attribute `_writes`. `_writes` always contains the ids of the newest writes
+/// of the item, without a gap. Each type sets the largest number of ids in `_writes`.
 ///
-/// A clock that is wrong can only remove old ids too early or too late. Without its id, the outcome
-/// of a write is unknown, but it is never reported wrongly.
+/// If a clock is wrong, the library may remove old ids too early or too late. If `_writes` no
+/// longer contains the id of a write, the library reports the outcome of this write as unknown, and
+/// never reports a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -60,8 +65,8 @@ impl WriteId {
         Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
-    /// Draws the id of a write under a token of the caller. The generator is derived from the
-    /// token.
+    /// Draws the id of a write with a token of the caller. The generator `rng` must be derived from
+    /// this token.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
         Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }
@@ -70,12 +75,13 @@ impl WriteId {
         &self.bytes
     }
 
-    /// Returns the id as it is stored in the register of patches.
+    /// Returns the id in the form in which the attributes [`PATCHES`](super::PATCHES) store the ids
+    /// of patches.
     pub(crate) fn to_attribute(self) -> AttributeValue {
         AttributeValue::B(Blob::new(self.bytes))
     }
 
-    /// Returns the id as it is stored in a ring.
+    /// Returns the id in the form in which the attribute `_writes` stores write ids.
     fn stored(self) -> StoredId {
         let mut bytes = self.bytes;
         match self.repeats {
@@ -87,8 +93,9 @@ impl WriteId {
 }
 
 impl StoredId {
-    /// Returns whether the id was derived from a token of the caller. The caller may repeat the
-    /// write at any time, and the id then shows that the write was applied before.
+    /// Returns `true` if the library derived the id from a token of the caller. A caller may repeat
+    /// a write with a token at any time, so the library must not remove the id of such a write
+    /// because of its age.
     pub(super) fn is_of_token(self) -> bool {
         self.0[0] & OF_TOKEN != 0
     }
@@ -98,7 +105,8 @@ impl StoredId {
     }
 
     fn is(self, id: WriteId) -> bool {
-        // Earlier versions of the library stored the first bit of the id itself.
+        // The comparison ignores the first bit of the id, because earlier versions of the library
+        // stored this bit of the random id unchanged.
         self.0[0] | OF_TOKEN == id.bytes[0] | OF_TOKEN && self.0[1..] == id.bytes[1..]
     }
 }
@@ -118,13 +126,14 @@ impl Incarnation {
 }
 
 impl Ring {
-    /// Makes the ring of an item without any write.
+    /// Makes the content of `_writes` for a new incarnation: only the incarnation, without a time
+    /// and without write ids.
     pub(crate) fn new(incarnation: Incarnation) -> Self {
         Self(incarnation.0.to_vec())
     }
 
-    /// Makes a ring of its parts. The time is in seconds since the epoch, and the ids are newest
-    /// first.
+    /// Makes the content of `_writes` from an incarnation, a time and write ids. `time` is in
+    /// seconds since the epoch. `ids` starts with the newest write id.
     pub(super) fn of(incarnation: Incarnation, time: Option<u32>, ids: impl Iterator<Item = StoredId>) -> Self {
         let mut bytes = Vec::with_capacity(ID_LEN + TIME_LEN + ID_LEN * ids.size_hint().0);
         bytes.extend_from_slice(&incarnation.0);
@@ -137,8 +146,8 @@ impl Ring {
         Self(bytes)
     }
 
-    /// Parses the attribute `_writes`. Returns `None` if the bytes are not an incarnation, followed
-    /// by a time or no time, followed by complete ids.
+    /// Parses the bytes of the attribute `_writes`. Returns `None` if the bytes are not an
+    /// incarnation, an optional time and complete write ids.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
@@ -158,35 +167,41 @@ impl Ring {
         self.0[..ID_LEN].copy_from_slice(&incarnation.0);
     }
 
-    /// Returns the time of the last write in seconds since the epoch, or `None` if the ring has no
-    /// time. Earlier versions of the library and writes under a token of the caller add no time.
+    /// Returns the time of the last write in seconds since the epoch, or `None` if `_writes`
+    /// contains no time. Earlier versions of the library stored no time, and a write with a token
+    /// of the caller stores no time.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
 
-    /// Returns a copy of this ring with one more id at the front. `at` is the time of the write in
-    /// epoch milliseconds. The oldest ids are removed if the ring has more than `keep`, or if the
-    /// last write was long ago.
+    /// Returns a copy of the content of `_writes` with one more write id at the front. `at` is the
+    /// time of the write in epoch milliseconds. `push` removes the oldest ids if `_writes` would
+    /// contain more than `keep` ids. If the last write was long ago, `push` keeps only the newest
+    /// stored id.
     ///
-    /// A write under a token of the caller keeps the time and all ids that fit, because its
-    /// repetition must be the same request.
+    /// A write with a token of the caller leaves the time unchanged, and keeps old ids, because a
+    /// later call with the same token must send the same request.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
             Repeats::Ever => (self.time(), self.ids().len()),
-            // Callers that have read this ring look for its newest id.
+            // The newest stored id stays, because a call that has read the item before this write
+            // looks for this id. Without this id, the call could not know whether the item contains
+            // the ids of all later writes.
             Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
             Repeats::InThisCall => (Some(now), self.ids().len()),
         };
-        // The new id takes one of the `keep` places.
+        // The new id is one of the `keep` ids, so at most `keep - 1` stored ids stay.
         let kept = self.ids().take(kept.min(usize::from(keep).saturating_sub(1)));
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// Returns whether the last write was so long ago that no caller needs an older id. An id that
-    /// was derived from a token may be needed at any time.
+    /// Returns `true` if the last write was so long ago that no running call needs an old id. If an
+    /// id was derived from a token of the caller, `has_rested` returns `false`, because a caller
+    /// may need this id at any time.
     fn has_rested(&self, now: u32) -> bool {
-        // A time in the future comes from a clock that is wrong, and the next write replaces it.
+        // A time in the future comes from a wrong clock. The last write then counts as recent, and
+        // the next write replaces the time.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
     }
 
@@ -198,8 +213,9 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length of the incarnation and the time. The time is the only part that is not a
-    /// multiple of 8 bytes long.
+    /// Returns the length of the incarnation and the time together, in bytes. The incarnation and
+    /// each id have 8 bytes, so the remainder of the whole length divided by 8 is the length of the
+    /// time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
@@ -211,7 +227,8 @@ debug_fields!(Ring, self => { ids: self.ids().len() });
 pub(super) mod tests {
     use super::*;
 
-    /// A write id. From 0x80 on, it is the id of a write under a token of the caller.
+    /// Returns a write id for a test. If `n` is 0x80 or more, the id is the id of a write with a
+    /// token of the caller.
     pub(in super::super) fn id(n: u8) -> WriteId {
         let repeats = if n & OF_TOKEN == 0 { Repeats::InThisCall } else { Repeats::Ever };
         WriteId { bytes: [n; ID_LEN], repeats }
@@ -221,12 +238,12 @@ pub(super) mod tests {
         Incarnation([n; ID_LEN])
     }
 
-    /// The ring of an item with these ids.
+    /// Returns a [`Ring`] with this time, this incarnation and these ids.
     pub(in super::super) fn ring_at(time: Option<u32>, life: u8, ids: &[u8]) -> Ring {
         Ring::of(incarnation(life), time, ids.iter().map(|n| id(*n).stored()))
     }
 
-    /// A ring without a time.
+    /// Returns a [`Ring`] with this incarnation and these ids, without a time.
     pub(in super::super) fn ring(life: u8, ids: &[u8]) -> Ring {
         ring_at(None, life, ids)
     }
@@ -256,7 +273,8 @@ pub(super) mod tests {
         assert_eq!(in_use.push(id(5), NOON_MILLIS, 16), timed(NOON, &[5, 4, 3, 2, 1]));
     }
 
-    /// The age of a ring without a time is unknown.
+    /// If `_writes` contains no time, the library does not know the age of the last write, and
+    /// removes no ids because of their age.
     #[test]
     fn a_ring_without_a_time_is_not_trimmed() {
         assert_eq!(ring(9, &[2, 1]).push(id(3), u64::MAX, 16), timed(u32::MAX, &[3, 2, 1]));

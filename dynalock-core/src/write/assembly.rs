@@ -1,4 +1,4 @@
-//! Combines several operations into one request.
+//! Combines the operations of a transaction into one request.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -25,53 +25,55 @@ use crate::{
 /// The maximum number of items in one transaction.
 pub(crate) const MOST_ITEMS: usize = 100;
 
-/// The maximum size of an item in bytes.
+/// The maximum size of an item in DynamoDB, in bytes.
 const LARGEST_ITEM: usize = 400 * 1024;
 const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
-/// The request of several operations.
+/// The request of a transaction, with the data that the library needs to interpret the answer.
 pub(crate) struct Assembly {
     /// The writes of the request: one for each item, and one for each separate lease row. The
-    /// writes have the order of the operations. There is at least one write.
+    /// writes are in the order of the transaction's operations. An `Assembly` contains at least one
+    /// write.
     pub(crate) writes: Vec<Write>,
-    /// For each operation, the indexes of its writes.
+    /// For each operation of the transaction, the indexes of its writes in `writes`.
     pub(crate) positions: Vec<WritePosition>,
-    /// For each operation, the basis of the next write of its item.
+    /// For each operation of the transaction, the state of the written item after the transaction.
     pub(crate) next: Vec<Option<Basis>>,
-    /// The size of each write.
+    /// The size of each write of the transaction.
     sizes: Vec<WriteSize>,
 }
 
-/// The size of one write. The derived order compares the bytes first.
+/// The size of one write of a transaction. The derived `Ord` compares the field `bytes` first, so
+/// `max` finds the largest write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
-    /// The size of the item in bytes.
+    /// The size in bytes of the item, or of the lease row, that the write concerns.
     bytes: usize,
-    /// The operation from which the write is made.
+    /// The index of the operation for which the library made the write.
     operation: usize,
 }
 
-/// The operations on one item, which become one write. If the item has a separate lease row, the
-/// operations also become a companion write.
+/// The operations of a transaction on one item, which become one write. If the lease of the item is
+/// in a separate row, the operations may also become a write of this row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
     /// The indexes of the operations on the item, at least one.
     indexes: Vec<usize>,
 }
 
-/// The only write of a transaction that writes one item and checks no other item. The checks of
-/// this item are conditions of the write.
+/// The only write of a transaction that writes one item and checks no other item. The checks of the
+/// written item are conditions of the write.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,
     intent: &'o dyn OwnedIntent,
 }
 
-/// Makes one write for each item, because DynamoDB refuses two actions on one item. The checks of
-/// an item become conditions of its write. Guards of separate lease rows become conditions of the
-/// companion write.
+/// Makes one write for each item, because DynamoDB refuses a transaction with two actions on one
+/// item. The checks of an item become conditions of the write of the item. If a lease is in a
+/// separate row, its guards become conditions of the write of this row.
 ///
-/// Returns an error if the request would exceed a limit of DynamoDB.
+/// Returns an error if the transaction would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
     let count = operations.len();
     let (positions, next) = (vec![WritePosition::default(); count], vec![None; count]);
@@ -85,13 +87,13 @@ pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Re
 }
 
 impl Assembly {
-    /// Adds the write for the operations on one item.
+    /// Adds to the request the write that combines the operations on one item.
     fn add(&mut self, group: &ItemOperations<'_>, stamps: &mut WriteStamps) -> Result<(), Error> {
         let lead = group.lead()?;
         let mut plan = group.plan(lead, stamps)?;
         let bytes = plan.bytes();
-        // DynamoDB's error would not name the operation. The error of the library does, and no
-        // request is sent.
+        // The library itself refuses an item above DynamoDB's size limit, because DynamoDB's error
+        // would not name the operation of the item.
         if bytes > LARGEST_ITEM {
             let table = Arc::clone(&plan.write.table);
             let why = InvalidTransaction::ItemTooLarge { operation: lead, table, bytes };
@@ -104,8 +106,9 @@ impl Assembly {
         let asks = group.asks_for_lease(lead, &plan.write);
         let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
-            // The reason for a guard of the lease row is the reason of the companion write. The
-            // reason for each other operation is the reason of the write of the item.
+            // If DynamoDB cancels the transaction, a guard of a separate lease row gets the
+            // cancellation reason of the write of this row. An operation that is not a guard gets
+            // the cancellation reason of the write of its item.
             let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }
@@ -130,12 +133,13 @@ impl Assembly {
         Ok(())
     }
 
-    /// Returns whether at least one item is written, and not only checked.
+    /// Returns `true` if the transaction writes at least one item. A transaction that only checks
+    /// items writes no item.
     pub(crate) fn writes_anything(&self) -> bool {
         self.writes.iter().any(|write| !matches!(write.action, Action::Check))
     }
 
-    /// Returns the plan of a transaction that consists of one write.
+    /// Converts a transaction with only one write into the plan of a write outside a transaction.
     pub(crate) fn into_plan(mut self) -> Plan {
         let judged_at = self.positions.iter().find_map(|position| position.judged_at);
         let next = self.next.into_iter().flatten().next();
@@ -144,9 +148,10 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the leading operation, to which the conditions of the other operations
-    /// are added. The leading operation is the write of the item, if there is one. A guard of the
-    /// lease row leads only if all operations are guards.
+    /// Returns the index of the leading operation on an item: the operation to which the library
+    /// adds the conditions of the other operations on the item. If one of the operations on an item
+    /// is a write, the write is the leading operation. A guard of the lease row is the leading
+    /// operation only if all operations on the item are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {
@@ -156,22 +161,23 @@ impl<'o> ItemOperations<'o> {
             }
             (Some(write), None) => Ok(write),
             (None, _) => {
-                // A guard of the lease row has the key of the row, so the checks of the item cannot
-                // be added to it.
+                // A guard of a separate lease row tests the row and not the item, so the checks of
+                // the item cannot become conditions of the guard.
                 let of_item = self.indexes.iter().copied().find(|&index| !self.operations[index].is_of_lease_row());
                 Ok(of_item.unwrap_or(self.indexes[0]))
             }
         }
     }
 
-    /// Returns the proof of the guard of this item's lease, or `None` if the transaction has no
-    /// such guard.
+    /// Returns the owner and the fence of the guard of the item's lease. Returns `None` if the
+    /// transaction has no guard of the item's lease.
     fn guarded(&self) -> Option<&'o HolderProof> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// Returns the lease clause of the write. If the transaction has a guard of the item's lease,
-    /// the write counts as a write of the holder.
+    /// Returns the condition of the write on the item's lease, and the effect of the write on this
+    /// lease. If the transaction has a guard of the item's lease, the library treats the write as a
+    /// write of the lease holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),
@@ -179,8 +185,8 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns whether the write itself contains the lease condition, so that no companion write is
-    /// needed.
+    /// Returns `true` if the write of the item itself contains the lease condition, so no write of
+    /// a separate lease row is necessary.
     fn asks_for_lease(&self, lead: usize, write: &Write) -> bool {
         let lead = &self.operations[lead];
         // An update without changes becomes a check, which has no lease condition.
@@ -202,7 +208,7 @@ impl<'o> ItemOperations<'o> {
         self.with_checks(lead, plan)
     }
 
-    /// Adds the conditions of the checks and guards to the plan of the leading operation.
+    /// Adds the conditions of the checks and guards of an item to the write of the item.
     fn with_checks(&self, lead: usize, mut plan: Plan) -> Result<Plan, Error> {
         let is_of_item = !self.operations[lead].is_of_lease_row();
         for &index in self.indexes.iter().filter(|index| **index != lead) {
@@ -211,8 +217,8 @@ impl<'o> ItemOperations<'o> {
             if operation.is_of_lease_row() && is_of_item {
                 match &mut plan.companion {
                     Some(row) => require(row, &operation.item_ref, requirement)?,
-                    // The leading operation has no companion write, so the guard becomes the
-                    // companion write.
+                    // If the write of the item does not also write the lease row, the transaction
+                    // only checks the lease row.
                     None => plan.companion = Some(Box::new(check(&operation.item_ref, requirement)?)),
                 }
             } else {
@@ -223,10 +229,10 @@ impl<'o> ItemOperations<'o> {
     }
 }
 
-/// Returns the operations of each item, in the order of the calls.
+/// Groups the operations by item, in the order of the caller's calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // The groups have the order of the calls, so that a transaction with the caller's token has the
-    // same text in each call.
+    // DynamoDB refuses a request with a known token and other content, so the order of the groups
+    // must be the same in each commit of a transaction.
     let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
     let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
@@ -240,8 +246,8 @@ fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
 }
 
 impl<'o> OnlyWrite<'o> {
-    /// Returns the single write of the operations, or `None` if they write or check more than one
-    /// item.
+    /// Returns the only write of the operations. Returns `None` if the operations need more than
+    /// one write, or if all operations are checks.
     pub(crate) fn of(operations: &'o [Operation], assembly: &Assembly) -> Option<Self> {
         if assembly.writes.len() != 1 || !assembly.writes_anything() {
             return None;
@@ -250,7 +256,8 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// Returns each operation with the reason for which DynamoDB refused the single write.
+    /// Returns the item of each operation, with the reason why DynamoDB refused the only write of
+    /// the transaction.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }
@@ -279,7 +286,8 @@ impl Intent for OnlyWrite<'_> {
 
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
-            // A write with a guard belongs to the holder, so the guard decides the error.
+            // If the transaction has a guard of the item's lease, the guard decides whether the
+            // call returns the error for a lost lease.
             Some(guard) => guard.refusal(met, judged_at, spent),
             None => self.intent.refusal(met, judged_at, spent),
         }

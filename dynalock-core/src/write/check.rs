@@ -1,5 +1,5 @@
-//! Checks: the conditions on items that a transaction does not write, and additional conditions
-//! of its writes. All functions are pure.
+//! Checks: the conditions on items that a transaction does not write, and additional conditions of
+//! its writes. All functions of this module are pure.
 
 use std::sync::Arc;
 
@@ -18,23 +18,25 @@ use crate::{
 
 /// The condition of a check.
 pub(crate) enum Requirement {
-    /// The item must be in this state.
+    /// The stored item must be in exactly the state that the field contains.
     Unchanged(State),
-    /// The key has an item, and the time to live of the item is outside this range.
+    /// The key must have an item, and the time to live of the item must be outside the range of
+    /// expired times.
     Exists(ExpiredTimes),
-    /// The key has no item, or an expired item in this state.
+    /// The key must have no item, or must have an expired item in exactly the state `expired`.
     Absent { expired: Option<State> },
-    /// The holder with this owner and fence must hold the lease of the item.
+    /// The stored lease of the item must have the given owner and the given fence.
     Guard(HolderProof),
-    /// A condition of the caller must be true.
+    /// The caller's condition, which the field contains, must be true.
     Condition(UserCondition),
 }
 
-/// A condition of the caller, without the type of its item. The function returns the text of the
-/// condition. The name of the table is for its errors.
+/// A function that returns the text of the caller's condition. The type `UserCondition` does not
+/// depend on the type of the item. The function needs the table name for its errors.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
-/// Returns a ConditionCheck of an item. The check of a guard tests the row that contains the lease.
+/// Returns a ConditionCheck action, which tests an item. If the lease of the item is in a separate
+/// row, the ConditionCheck of a guard tests this row.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {
@@ -46,15 +48,15 @@ pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Wri
     Ok(check)
 }
 
-/// Adds a condition to a write or a check of the same item.
+/// Adds the condition `requirement` on an item to a write or a check of this item.
 pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requirement) -> Result<(), Error> {
     let model = item_ref.model;
     let mut placeholders = write.placeholders();
     let condition = match requirement {
         Requirement::Unchanged(state) => unchanged(model, state, None, &mut placeholders),
         Requirement::Exists(over) => {
-            // The library has not read an item, so the condition must compare the stored time to
-            // live.
+            // The library has not read the item, so a condition of the request must test whether
+            // the item has expired.
             let exists = exists(model, &mut placeholders);
             match model.times.expires {
                 Some(time) => format!("{exists} AND {}", lives(time.name, [over.first, over.last], &mut placeholders)),
@@ -63,7 +65,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
         }
         Requirement::Absent { expired: None } => absent(model, &mut placeholders),
         Requirement::Absent { expired: Some(state) } => {
-            // DynamoDB may have deleted the expired item when the request arrives.
+            // DynamoDB deletes expired items, so the expired item may be absent when the request
+            // reaches DynamoDB.
             let absent = absent(model, &mut placeholders);
             format!("({absent} OR {})", unchanged(model, state, None, &mut placeholders))
         }
@@ -71,8 +74,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
             let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
-            // Only a type with leases has guards, so the condition exists. The other branch is
-            // never used.
+            // Only a type with leases has guards, so `held` is never `None`, and the code never
+            // uses the fallback `exists`.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Condition(render) => render(&write.table, &mut placeholders)?,

@@ -1,14 +1,17 @@
 use crate::{lease::clause::HolderProof, model::ItemRef};
 
-/// A guard that a transaction can depend on, by [`Transaction::guard`](crate::Transaction::guard)
-/// or [`Tx::guard`](crate::Tx::guard): a [`LeaseGuard`](crate::LeaseGuard) or a
-/// [`LockGuard`](crate::LockGuard).
+/// A lease or lock guard that a caller can add to a transaction: a
+/// [`LeaseGuard`](crate::LeaseGuard) or a [`LockGuard`](crate::LockGuard).
+/// [`Transaction::guard`](crate::Transaction::guard) and [`Tx::guard`](crate::Tx::guard) take a
+/// `Guard`.
 pub trait Guard: sealed::Sealed {}
 
 pub(crate) mod sealed {
     use super::{HolderProof, ItemRef};
 
-    /// Returns the row that contains the lease, and the proof that the guard holds the lease.
+    /// The method by which the library gets the leased item and the holder from a guard. Only the
+    /// types of the library implement `Sealed`, so other crates cannot implement
+    /// [`Guard`](super::Guard).
     pub trait Sealed {
         #[expect(private_interfaces, reason = "it is called here alone")]
         fn leased(&self) -> (ItemRef, HolderProof);

@@ -1,4 +1,5 @@
-//! Checks the keys of items and of lease rows, before a request with the key is sent.
+//! Keys of items and of lease rows. The library checks a key before it sends a request with the
+//! key.
 
 use std::sync::Arc;
 
@@ -11,17 +12,17 @@ use crate::{
 };
 
 impl ItemRef {
-    /// Returns whether this [`ItemRef`] names the item with this table and key.
+    /// Returns `true` if this [`ItemRef`] names the item with this table and key.
     pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
     }
 
-    /// Returns the attributes of the key.
+    /// Returns the key attributes of the item.
     pub(crate) fn key_item(&self) -> Result<Item, Error> {
         checked_key(self.model, &self.table, &self.key)
     }
 
-    /// Returns a strongly consistent read of the item.
+    /// Returns a GetItem request that reads the item with strong consistency.
     pub(crate) fn read(&self) -> Result<GetItem, Error> {
         Ok(GetItem { table: Arc::clone(&self.table), key: self.key_item()?, consistent: true })
     }
@@ -35,10 +36,11 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
     Ok(key_item(model, &key))
 }
 
-/// Returns the attributes of a key, or an error if DynamoDB would refuse this key.
+/// Returns the attributes of a key. Returns an error if DynamoDB would refuse the key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
-        // DynamoDB would also refuse an empty key value, but only after a request.
+        // DynamoDB would refuse an empty key value itself, but the check in the library saves the
+        // request.
         if let Some(reason) = attribute.refusal_of(value) {
             return Err(invalid(table, attribute, reason));
         }

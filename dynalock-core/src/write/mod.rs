@@ -1,10 +1,10 @@
-//! Represents writes as values, and sends them.
+//! Writes of items: the library represents each write as a value before it sends the write.
 //!
 //! An [`Intent`](intent::Intent) is a change of one item. For each attempt, an `Intent` makes a
-//! [`Plan`](plan::Plan), which contains the request and the revision of the item after the request.
-//! The module `send` sends plans until the outcome is known, and returns a
-//! [`WriteResult`](send::WriteResult). The module `assembly` combines the plans of several
-//! operations for a transaction.
+//! [`Plan`](plan::Plan): the request, and the version and ids of the item after the request. The
+//! module `send` sends requests until the outcome of the write is known, and returns a
+//! [`WriteResult`](send::WriteResult). The module `assembly` combines several writes and checks
+//! into one transaction.
 
 pub(crate) mod assembly;
 pub(crate) mod check;

@@ -14,11 +14,12 @@ use crate::{
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// How the write uses the separate lease row.
+    /// Says whether the write checks the separate lease row, or removes an expired lease from this
+    /// row.
     pub(crate) companion: CompanionWrite,
 }
 
-/// The kind of an operation.
+/// The kind of an operation: a write of an item, or a check of an item.
 pub(crate) enum OperationKind {
     Write(Box<dyn OwnedIntent>),
     Check(Requirement),
@@ -29,7 +30,7 @@ impl Operation {
         Self { item_ref, kind, companion: CompanionWrite::Check }
     }
 
-    /// Makes a check that an item is unchanged since it was read.
+    /// Makes the check that an item has not changed since the library read it.
     pub(crate) fn unchanged(item_ref: ItemRef, item: Option<&Item>) -> Result<Self, Error> {
         let requirement = match item {
             Some(item) => Requirement::Unchanged(state_of(item_ref.model, &item_ref.table, item)?),
@@ -54,7 +55,8 @@ impl Operation {
         }
     }
 
-    /// Returns the intent of the operation, or `None` for a check.
+    /// Returns the [`Intent`](super::intent::Intent) of a write, or `None` for a check. An intent
+    /// describes a change of one item.
     pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
         match &self.kind {
             OperationKind::Write(intent) => Some(&**intent),
@@ -62,12 +64,13 @@ impl Operation {
         }
     }
 
-    /// Returns the state that the write requires, or `None` for a check.
+    /// Returns the state of the item that the write requires, or `None` for a check.
     pub(crate) fn expected(&self) -> Option<Expected<'_>> {
         self.intent().map(|intent| intent.target().expected)
     }
 
-    /// Returns the state that the condition requires, or `None` if the condition requires no state.
+    /// Returns the state of the item that the condition of the operation requires. Returns `None`
+    /// if the condition requires no particular state of the item.
     pub(crate) fn rests_on(&self) -> Option<&State> {
         match &self.kind {
             OperationKind::Write(intent) => intent.state(),
@@ -76,7 +79,7 @@ impl Operation {
         }
     }
 
-    /// Returns the proof of a guard, or `None` if the operation is not a guard.
+    /// Returns the owner and the fence of a guard. Returns `None` if the operation is not a guard.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
         match &self.kind {
             OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
@@ -84,14 +87,14 @@ impl Operation {
         }
     }
 
-    /// Returns whether the operation is a guard of a lease in a separate row. A guard of a separate
-    /// lease tests only the lease row.
+    /// Returns `true` if the operation is a guard of a lease in a separate row. The condition of a
+    /// guard of a separate lease tests the lease row, not the item.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }
 
-    /// Returns the error for a false condition, or `None` if no lease is the reason for the
-    /// refusal.
+    /// Returns the error of a refusal that a lease has caused. Returns `None` if no lease has
+    /// caused the refusal.
     pub(crate) fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match &self.kind {
             OperationKind::Write(intent) => intent.refusal(met, judged_at, spent),

@@ -1,27 +1,28 @@
-//! The rules for attempts whose outcome is unknown. Writes of one item, transactions and imports
+//! The rules for attempts with an unknown outcome. Writes of one item, transactions and imports
 //! share these rules.
 
 use std::sync::Arc;
 
 use crate::{error::Error, operation::Failure, retry::Attempts};
 
-/// Whether the outcome of all attempts of a write is known.
+/// Says whether the outcome of all earlier attempts of a write is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
-    /// Each attempt was answered, or was never sent.
+    /// DynamoDB has answered each attempt that the library has sent.
     Known,
-    /// An attempt may have been applied, or may still be applied.
+    /// The reply to an attempt was lost. DynamoDB may have applied this attempt, or may still apply
+    /// it later.
     Unknown,
 }
 
 impl AttemptOutcome {
-    /// Returns the outcome after one more attempt, which failed.
+    /// Returns the new outcome after one more failed attempt.
     pub(crate) fn after(self, failure: &Failure) -> Self {
         if failure.leaves_doubt() { Self::Unknown } else { self }
     }
 
-    /// Returns the error that ends the call. If the outcome of an attempt is unknown, the error is
-    /// `Indeterminate`.
+    /// Returns the error with which the call ends: `stop`, if all outcomes are known. If the
+    /// outcome of an attempt is unknown, `end` returns [`Error::Indeterminate`].
     pub(crate) fn end(self, attempts: &Attempts, table: &Arc<str>, expected: Option<u64>, stop: Error) -> Error {
         match self {
             Self::Known => stop,
@@ -29,8 +30,9 @@ impl AttemptOutcome {
         }
     }
 
-    /// Returns whether DynamoDB could apply another attempt in addition to an attempt with an
-    /// unknown outcome, because DynamoDB has forgotten the token of both.
+    /// Returns `true` if DynamoDB could apply both an earlier attempt with an unknown outcome and
+    /// the next attempt. DynamoDB can apply both attempts only after it has forgotten their common
+    /// token.
     pub(crate) fn may_apply_twice(self, attempts: &Attempts) -> bool {
         self == Self::Unknown && !attempts.tokens_are_known()
     }

@@ -1,8 +1,9 @@
 //! Patches: changes of an item that the caller has not read.
 //!
-//! A patch requires no particular version and increments the stored version, so a patch does not
-//! conflict with other writers. A patch stores its id in the attributes [`PATCHES`], because the
-//! patch does not know the ids in `_writes`.
+//! A patch increments the stored version and requires no particular version, so a patch does not
+//! conflict with other writers. A patch stores its write id in the attributes [`PATCHES`]. The
+//! attribute `_writes` also contains write ids, but a patch cannot add an id to `_writes` without a
+//! read of the item.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,29 +29,31 @@ use crate::{
     version::{Expected, PATCHES, WRITES, version_in},
 };
 
-/// The content of a patch. The builder of the caller and the recorded operation share this content.
+/// The content of a patch. The caller's patch builder and the operation of the transaction share
+/// one `SharedPatch`.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
-/// A patch of the item under a key.
+/// A patch of the item with this key.
 pub(crate) struct PatchIntent<T> {
     pub(crate) table: Arc<str>,
     pub(crate) key: Key,
     pub(crate) content: SharedPatch<T>,
     pub(crate) policy: LeasePolicy,
-    /// The time of the patch, in epoch milliseconds. All attempts write the same time.
+    /// The time of the patch, in epoch milliseconds. All attempts of the patch write the same time.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
     pub(crate) seen: SeenItem,
 }
 
-/// What an earlier refusal has shown about the item. A null or stray write ids need another
-/// expression than the first attempt has.
+/// The facts about the stored item that an earlier refusal of the patch has shown. If a fact
+/// requires it, the next attempt uses another update expression than the first attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
-    /// The indexes of the changes whose attribute is stored as a null.
+    /// The indexes of the patch's changes to attributes that the item stores as a null.
     nulls: Vec<usize>,
-    /// `true` if the item has write ids without a version. Another program may have removed the
-    /// version, so a new incarnation begins.
+    /// `true` if the item has write ids but no version. Another program may have removed the
+    /// version, so the patch writes a new incarnation (the random id that distinguishes an item
+    /// from its predecessors).
     has_stray_ids: bool,
 }
 
@@ -59,37 +62,39 @@ impl<T> SharedPatch<T> {
         change(&mut self.lock());
     }
 
-    /// Returns an error if the patch is invalid for every item.
+    /// Returns an error if the patch cannot be valid for any item.
     pub(crate) fn check(&self, table: &Arc<str>) -> Result<(), Error> {
         self.lock().check(table)
     }
 
     fn lock(&self) -> MutexGuard<'_, PatchContent<T>> {
-        // After a panic, the list contains only complete changes, so a poisoned lock is used like
-        // any other.
+        // Even after a panic, the patch contains only complete changes, so a poisoned mutex is no
+        // error.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Versioned> PatchIntent<T> {
-    /// Returns the item that made the condition of the patch false, or `None` if there was no item
-    /// or the item has expired.
+    /// Returns the item that made the condition of the patch false. Returns `None` if the key had
+    /// no item or the item has expired.
     pub(crate) fn alive(&self, met: Option<Item>) -> Option<Item> {
         if self.asks_for_life() { self.expiry.alive(T::MODEL, met) } else { met }
     }
 
-    /// Returns whether the patch requires that the item has not expired. The holder of a lease may
-    /// change its item even after the item has expired.
+    /// Returns `true` if the patch requires that the item has not expired. The patch of a lease
+    /// holder has no condition on the expiry, because a holder may change the leased item even
+    /// after the item has expired.
     fn asks_for_life(&self) -> bool {
         !matches!(self.policy, LeasePolicy::Holder { .. })
     }
 
-    /// Returns the error of a patch whose condition this item made false, or `None` if the item
-    /// allows the patch.
+    /// Returns the error of a patch whose condition is false for this item. Returns `None` if the
+    /// item allows the patch.
     pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {
         let content = self.content.lock();
         let table = || Arc::clone(&self.table);
-        // If several parts of the condition are false, the error names the condition of the caller.
+        // If several parts of the patch's condition are false, the error names the condition of the
+        // caller.
         if content.condition().is_some_and(|condition| !condition.is_true(Some(item))) {
             let conflict = Conflict::new(self.item_ref(), Some(item.clone()), spent);
             return Some(Error::ConditionFailed(conflict));
@@ -105,7 +110,8 @@ impl<T: Versioned> PatchIntent<T> {
         content.fault(item).map(|(attribute, fault)| self.fault(attribute, fault, spent))
     }
 
-    /// Returns an item in memory after the patch, or the error of a patch that the item refuses.
+    /// Applies the patch to an item in memory, and returns the changed item. Returns an error if
+    /// the item does not allow the patch.
     pub(crate) fn apply(&self, mut item: Item, spent: Spent) -> Result<Item, Error> {
         if let Some(error) = self.refused_by(&item, spent.clone()) {
             return Err(error);
@@ -123,13 +129,13 @@ impl<T: Versioned> PatchIntent<T> {
         }
     }
 
-    /// Returns the condition that the library itself adds to the patch.
+    /// Returns the condition that the library adds to the condition of the caller.
     fn own_condition(&self, to: &mut Placeholders) -> String {
         let model = T::MODEL;
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
-        // This plan sets a new incarnation, so its condition requires an item with write ids and
-        // without a version.
+        // The patch of an item with write ids and without a version sets a new incarnation, so its
+        // condition requires write ids and no version.
         if self.seen.has_stray_ids {
             let condition =
                 format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");
@@ -144,7 +150,7 @@ impl<T: Versioned> PatchIntent<T> {
         self.with_life(condition, to)
     }
 
-    /// Adds the condition that the item has not expired.
+    /// Adds to the condition of the patch that the item has not expired.
     fn with_life(&self, condition: String, to: &mut Placeholders) -> String {
         let Some(expires) = T::MODEL.times.expires.filter(|_| self.asks_for_life()) else { return condition };
         let ExpiredTimes { first, last } = self.expiry.times();
@@ -161,8 +167,8 @@ impl<T: Versioned> PatchIntent<T> {
             true => set.assign(writes, incarnation),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
-        // DynamoDB evaluates the right side of each assignment on the item before the update, so
-        // these assignments move each id by one attribute.
+        // DynamoDB evaluates the right side of each assignment with the item before the update. The
+        // assignments below can therefore move each write id from one attribute to the next.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
         set.assign(before, id);
@@ -183,16 +189,17 @@ impl<T: Versioned> PatchIntent<T> {
         let mut remove = texts.remove;
         remove.extend(lease.remove.iter().map(ToString::to_string));
         remove.extend(lease.leave.map(|queue| format!("{queue}[0]")));
-        // DynamoDB accepts each clause only once, and refuses a clause without terms.
+        // DynamoDB refuses an update expression with two ADD, DELETE or REMOVE clauses, or with a
+        // clause without terms.
         let clauses = [("ADD", texts.add), ("DELETE", texts.delete), ("REMOVE", remove)];
         let clauses = clauses.into_iter().filter(|(_, terms)| !terms.is_empty());
         clauses.fold(set.finish(), |text, (clause, terms)| format!("{text} {clause} {}", terms.join(",")))
     }
 }
 
-/// Returns the condition that the item does not contain the id of the patch. By this condition,
-/// DynamoDB refuses a second copy of the request, until later patches have pushed the id out of the
-/// register.
+/// Returns the condition that the item does not contain the write id of the patch. The condition
+/// makes DynamoDB refuse a second copy of the request, until later patches have pushed the write id
+/// out of the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

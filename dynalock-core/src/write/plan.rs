@@ -1,5 +1,5 @@
-//! Plans: the request of one attempt, and the state of the item after it. All functions are
-//! pure.
+//! Plans: a plan is the request of one attempt of a write, with the state of the item after the
+//! write. All functions of this module are pure.
 
 use std::sync::Arc;
 
@@ -14,41 +14,44 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// The write of one attempt, with the data that the library needs to interpret the answer.
+/// The write of one attempt, with the data that the library needs to interpret DynamoDB's answer.
 pub(crate) struct Plan {
     pub(crate) write: Write,
     /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
-    /// the companion write and the write of the item together, or applies neither write.
+    /// the write of the lease row and the write of the item together, or applies neither of the two
+    /// writes.
     pub(crate) companion: Option<Box<Write>>,
-    /// The basis of the next write of the item, after this write was applied. A delete and a check
-    /// have no next basis.
+    /// The state of the item after the write, which the next write of the item will require. After
+    /// a delete or a check, the field is `None`.
     pub(crate) next: Option<Basis>,
-    /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. The
-    /// library interprets a refusal with the same time. If the write does not compare the end of a
-    /// lease, the time is `None`.
+    /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
+    /// DynamoDB refuses the write, the library also compares the end of the stored lease with this
+    /// time. The field is `None` if the write does not compare the end of a lease.
     pub(crate) judged_at: Option<u64>,
-    /// The size of the changed attributes in bytes, if the write is an update in a transaction.
+    /// The size of the changed attributes in bytes, for an update in a transaction.
     pub(crate) changed_bytes: usize,
 }
 
-/// The position of an operation in the list of writes.
+/// The position of an operation in the list of writes of a transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WritePosition {
     /// The index of the write that contains the operation.
     pub(crate) write: usize,
     /// The index of the write with the lease condition, or `None` if the operation has no lease
-    /// condition. For a separate lease row, this is the index of the companion write.
+    /// condition. If the lease is in a separate row, `lease` is the index of the write of this row.
     pub(crate) lease: Option<usize>,
     /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 
 impl Plan {
-    /// Makes the plan of a write, with the companion write that the lease clause needs.
+    /// Makes the plan of a write. If the lease condition concerns a separate row, the plan also
+    /// contains the write of this row.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;
-        // Only the clause of a caller without the lease compares the end of a lease with a time.
+        // Only a write by a caller that does not hold the lease compares the end of the lease with
+        // a time.
         let judged_at = match clause {
             LeaseClause::Outside { expired_before } => *expired_before,
             LeaseClause::Ignoring | LeaseClause::Holder(_) => None,
@@ -56,7 +59,7 @@ impl Plan {
         Ok(Self { write, companion, next: None, judged_at, changed_bytes: 0 })
     }
 
-    /// Makes the plan of a write without a lease clause.
+    /// Makes the plan of a write that has no lease condition.
     pub(super) fn alone(write: Write) -> Self {
         Self { write, companion: None, next: None, judged_at: None, changed_bytes: 0 }
     }
@@ -65,14 +68,15 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// Returns the positions of the plan's writes in a transaction. `first` is the index of the
-    /// write of the item.
+    /// Returns the positions of the writes in a transaction. `first` is the index of the write of
+    /// the item.
     pub(super) fn position(&self, first: usize) -> WritePosition {
         let lease = self.companion.is_some().then_some(first + 1);
         WritePosition { write: first, lease, judged_at: self.judged_at }
     }
 
-    /// Returns the writes of the plan: the write of the item, and its companion write.
+    /// Returns the writes of the plan: the write of the item, and the write of its separate lease
+    /// row.
     pub(super) fn into_writes(self) -> impl Iterator<Item = Write> {
         std::iter::once(self.write).chain(self.companion.map(|companion| *companion))
     }
@@ -90,14 +94,16 @@ impl Plan {
 }
 
 impl WritePosition {
-    /// Returns the reason of the write with the lease condition, if its condition was false.
+    /// Returns the cancellation reason of the write that contains the lease condition, if the lease
+    /// condition was false.
     pub(crate) fn refused_lease<'r>(&self, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         reasons.get(self.lease?).filter(|reason| reason.class() == Some(CancellationClass::Conflict))
     }
 }
 
-/// Returns the write of the separate lease row: its condition, and the renewal, release or removal
-/// of the lease. Returns `None` if the lease is in the item, or if the write ignores leases.
+/// Returns the write of the separate lease row. The write contains the lease condition, and can
+/// renew, release or remove the lease. Returns `None` if the lease is in the item, or if the write
+/// ignores leases.
 fn companion(
     model: &'static Model,
     table: &Arc<str>,
@@ -128,8 +134,8 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
         | Action::Check => {}
     }
     match &write.condition {
-        // A short text cannot contain too many operators, so the operators of a short text are not
-        // counted.
+        // A condition of at most 600 bytes cannot contain more than 300 operators, so the code does
+        // not count the operators of a short condition.
         Some(text)
             if text.len() > MOST_BYTES || (text.len() > 2 * MOST_OPERATORS && operators(text) > MOST_OPERATORS) =>
         {

@@ -1,4 +1,4 @@
-//! The loop that sends plans until the outcome of a write is known.
+//! The loop that sends attempts of a write until the outcome of the write is known.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -20,33 +20,37 @@ use crate::{
     version::{Doubt, Expected, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
 };
 
-/// The known outcome of a write.
+/// The known outcome of a write: applied, or refused.
 pub(crate) enum WriteResult<A, C = Option<Item>> {
-    /// The write was applied.
+    /// DynamoDB has applied the write.
     Applied(A),
-    /// No attempt was applied, and no late copy of an attempt will be. For a single write, the
-    /// field is the item that made the condition false, or `None` if the key had no item.
+    /// DynamoDB has applied no attempt of the write, and will apply no late copy of an attempt. For
+    /// a single write, the field is the item that made the condition false, or `None` if the key
+    /// had no item.
     Conflict(C),
 }
 
-/// A write that was applied.
+/// A write that DynamoDB has applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// The basis of the next write of the item, or `None` for a delete and for a patch.
+    /// The state of the item after the write, which the next write of the item will require. The
+    /// field is `None` for a delete and for a patch.
     pub(crate) next: Option<Basis>,
     /// The item after a patch, if the reply or a later read has returned this item.
     pub(crate) item: Option<Item>,
 }
 
-/// The evidence that a write was applied. Only a reply shows which attempt was applied. All other
-/// kinds of evidence prove only that one of the attempts was applied.
+/// The evidence that DynamoDB has applied a write. Only a reply shows which attempt DynamoDB has
+/// applied. The evidence in an item proves only that DynamoDB has applied one of the attempts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
-    /// DynamoDB answered the last attempt.
+    /// DynamoDB has answered the last attempt with success.
     Reply,
-    /// The item contains the write id. The field is the incarnation of the item.
+    /// The item contains the id of the write. The field is the incarnation of the item: the random
+    /// id that distinguishes the item from earlier items with the same key.
     Id(Incarnation),
-    /// The item has no write ids, but its lease attributes show that the commit released the lease.
+    /// The item has no write ids, but its lease attributes show that the write has released the
+    /// lease.
     Release,
     /// The item that the write deletes is absent. Another caller may have deleted the item.
     Absence,
@@ -55,8 +59,9 @@ pub(crate) enum Proof {
 /// The kind of request by which a single write is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// A PutItem, UpdateItem or DeleteItem, planned again for each attempt. A write with a
-    /// companion write is a transaction.
+    /// A PutItem, UpdateItem or DeleteItem, which the library makes anew for each attempt. If the
+    /// item has a separate lease row, the request is a transaction that writes the item and its
+    /// lease row.
     Plain,
     /// A transaction with a ClientRequestToken. DynamoDB applies a transaction with a token at most
     /// once in ten minutes.
@@ -69,25 +74,27 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// How the writes of this call use the separate lease row.
+    /// Says whether the next attempt checks the separate lease row, or removes an expired lease
+    /// from this row.
     pub(crate) companion: &'a mut CompanionWrite,
     pub(crate) outcome: AttemptOutcome,
 }
 
-/// The request that is made from a plan.
+/// The request of one attempt, made from a [`Plan`].
 struct PlannedRequest {
     content: WireForm,
     facts: PlanFacts,
 }
 
-/// The content of a request. An attempt moves the write out of this value. A repetition is rare,
-/// and makes a new plan: this costs less than a copy of the write for each attempt.
+/// The content of a request. To send a write consumes its value, so a retry needs a new value.
+/// Retries are rare, so the code computes the write anew for a retry and does not copy each write
+/// before the first attempt.
 enum WireForm {
     Write(Write),
     Transact(Transact),
 }
 
-/// The data of a plan that the library needs to interpret the answer.
+/// The data about a request that the library needs to interpret DynamoDB's answer.
 struct PlanFacts {
     next: Option<Basis>,
     position: WritePosition,
@@ -104,14 +111,15 @@ impl<A, C> WriteResult<A, C> {
 }
 
 impl Writer<'_> {
-    /// Returns the plan of an attempt that begins now.
+    /// Makes the request of an attempt that begins now.
     pub(crate) fn plan(&mut self) -> Result<Plan, Error> {
         let clause = self.intent.clause(self.stamps.id.repeats, *self.companion);
         self.intent.plan(self.stamps.next(), &clause)
     }
 
-    /// Sends the first plan. If its outcome is unknown, or if another plan may succeed, sends
-    /// further plans of the same intent until the outcome is known.
+    /// Sends the first attempt. If the outcome of the first attempt is unknown, or if another
+    /// attempt may succeed, `send` sends further attempts of the same write until the outcome is
+    /// known.
     pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let result = self.send_until_known(first).await;
         if self.outcome == AttemptOutcome::Unknown {
@@ -120,12 +128,16 @@ impl Writer<'_> {
         result
     }
 
-    /// Returns what the result shows about the attempts whose replies were lost.
+    /// Returns the outcome of the attempts whose replies were lost, or [`LostReply::Unknown`] if
+    /// the result of the write does not show this outcome.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
-        // A delete without a condition may be applied twice. Both attempts have the same effect.
+        // Two attempts of a delete without a condition have the same effect as one attempt, so
+        // DynamoDB may have applied both attempts.
         let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
-            // A new plan is applied only if no earlier attempt was applied.
+            // The condition of each new request is false if DynamoDB has applied an earlier
+            // attempt. Success of the last attempt therefore shows that DynamoDB has not applied an
+            // earlier attempt.
             Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
                 if self.delivery == Delivery::Plain && !self.intent.is_relative() && !is_repeatable =>
             {
@@ -137,11 +149,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Sends plans until the outcome is known.
+    /// Sends attempts until the outcome of the write is known.
     async fn send_until_known(&mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
-        // This `Writer` has not sent a request yet. If the deadline has passed, the write was
-        // therefore certainly not applied.
+        // The `Writer` has not sent a request yet. If the deadline has already passed, the error of
+        // `check_time` therefore proves that DynamoDB has not applied the write.
         self.attempts.check_time()?;
         let mut request = self.request(first)?;
         loop {
@@ -159,20 +171,22 @@ impl Writer<'_> {
                 Err(failure) => failure,
             };
             let judged = match failure {
-                // The boxes in these arms keep the future small, because most writes are not
-                // refused. Only the refusal by a lease row is still a cancellation here.
+                // DynamoDB accepts most writes, so the code boxes the futures of the rare refusals,
+                // which keeps the future of the write small. The `match` reaches the arm
+                // `Cancelled` only if the condition on a separate lease row was false.
                 Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
                 Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
-                // Without a token, another attempt of the patch could apply the changes twice.
+                // Without a token, another attempt of a patch could apply the changes of the patch
+                // twice.
                 failure if failure.leaves_doubt() && self.delivery == Delivery::Plain && self.intent.is_relative() => {
                     return Box::pin(self.find_patch(failure)).await;
                 }
                 failure => {
                     Box::pin(self.pause(failure)).await?;
-                    // While the outcome of a request with a token is unknown, the same request is
-                    // sent again, because DynamoDB refuses other content under this token.
+                    // A request with a token is repeated with the same content, because DynamoDB
+                    // refuses other content with the same token.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
-                        // When DynamoDB has forgotten the token, another attempt could apply a
+                        // After DynamoDB has forgotten the token, another attempt could apply a
                         // patch twice.
                         if self.intent.is_relative() && self.outcome.may_apply_twice(self.attempts) {
                             return Err(self.stop(self.attempts.too_late()));
@@ -191,9 +205,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Reads the item after a patch whose outcome is unknown. If the item contains the id of the
-    /// patch, the patch was applied. If the item does not contain the id, the outcome stays
-    /// unknown: later patches may have pushed the id out, or the request may still arrive.
+    /// Reads the item after a patch whose outcome is unknown. If the item contains the write id of
+    /// the patch, DynamoDB has applied the patch. If the item does not contain the write id, the
+    /// outcome of the patch stays unknown. Later patches may have pushed the write id out of the
+    /// item, or the request may still arrive.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -201,10 +216,11 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(last));
         }
-        // Eight later patches push the id out of the item, so neither the read nor its first
-        // repetition is delayed.
-        let (get, client) = (item_ref.read()?, self.attempts.connection().client.clone());
-        let item = match self.attempts.attempt(Box::pin(get.send(&client))).await {
+        // Eight later patches would push the write id of this patch out of the item. The library
+        // therefore reads the item without a pause, and also repeats a failed read once without a
+        // pause.
+        let get = item_ref.read()?;
+        let item = match self.attempts.read_once(&get).await {
             Ok(item) => item,
             Err(_) => self.attempts.read(&get).await.map_err(|error| self.stop(error))?,
         };
@@ -218,18 +234,18 @@ impl Writer<'_> {
     }
 
     fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
-        // The condition of a PutItem compares all lease attributes, with the queue. These
-        // attributes may return to the compared state, so DynamoDB may still apply a late copy of a
-        // PutItem.
+        // The condition of a PutItem compares all lease attributes, including the queue. Other
+        // writers can restore the compared lease attributes, so DynamoDB may still apply a late
+        // copy of a refused PutItem.
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
-            // Each plan contains the time and the beat of its attempt, so the content of each
-            // request differs. The SDK generates a token for each request. After a lost reply, the
-            // write id shows the outcome.
+            // Two attempts have different content, for example another time, so the SDK generates a
+            // new token for each attempt. After a lost reply, the write id in the item shows the
+            // outcome.
             Delivery::Plain => None,
-            // Each plan gets a new token, because DynamoDB refuses another content under a token
-            // that it remembers.
+            // A request with new content gets a new token, because DynamoDB refuses new content
+            // with a token that it remembers.
             Delivery::Once => Some(random::token(self.attempts.rng())),
         };
         let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
@@ -242,13 +258,14 @@ impl Writer<'_> {
         Ok(PlannedRequest { content, facts })
     }
 
-    /// Sleeps after a request whose failure does not end the call, or returns the error that ends
+    /// Sleeps before the next attempt after a failed attempt. Returns an error if the failure ends
     /// the call.
     async fn pause(&mut self, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
-                // The request has moved its write, so the size is the size of another plan.
+                // The failed request has consumed its write, so the code computes the size from a
+                // new plan.
                 match self.plan() {
                     Ok(plan) => Error::ItemTooLarge { table, bytes: plan.bytes(), spent: self.attempts.spent() },
                     Err(error) => error,
@@ -265,15 +282,15 @@ impl Writer<'_> {
         Err(self.stop(stop))
     }
 
-    /// Returns the error that ends the call. If the outcome of an attempt is unknown, the error is
-    /// `Indeterminate`.
+    /// Returns the error that ends the call. If the outcome of an attempt is unknown, `stop`
+    /// returns [`Error::Indeterminate`].
     fn stop(&self, error: Error) -> Error {
         let Target { table, expected, .. } = self.intent.target();
         self.outcome.end(self.attempts, table, expected.version(), error)
     }
 
-    /// Interprets a refusal by the condition on the item. Returns `None` if the call should send
-    /// another plan.
+    /// Interprets a refusal because the condition on the item was false. Returns `None` if the call
+    /// should send another attempt.
     async fn judge_condition(
         &mut self,
         facts: &PlanFacts,
@@ -281,8 +298,9 @@ impl Writer<'_> {
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item = self.seen(returned).await?;
         match self.judge(facts, item)? {
-            // The lease is checked before the version: its holder may have written the item, and
-            // the error should then name the lease.
+            // If a lease has caused the refusal, the call returns the lease error, even if the
+            // version has also changed. The holder may have written the item, and an error that
+            // names the lease helps the caller more than a conflict.
             WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
                 match self.intent.refusal(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
                     Some(refusal) => self.evict(met, refusal).await.map(|()| None),
@@ -293,15 +311,16 @@ impl Writer<'_> {
         }
     }
 
-    /// Interprets a refusal by the separate lease row. The write id is checked first, then the
-    /// lease, then the version. Returns `None` if the call should send another plan.
+    /// Interprets a refusal because the condition on the separate lease row was false. If the item
+    /// shows the write id, the write counts as applied. Otherwise a lease error comes before a
+    /// conflict of the version. Returns `None` if the call should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
         mut reasons: Vec<ActionReason>,
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item_ref = self.intent.item_ref();
-        // The companion write is the last write of the request.
+        // The write of the lease row is the last write of the request.
         let row = match reasons.pop().and_then(|row| row.item) {
             Some(row) => Some(row),
             None => {
@@ -320,17 +339,18 @@ impl Writer<'_> {
         let (item, is_refused) = if let Some(own) = own {
             (self.seen(own.item).await?, true)
         } else if self.outcome == AttemptOutcome::Unknown {
-            // DynamoDB may not have evaluated the condition on the item, so the item is read. The
-            // item shows whether an earlier attempt was applied.
+            // DynamoDB may not have evaluated the condition on the item, so the library reads the
+            // item. The write id in the item shows whether DynamoDB has applied an earlier attempt.
             let item = self.seen(None).await?;
             let shows_id = item.as_ref().is_some_and(|item| shows(item, self.stamps.id));
             (item, shows_id)
         } else {
             (None, false)
         };
-        // Without a token, the next plan can be sent although the outcome of an earlier attempt is
-        // unknown, because the write id shows this outcome later. With a token, the outcome must be
-        // known first, because the next plan has other content.
+        // Without a token, the library can send the next attempt while the outcome of an earlier
+        // attempt is unknown, because the write id shows the outcome later. With a token, the next
+        // attempt has another token and other content, so the outcome of earlier attempts must be
+        // known first.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -341,8 +361,8 @@ impl Writer<'_> {
             }
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
-                // If no lease is the reason for the refusal, the call ends because its deadline has
-                // passed.
+                // If no lease has caused the refusal, `may_pass` is false only because the call has
+                // reached its deadline or its limit of attempts.
                 let refusal = self.intent.refusal(row.as_ref(), facts.position.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(row, refusal).await.map(|()| None)
@@ -351,10 +371,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes the expired head of the queue that refused the write, so that the call can send
-    /// another plan. If the queue has no expired head, returns `refusal`.
+    /// Removes the expired first entry of the lock queue that caused the refusal, so that the call
+    /// can send another attempt. Returns the error `refusal` if the first entry of the queue has
+    /// not expired.
     async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
-        // All earlier attempts were certainly not applied, so no attempt is in doubt.
+        // The refusal proves that DynamoDB has applied no earlier attempt.
         self.settle_doubt();
         let (policy, item_ref) = (self.intent.target().policy, self.intent.item_ref());
         match met {
@@ -365,15 +386,17 @@ impl Writer<'_> {
         }
     }
 
-    /// Records that no attempt so far was applied, and none will be.
+    /// Records that DynamoDB has applied no earlier attempt, and will apply no earlier attempt
+    /// later.
     fn settle_doubt(&mut self) {
         if mem::replace(&mut self.outcome, AttemptOutcome::Known) == AttemptOutcome::Unknown {
             lost_reply(LostReply::NotApplied);
         }
     }
 
-    /// Returns the item that made the condition false. DynamoDB returns this item with the refusal.
-    /// If a compatible server did not return the item, this method reads the item.
+    /// Returns the item that made the condition false. DynamoDB returns the item with the refusal.
+    /// Some servers that are compatible with DynamoDB do not return the item. If a refusal contains
+    /// no item, `seen` reads the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -382,7 +405,8 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(error))
     }
 
-    /// Decides from a false condition whether the write was applied.
+    /// Decides after a false condition whether DynamoDB has applied an earlier attempt of the
+    /// write.
     fn judge(&self, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if self.outcome == AttemptOutcome::Known => Doubt::None,
@@ -393,12 +417,12 @@ impl Writer<'_> {
         let found = item.as_ref().map(|item| revision_in(item, model.version));
         let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
-            // The function `verdict` reads only the ring, but the id of a patch is in other
-            // attributes.
+            // The function `verdict` reads only the ids in `_writes`, but an item contains the id
+            // of a patch in other attributes.
             _ if shows_patch => Verdict::Applied,
             // The item does not contain the write id, but its lease attributes show a release by
-            // this holder. Only the commit can have released the lease, because a separate release
-            // is sent only after a commit has failed.
+            // the holder that sends the write. Only the write itself can have released the lease,
+            // because the holder sends a separate release only after the write has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
             Verdict::Unknown if self.intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
             verdict => verdict,
@@ -422,13 +446,14 @@ impl Writer<'_> {
 }
 
 impl PlanFacts {
-    /// Returns whether the separate lease row has refused the write, and no reason is permanent.
+    /// Returns `true` if the condition on the separate lease row was false, and no reason of the
+    /// cancellation is permanent.
     fn is_refused_by_row(&self, reasons: &ActionReasons) -> bool {
         self.position.refused_lease(reasons.as_slice()).is_some() && reasons.show_conflicts()
     }
 }
 
-/// Returns whether the lease attributes of an item show a release by this holder.
+/// Returns `true` if the lease attributes of an item show a release by the holder in `release`.
 fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     let stored = |release: &Release<'_>| item.and_then(|item| item.get(release.attribute));
     release.is_some_and(|release| {
@@ -436,7 +461,8 @@ fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     })
 }
 
-/// Returns the basis after the attempt that was applied.
+/// Returns the state of the item after the applied attempt, which the next write of the item will
+/// require.
 fn shown_by(proof: Proof, next: Option<Basis>) -> Option<Basis> {
     match proof {
         Proof::Reply | Proof::Release | Proof::Absence => next,

@@ -1,17 +1,18 @@
 use crate::version::{Incarnation, WriteId};
 
-/// The ids that one attempt of a write contains.
+/// The ids in the request of one attempt of a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteStamp {
-    /// The id of the logical write.
+    /// The write id, which all attempts of the write share.
     pub(crate) id: WriteId,
-    /// The incarnation of the item, if this attempt creates it.
+    /// The incarnation of the item, if the attempt creates the item. An incarnation is a random id
+    /// that distinguishes an item from an earlier item with the same key.
     pub(crate) incarnation: Incarnation,
 }
 
-/// The generator of the ids of one logical write. All attempts have the same write id, and each
-/// attempt has its own incarnation. If a late copy of a create is applied after the item was
-/// deleted, the incarnation distinguishes the new item from the deleted item.
+/// The generator of the ids of one write. All attempts of the write have the same write id, and
+/// each attempt has its own incarnation. If DynamoDB applies a late copy of a create after a delete
+/// of the item, the incarnation distinguishes the new item from the deleted item.
 #[derive(Debug)]
 pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,

@@ -10,10 +10,9 @@ use crate::{
     version::{Revision, WRITES},
 };
 
-/// Returns the update expression of these changes, with the version and the write ids of the next
-/// revision. The expression also removes the aliases of the written attributes. If an alias stayed
-/// in the item, serde would report a duplicate field, or would read a removed attribute from its
-/// alias.
+/// Returns an update expression that writes the changes, the next version and the next write ids.
+/// The expression also removes the aliases of the written attributes. If an alias stayed in the
+/// item, serde would report a duplicate field, or would read a removed attribute from its alias.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,
@@ -25,7 +24,7 @@ pub(crate) fn update(
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
     let LeaseUpdate { set: lease, remove: ended, leave } = clause.effect(model, to);
     remove.extend(ended);
-    // Each attribute must occur once, because DynamoDB refuses an expression that names an
+    // The code below removes duplicates, because DynamoDB refuses an expression that removes an
     // attribute twice.
     remove.sort_unstable();
     remove.dedup();

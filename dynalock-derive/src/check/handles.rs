@@ -1,4 +1,4 @@
-//! Decides what the handle of each field allows.
+//! Decides for each field whether conditions and patches can use its attribute handle.
 
 use syn::{LitStr, Type};
 
@@ -9,29 +9,31 @@ use crate::{
     serde::{self, DefaultAttr},
 };
 
-/// The handle of an attribute.
+/// The handle of an attribute, for conditions and patches.
 pub(crate) struct Handle<'a> {
     pub(crate) attribute: Attribute<'a>,
     pub(crate) values: Values,
-    /// The name of the role in the library: `Required`, `Defaulted` or `Fixed`.
+    /// The name of the handle's role type in dynalock-core, which is `Required`, `Defaulted` or
+    /// `Fixed`.
     pub(crate) role: &'static str,
     pub(crate) missing: Missing<'a>,
     pub(crate) aliases: Vec<String>,
 }
 
-/// The type of the values in the handle.
+/// The type of the values in an attribute handle.
 #[derive(Clone, Copy)]
 pub(crate) enum Values {
-    /// The type of the field.
+    /// The values of the attribute have the type of the field.
     Typed,
-    /// A set that a module of `serde_dynamo` writes. The field is the name of the set type in the
-    /// library.
+    /// The value of the attribute is a set that a module of `serde_dynamo` writes. `Set` contains
+    /// the name of the set type in dynalock-core, for example `StringSet`.
     Set(&'static str),
-    /// The values of a field with `with` or `serialize_with`, whose stored form is unknown.
+    /// The derive does not know the stored form of the attribute, because the field has `with` or
+    /// `serialize_with`.
     Opaque,
 }
 
-/// The value from which a patch starts if the attribute is missing.
+/// The value from which a patch starts if an item lacks the attribute.
 pub(crate) enum Missing<'a> {
     Refused,
     Empty,
@@ -40,13 +42,14 @@ pub(crate) enum Missing<'a> {
 
 /// The default value of a field.
 pub(crate) enum Default<'a> {
-    /// `Default::default()` of the field's type.
+    /// The result of `Default::default()` of the field's type.
     FieldType(&'a Type),
-    /// The result of a function.
+    /// The result of the function in `#[serde(default = "path")]` on the field.
     Function(LitStr),
-    /// The field of `Default::default()` of the struct.
+    /// The value of the field in the result of `Default::default()` of the struct.
     Struct,
-    /// The field of the struct that a function returns.
+    /// The value of the field in the result of the function in `#[serde(default = "path")]` on the
+    /// struct.
     StructFunction(LitStr),
 }
 
@@ -55,7 +58,7 @@ const REQUIRED: &str = "Required";
 const DEFAULTED: &str = "Defaulted";
 
 impl<'a> Handle<'a> {
-    /// Returns the handles of all fields that serde writes and reads as one attribute.
+    /// Returns the attribute handles of all fields that serde writes and reads as one attribute.
     pub(crate) fn all(model: &Struct<'a>) -> Vec<Self> {
         let fields = model.fields.iter().filter(|field| field.is_written() && field.is_read());
         fields.map(|field| Self::of(field, &model.serde)).collect()
@@ -80,16 +83,17 @@ impl<'a> Handle<'a> {
 
 fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
     match (field.serde.set_type(), default(field, container)) {
-        // A patch treats a missing set as empty. A field with another default therefore gets no
-        // handle of a set.
+        // A patch treats a missing set as empty, so a field whose default value is not the empty
+        // set gets no set handle.
         (Some(set), None | Some(Default::FieldType(_))) => Values::Set(set),
         _ if field.serde.written_by_other_code() => Values::Opaque,
         _ => Values::Typed,
     }
 }
 
-/// Returns whether a patch cannot change the attribute: the repository writes it, or the values
-/// that serde can read are unknown.
+/// Returns whether patches must not change the attribute. A patch must not change a key, the
+/// version or a time that the library writes. A patch must also not change a field with only
+/// `deserialize_with`, because the derive does not know which values the function can read.
 fn is_fixed(field: &Field<'_>) -> bool {
     let reads_by_other_code = field.serde.read_by_other_code() && field.serde.set_type().is_none();
     let FieldAttrs { partition_key, sort_key, version, created_at, updated_at, .. } = &field.attrs;

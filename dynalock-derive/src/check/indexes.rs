@@ -13,9 +13,9 @@ use crate::{
     suggest::nearest,
 };
 
-/// An index of the table, after the check.
+/// An index of the table that has passed the checks.
 pub(crate) struct Index<'a> {
-    /// The name of the handle of the index.
+    /// The name of the index handle, for example `by_status` in `Order::INDEX.by_status`.
     pub(crate) handle: Ident,
     pub(crate) name: String,
     pub(crate) is_local: bool,
@@ -34,7 +34,7 @@ pub(crate) enum Holds {
 const MOST_LOCAL: usize = 5;
 const MOST_GLOBAL: usize = 20;
 
-/// The key fields of the table.
+/// The fields that are the partition key and the sort key of the table.
 pub(super) struct TableKey<'m, 'a> {
     pub(super) partition_key: Option<&'m Field<'a>>,
     pub(super) sort_key: Option<&'m Field<'a>>,
@@ -76,8 +76,8 @@ fn index<'a>(
     Some(Index { handle, name, is_local, partition_key, sort_key, holds })
 }
 
-/// Returns the name of an index and the name of its handle. A character that an identifier cannot
-/// contain becomes `_`.
+/// Returns the name of an index and the name of its handle. In the name of the handle, `_` replaces
+/// each character that an identifier cannot contain.
 fn name(attrs: &IndexAttrs, errors: &mut Errors) -> Option<(String, Ident)> {
     let Some(said) = &attrs.name else {
         errors.at(&attrs.word, "an index needs a name: `name = \"by_status\"`");
@@ -145,7 +145,8 @@ fn local_partition<'m, 'a>(
     Some(partition)
 }
 
-/// Returns the field that is a key of an index.
+/// Returns the field that `partition_key` or `sort_key` of an index names. Reports an error if the
+/// field cannot be a key of an index.
 fn key<'m, 'a>(role: &str, said: &LitStr, model: &'m Struct<'a>, errors: &mut Errors) -> Option<&'m Field<'a>> {
     let field = field(&said.value(), said.span(), model, errors)?;
     if field.serde.flatten.is_some() {

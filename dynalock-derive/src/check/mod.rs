@@ -1,5 +1,5 @@
-//! Checks whether a struct can be an item. The result is an [`Item`], from which code can be
-//! generated without further checks.
+//! Checks whether a struct can be an item. The result is an [`Item`], from which `expand` generates
+//! code without further checks.
 
 mod handles;
 mod indexes;
@@ -25,65 +25,66 @@ use crate::{
 
 /// The name of the attribute that contains the write ids.
 const WRITE_IDS: &str = "_writes";
-/// The attributes in which dynalock-core keeps the ids of patches.
+/// The attributes in which dynalock-core stores the ids of patches.
 const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 /// The default name of the attribute that contains the version.
 const VERSION: &str = "_version";
 
-/// A struct that can be an item.
+/// A struct that has passed all checks and can be an item.
 pub(crate) struct Item<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) krate: Path,
     pub(crate) table: String,
-    /// The name of the generated key type, if the struct sets one.
+    /// The name from `#[dynalock(key_type = "..")]` for the generated key type.
     pub(crate) key_type: Option<Ident>,
     pub(crate) partition_key: Attribute<'a>,
     pub(crate) sort_key: Option<Attribute<'a>>,
     pub(crate) version: Version<'a>,
     pub(crate) times: Times<'a>,
     pub(crate) write_ids: u8,
-    /// All names under which serde reads or writes the fields. The names inside flattened fields
-    /// are unknown and left out.
+    /// All attribute names under which serde reads or writes the fields. The derive does not know
+    /// the names inside flattened fields, so the list leaves out these names.
     pub(crate) attributes: Vec<String>,
     /// `true` if errors may show the key of an item.
     pub(crate) show_key: bool,
-    /// Each written name that has aliases, and the aliases under which serde reads it.
+    /// The aliases of the attributes. Each pair contains the name under which serde writes a field,
+    /// and the other names under which serde reads the field.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
-    /// `true` if a field is flattened.
+    /// `true` if the struct has a flattened field.
     pub(crate) flattens: bool,
-    /// The lease of the item, or `None` without `#[lockable]`.
+    /// The settings of `#[lockable]`, or `None` if the struct has no `#[lockable]`.
     pub(crate) lock: Option<Lock>,
     pub(crate) indexes: Vec<Index<'a>>,
-    /// The attributes that conditions can test.
+    /// The attribute handles that the derive generates for conditions and patches.
     pub(crate) handles: Vec<Handle<'a>>,
 }
 
-/// A field, and the attribute that serde writes for it.
+/// A field, and the name of the attribute that serde writes for the field.
 pub(crate) struct Attribute<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
     pub(crate) name: String,
 }
 
-/// The fields with times.
+/// The fields that are marked with `created_at`, `updated_at` and `expires`.
 pub(crate) struct Times<'a> {
     pub(crate) created_at: Option<Time<'a>>,
     pub(crate) updated_at: Option<Time<'a>>,
-    /// The time to live, in seconds.
+    /// The field with the time to live, in epoch seconds.
     pub(crate) expires: Option<Attribute<'a>>,
 }
 
-/// A field with an epoch time.
+/// A field with an epoch time that the library writes.
 pub(crate) struct Time<'a> {
     pub(crate) field: Attribute<'a>,
     pub(crate) unit: TimeUnit,
 }
 
-/// The version attribute.
+/// The attribute that contains the version of an item.
 pub(crate) enum Version<'a> {
-    /// The attribute is not a field of the struct.
+    /// The name of the version attribute, for a struct without a field for the version.
     Attribute(String),
-    /// A field with `#[dynalock(version)]` shows the stored version.
+    /// The field with `#[dynalock(version)]`, which shows the stored version.
     Field(Attribute<'a>),
 }
 
@@ -102,10 +103,11 @@ impl Version<'_> {
     }
 }
 
-/// Returns the item that `model` describes. If a required part is missing, reports the missing part
-/// and returns `None`.
+/// Returns the item that `model` describes. If a required setting is missing, for example `table`,
+/// reports an error and returns `None`.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
-    // After other errors, a part may only seem to be missing, so missing parts are not reported.
+    // If an attribute has an error, a required setting, for example `table`, may only seem to be
+    // missing. `check` therefore reports missing settings only if no attribute has an error.
     let understood = errors.is_empty();
 
     container(model, errors);
@@ -140,8 +142,8 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     })
 }
 
-/// Returns the handles of a struct that other items contain, and reports the errors that prevent
-/// handles.
+/// Checks a struct inside an item, for `#[derive(Attributes)]`, and reports its errors. Returns the
+/// attribute handles of the struct.
 pub(crate) fn check_nested<'a>(model: &Struct<'a>, errors: &mut Errors) -> Vec<Handle<'a>> {
     container(model, errors);
     for field in &model.fields {
@@ -178,7 +180,8 @@ fn table(model: &Struct<'_>, understood: bool, errors: &mut Errors) -> Option<St
     Some(name)
 }
 
-/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>
+/// Returns the message of an error if DynamoDB would refuse the table name. The rules are at
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>.
 fn table_problem(name: &str) -> Option<&'static str> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.is_empty() {

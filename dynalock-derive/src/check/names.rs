@@ -12,7 +12,7 @@ use crate::{
     model::{Field, Struct},
 };
 
-/// The fields, by the names under which serde writes them.
+/// The fields of a struct, by the names under which serde writes the fields.
 type Written<'m, 'a> = HashMap<&'m str, &'m Field<'a>>;
 
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
@@ -24,8 +24,8 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     }
 }
 
-/// Returns all names under which serde reads or writes a field. The names inside flattened fields
-/// are unknown and left out.
+/// Returns all attribute names under which serde reads or writes a field. The derive does not know
+/// the names inside flattened fields, so the result does not contain these names.
 pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     let written = model.fields.iter().filter(|field| field.is_written()).map(|field| field.written.clone());
     let read = model.fields.iter().filter(|field| field.is_read()).flat_map(Field::read_names);
@@ -35,7 +35,8 @@ pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     names
 }
 
-/// Returns each written name that has aliases, and the aliases under which serde reads it.
+/// Returns the aliases of the attributes. Each pair contains the name under which serde writes a
+/// field, and the other names under which serde reads the field.
 pub(super) fn aliases(model: &Struct<'_>) -> Vec<(String, Vec<String>)> {
     model
         .fields
@@ -94,7 +95,8 @@ fn not_bookkeeping(field: &Field<'_>, model: &Struct<'_>, version: &str, errors:
 }
 
 fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
-    // The check of roles is stricter, and has already reported fields with a role.
+    // If a field has a role, for example `partition_key`, the module `roles` checks the field, by
+    // stricter rules than `read_back`.
     if field.serde.not_written.is_some() || field.attrs.roles().next().is_some() {
         return;
     }
@@ -120,8 +122,9 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Reports a field that serde can read from the attribute of another field. A write of the first
-/// field would remove this attribute as an alias.
+/// Reports a field if serde can also read the field from the attribute of another field. A write of
+/// the reported field would treat the attribute of the other field as an alias, and would remove
+/// this attribute.
 fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &mut Errors) {
     for (name, place) in other_names(field) {
         if let Some(other) = written.get(name.as_str()) {
@@ -136,8 +139,7 @@ fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &
     }
 }
 
-/// Returns the names under which serde reads a field but does not write it, and the tokens that set
-/// each name.
+/// Returns the names under which serde only reads a field, and the tokens that set each name.
 fn other_names(field: &Field<'_>) -> Vec<(String, TokenStream)> {
     if !field.is_read() {
         return Vec::new();
@@ -153,7 +155,8 @@ fn other_names(field: &Field<'_>) -> Vec<(String, TokenStream)> {
         .collect()
 }
 
-/// Returns the tokens that set the name of a field.
+/// Returns the tokens that set the name under which serde writes a field, for errors about the
+/// name.
 pub(super) fn name_place(field: &Field<'_>) -> TokenStream {
     match &field.serde.written {
         Some(name) => name.to_token_stream(),
@@ -161,7 +164,8 @@ pub(super) fn name_place(field: &Field<'_>) -> TokenStream {
     }
 }
 
-/// Returns the tokens that give a field two names.
+/// Returns the tokens that give a field different names for writing and reading, for errors about
+/// the two names.
 pub(super) fn rename_place(field: &Field<'_>, model: &Struct<'_>) -> TokenStream {
     match (&field.serde.rename, &model.serde.rename_all) {
         (Some(word), _) | (None, Some(word)) => word.to_token_stream(),

@@ -1,4 +1,4 @@
-//! Checks for numbers that are too large for DynamoDB.
+//! Checks the struct for number types that are too large for DynamoDB.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -8,8 +8,8 @@ use crate::{
     model::{Field, Struct},
 };
 
-/// Reports `u128` and `i128` in the type of a field. The library can neither write such a number to
-/// an item nor read it from an item.
+/// Reports `u128` and `i128` in the type of a field. The library can neither write a `u128` or
+/// `i128` to an item nor read one from an item.
 pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
     for field in model.fields.iter().filter(|field| is_converted_by_its_type(field)) {
         for word in too_large(field.ty.to_token_stream()) {
@@ -25,8 +25,9 @@ pub(super) fn check(model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Returns whether the serde implementations of the field's type convert the value, and not a
-/// function that `with` names.
+/// Returns whether serde writes or reads the field by the implementation of the field's type.
+/// Returns `false` if functions in `with`, `serialize_with` or `deserialize_with` both write and
+/// read the field.
 fn is_converted_by_its_type(field: &Field<'_>) -> bool {
     let serde = &field.serde;
     let written = serde.not_written.is_none() && !serde.written_by_other_code();

@@ -1,5 +1,5 @@
-//! Checks the fields with a role: the keys, the version and the times. The repository itself reads
-//! or writes these fields.
+//! Checks the fields with a role: the keys, the version and the times. The library reads or writes
+//! these fields for its own purposes.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -53,7 +53,7 @@ impl<'m, 'a> Roles<'m, 'a> {
     }
 }
 
-/// Returns the fields with times.
+/// Returns the fields that are marked with `created_at`, `updated_at` and `expires`.
 pub(super) fn times<'a>(model: &Struct<'a>, errors: &mut Errors) -> Times<'a> {
     let created_at = kept_time(model, |attrs| attrs.created_at.as_ref(), errors);
     let updated_at = kept_time(model, |attrs| attrs.updated_at.as_ref(), errors);
@@ -82,7 +82,8 @@ fn time_field(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Er
     under_one_name(role, field, model, errors);
 }
 
-/// Returns the first field with a role, and reports each further field with this role.
+/// Returns the first field with the role `role`, and reports each further field with the same role
+/// as an error.
 fn only<'m, 'a>(
     model: &'m Struct<'a>,
     role: impl for<'f> Fn(&'f Field<'a>) -> Option<&'f Ident>,
@@ -151,8 +152,9 @@ fn version_attribute(model: &Struct<'_>, errors: &mut Errors) -> String {
     name
 }
 
-/// Reports serde attributes on a key field or on the version field that could omit the stored
-/// attribute, give it two names, or change its stored form.
+/// Reports refused serde attributes on a key field or on the version field. With a refused serde
+/// attribute, serde could leave out the field, use two names for the field, or change the stored
+/// form of the field.
 fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     for word in field.serde.skips() {
         errors.at(word, format_args!("{role} cannot be skipped"));
@@ -160,8 +162,9 @@ fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>
     under_one_name(role, field, model, errors);
 }
 
-/// Reports serde attributes that could give a field two names, or a stored form that differs from
-/// the form of its type.
+/// Reports refused serde attributes on a field with a role, for example `created_at`. With a
+/// refused serde attribute, serde could use two names for the field, or store the field in another
+/// form than the form of its type.
 fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     let serde = &field.serde;
     if let Some(word) = &serde.flatten {
@@ -184,8 +187,9 @@ fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mu
     }
 }
 
-/// Returns the words of `ty` that have no meaning, or another meaning, outside the struct: type
-/// parameters and `Self`.
+/// Returns the words in the type `ty` that have a meaning only inside the struct: the type
+/// parameters of the struct, and `Self`. The generated key type has no type parameters, so it
+/// cannot use the returned words.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {
@@ -204,7 +208,7 @@ fn mentions(tokens: TokenStream, names: &[String], found: &mut Vec<Ident>) {
         let colon = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ':');
         match token {
             TokenTree::Group(group) => mentions(group.stream(), names, found),
-            // The `P` of `a::P` is not the type parameter `P`.
+            // In the path `a::P`, the word `P` is not the type parameter `P`.
             TokenTree::Ident(ident) if !after_colon && names.contains(&ident.to_string()) => {
                 found.push(ident);
             }

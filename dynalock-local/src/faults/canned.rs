@@ -1,4 +1,4 @@
-//! The answers of faults, which do not come from the engine.
+//! The answers that faults give instead of the answers of the local engine.
 
 use std::collections::HashMap;
 
@@ -74,7 +74,7 @@ fn attribute(value: &AttributeValue) -> Value {
         AttributeValue::Ns(set) => json!({ "NS": set }),
         AttributeValue::S(string) => json!({ "S": string }),
         AttributeValue::Ss(set) => json!({ "SS": set }),
-        // This arm stands for `NULL`, and for types that a later SDK may add.
+        // The last match arm encodes `NULL`, and types that a later version of the SDK may add.
         _ => json!({ "NULL": true }),
     }
 }

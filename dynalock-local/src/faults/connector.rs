@@ -15,7 +15,8 @@ use http::StatusCode;
 use super::{Fault, Faults, canned, unprocessed};
 use crate::{clock, wire};
 
-/// An HTTP client, or one of its connectors, with faults.
+/// An HTTP client, or a connector of an HTTP client, that adds faults to the requests which it
+/// sends.
 #[derive(Debug)]
 pub(super) struct Faulty<C> {
     inner: C,
@@ -103,7 +104,7 @@ async fn deliver_twice(inner: SharedHttpConnector, request: HttpRequest) -> Resu
 fn deliver_in_background(after: Duration, inner: SharedHttpConnector, request: HttpRequest) {
     tokio::spawn(async move {
         clock::sleep(after).await;
-        // No caller receives this answer.
+        // No caller waits for the answer to a request in the background.
         let _ = inner.call(request).await;
     });
 }

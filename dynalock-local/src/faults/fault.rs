@@ -2,84 +2,90 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::CancellationReason;
 
-/// A fault of one request. "Delivered" means that the request reaches the engine or the wrapped
-/// HTTP client.
+/// A fault of one request. In the descriptions of the faults, the engine stands for the receiver of
+/// the requests: the engine of a [`Database`](crate::Database), or an HTTP client in
+/// [`Faults::wrap`](crate::Faults::wrap).
 ///
-/// "Applied" means that the request is delivered without a change. The engine may still refuse the
-/// request.
+/// "The engine applies the request" means that the engine receives the request unchanged. The
+/// engine may still refuse the request, for example because of a false condition.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The request is not delivered. The caller sees a connection that was reset, as with
-    /// [`LoseReply`](Self::LoseReply).
+    /// The request is lost and does not reach the engine. The caller sees a reset connection, and
+    /// cannot distinguish a lost request from a lost reply ([`LoseReply`](Self::LoseReply)).
     LoseRequest,
 
-    /// The request is not delivered, and the error proves this to the caller. The sources of the
-    /// error include an [`io::Error`](std::io::Error) of kind
+    /// The request does not reach the engine, and the error tells the caller that the request was
+    /// not sent. The sources of the error of a refused connection include an
+    /// [`io::Error`](std::io::Error) of kind
     /// [`ConnectionRefused`](std::io::ErrorKind::ConnectionRefused).
     Refused,
 
-    /// The request is applied. The caller sees a connection that was reset.
+    /// The engine applies the request, but the reply is lost: the caller sees a reset connection.
     LoseReply,
 
-    /// The request is applied. The answer is status 500, `InternalServerError`.
+    /// The engine applies the request, but the answer is status 500, `InternalServerError`.
     ErrorAfterApply,
 
-    /// The request is applied. The answer is status 200 with a body that is not JSON.
+    /// The engine applies the request, but the answer is status 200 with a body that is not JSON.
     GarbageAfterApply,
 
-    /// The request is applied. The answer is status 200 with incomplete JSON.
+    /// The engine applies the request, but the answer is status 200 with incomplete JSON.
     TruncatedAfterApply,
 
-    /// The request is applied. The answer is status 200 without a body. The SDK treats this answer
-    /// as a success, although the request may have been refused.
+    /// The engine applies the request, but the answer is status 200 without a body. The SDK treats
+    /// an answer without a body as a success, although the engine may have refused the request.
     EmptyAfterApply,
 
-    /// The request is not delivered. The answer is status 500, `InternalServerError`.
+    /// The request does not reach the engine, and the answer is status 500, `InternalServerError`.
     ServerError,
 
-    /// The request is not delivered. The answer is `ThrottlingException`.
+    /// The request does not reach the engine, and the answer is `ThrottlingException`.
     Throttle,
 
-    /// The request is not delivered. The answer is `ProvisionedThroughputExceededException`.
+    /// The request does not reach the engine, and the answer is
+    /// `ProvisionedThroughputExceededException`.
     ProvisionedThroughputExceeded,
 
-    /// The request is not delivered. The answer is `TransactionConflictException`, as if a
-    /// transaction were running on the item of a single write.
+    /// The request does not reach the engine, and the answer is `TransactionConflictException`, as
+    /// if a transaction were running on the item of a single write.
     TransactionConflict,
 
-    /// The request is not delivered. The answer is `TransactionInProgressException`, as if the
-    /// first request with the token were still running.
+    /// The request does not reach the engine, and the answer is `TransactionInProgressException`,
+    /// as if the first request with the same token were still running.
     TransactionInProgress,
 
-    /// The request is not delivered. The answer is `TransactionCanceledException` with these
-    /// reasons. Each action has one reason, in the order of the actions.
+    /// The request does not reach the engine, and the answer is `TransactionCanceledException`. The
+    /// field contains one reason for each action of the transaction, in the order of the actions.
     ///
-    /// [`Fault::canceled`] makes this fault from codes only.
+    /// [`Fault::canceled`] makes a `TransactionCanceled` fault from the codes of the reasons.
     TransactionCanceled(Vec<CancellationReason>),
 
-    /// The request is not delivered. The answer is `AccessDeniedException`.
+    /// The request does not reach the engine, and the answer is `AccessDeniedException`.
     AccessDenied,
 
-    /// The request is not delivered. The answer is an error with this code and HTTP status. An
-    /// invalid status becomes 500.
+    /// The request does not reach the engine, and the answer is an error with the given code and
+    /// HTTP status. An invalid HTTP status becomes 500.
     Error {
         /// The name of the exception, for example `ValidationException`.
         code: String,
-        /// The HTTP status. DynamoDB uses 400 for all errors except its own failures.
+        /// The HTTP status of the answer. DynamoDB uses status 400 for all errors except internal
+        /// failures.
         status: u16,
     },
 
-    /// A `BatchGetItem` or `BatchWriteItem` is delivered without its last keys or writes. The field
-    /// is the number of keys or writes that are left out. The answer contains these in
-    /// `UnprocessedKeys` or `UnprocessedItems`. Requests of other operations pass without a fault.
+    /// A `BatchGetItem` or `BatchWriteItem` reaches the engine without its last keys or writes. The
+    /// field is the number of missing keys or writes. The answer contains the missing keys or
+    /// writes in `UnprocessedKeys` or `UnprocessedItems`. A request of another operation, for
+    /// example a `PutItem`, reaches the engine without a fault.
     ///
-    /// If all keys or writes are left out, nothing is delivered. DynamoDB gives an answer without
-    /// any processed key or write only if the batch fails for another reason than capacity. If a
-    /// batch fails because of capacity, DynamoDB answers with
-    /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). The tables of a
-    /// batch are ordered by their names. A service that checks signatures refuses the shorter
-    /// request.
+    /// If the fault removes all keys or writes of a batch, the engine receives no request. If
+    /// DynamoDB can process no key or write of a batch because of a lack of capacity, it does not
+    /// return them as unprocessed. Instead, DynamoDB answers with
+    /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). If the batch has
+    /// several tables, the fault first removes keys or writes of the table whose name is last in
+    /// the alphabet. A service that checks the signature of a request refuses the shortened batch,
+    /// because its signature belongs to the whole batch.
     ///
     /// ```
     /// use dynalock_local::{Fault, Faults};
@@ -90,26 +96,30 @@ pub enum Fault {
     /// ```
     Unprocessed(usize),
 
-    /// The request is delivered and answered after this time on tokio's clock.
+    /// The request reaches the engine only after a delay on tokio's clock, and gets its usual
+    /// answer.
     Delay(Duration),
 
-    /// The caller immediately sees a connection that was reset. The request is applied after this
-    /// time on tokio's clock.
+    /// The caller immediately sees a reset connection, but the engine applies the request after a
+    /// delay on tokio's clock.
     DeliverLate(Duration),
 
-    /// The request is applied and answered, and is applied a second time in the background.
+    /// The engine applies the request twice. The caller gets the answer to the first delivery, and
+    /// the second delivery runs in the background.
     DeliverTwice,
 
-    /// The request is neither delivered nor answered. Only the caller's timeout ends the call.
+    /// The request does not reach the engine, and no answer comes. The call of the caller ends only
+    /// by a timeout.
     NeverAnswer,
 
-    /// The request is applied, and not answered. Only the caller's timeout ends the call.
+    /// The engine applies the request, but no answer comes. The call of the caller ends only by a
+    /// timeout.
     NeverAnswerAfterApply,
 }
 
 impl Fault {
-    /// Returns a cancelled transaction with these codes as its reasons. The code `"None"` stands
-    /// for an action that did not cause the cancellation.
+    /// Returns a `TransactionCanceled` fault whose reasons have the given codes. The code `"None"`
+    /// stands for an action that did not cause the cancellation.
     ///
     /// ```
     /// use dynalock_local::Fault;
@@ -122,7 +132,7 @@ impl Fault {
         Self::TransactionCanceled(codes.into_iter().map(reason).collect())
     }
 
-    /// Returns an error of the service with status 400.
+    /// Returns a fault with an error code as the answer, and the HTTP status 400.
     pub fn error(code: impl Into<String>) -> Self {
         Self::Error { code: code.into(), status: 400 }
     }

@@ -22,11 +22,11 @@ use connector::Faulty;
 use pages::PageFault;
 use plan::Plan;
 
-/// The faults for the requests of a client. Clones of a handle share the same faults.
+/// The faults for the requests of a client. All clones of a `Faults` value share the same faults.
 ///
 /// A test can change the faults while the client runs. The log contains each request of the client.
-/// Each attempt of the SDK's own retries counts as a request. A request meets at most one fault. If
-/// several faults apply to a request, the first in this order is used:
+/// Each retry by the SDK counts as a separate request. A request meets at most one fault. If
+/// several faults apply to a request, the request meets the first of them in this order:
 /// [`script_page`](Self::script_page), [`script_on`](Self::script_on), [`script`](Self::script),
 /// [`always_on_page`](Self::always_on_page), [`always`](Self::always), random faults.
 ///
@@ -51,16 +51,17 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Returns a handle without faults, which logs all requests.
+    /// Returns a `Faults` value without faults, which only logs all requests.
     pub fn none() -> Self {
         Self::seeded(0)
     }
 
-    /// Returns a handle with random faults. The seed decides which requests meet a fault, and
-    /// [`rate`](Self::rate) sets the rate of each fault.
+    /// Returns a `Faults` value with random faults. The seed decides which requests meet a fault,
+    /// and [`rate`](Self::rate) sets the rate of each fault.
     ///
-    /// The same seed and the same requests in the same order give the same faults. Each request of
-    /// the operations in [`only`](Self::only) draws one random number.
+    /// If two runs of a test use the same seed and send the same requests in the same order, both
+    /// runs meet the same faults. Each request draws one random number, except requests of
+    /// operations that [`only`](Self::only) leaves out.
     pub fn seeded(seed: u64) -> Self {
         Self { plan: Arc::new(Mutex::new(Plan::seeded(seed))) }
     }
@@ -68,28 +69,29 @@ impl Faults {
     /// Sets the share of requests that meet `fault`. A rate below 0 becomes 0, and a rate above 1
     /// becomes 1.
     ///
-    /// The rates of several faults are added. If their sum is above 1, the faults that were set
-    /// last occur less often.
+    /// If the sum of all rates is above 1, the faults of the last calls of `rate` occur less often
+    /// than their rates say.
     pub fn rate(self, fault: Fault, rate: f64) -> Self {
         self.plan().rate(fault, rate);
         self
     }
 
-    /// Limits random faults to these operations, for example `"PutItem"`. Scripted faults are not
-    /// limited.
+    /// Limits random faults to the given operations, for example `"PutItem"`. Faults of other
+    /// methods, for example [`script`](Self::script), still apply to all operations.
     pub fn only(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let operations = operations.into_iter().map(Into::into).collect();
         self.plan().only(operations);
         self
     }
 
-    /// Applies `fault` to the `nth` request from now on. The next request has the number 0.
+    /// Applies `fault` to one of the following requests. `nth` is 0 for the next request, and 1 for
+    /// the request after the next request.
     pub fn script(&self, nth: usize, fault: Fault) {
         self.plan().script(nth, fault);
     }
 
-    /// Applies `fault` to the `nth` request of `operation` from now on. The next request of the
-    /// operation has the number 0.
+    /// Applies `fault` to one of the following requests of `operation`. `nth` is 0 for the next
+    /// request of the operation.
     pub fn script_on(&self, operation: &str, nth: usize, fault: Fault) {
         self.plan().script_on(operation, nth, fault);
     }
@@ -97,11 +99,11 @@ impl Faults {
     /// Applies `fault` to the next request for page `nth` of a query or scan. The first page has
     /// the number 0.
     ///
-    /// `operation` is `"Query"` or `"Scan"`. The pages of each query are counted separately. A
-    /// request without a start key asks for page 0. Each new start key asks for the next page, and
-    /// a retry asks for the same page again. Each segment of a parallel scan counts as a separate
-    /// scan. If several faults are set for one page, each fault applies to one request for this
-    /// page.
+    /// `operation` is `"Query"` or `"Scan"`. Each query counts its pages separately. A request
+    /// without a start key asks for page 0. A request with a new start key asks for the next page,
+    /// and a retry asks for the page of the first attempt. Each segment of a parallel scan counts
+    /// as a separate scan. If a test sets several faults for one page, each fault applies to
+    /// another request for this page.
     ///
     /// ```
     /// use aws_sdk_dynamodb::error::ProvideErrorMetadata;
@@ -138,7 +140,7 @@ impl Faults {
     /// Applies `fault` to each later request for page `nth` of a query or scan, until
     /// [`clear`](Self::clear).
     ///
-    /// [`script_page`](Self::script_page) describes how pages are counted.
+    /// The documentation of [`script_page`](Self::script_page) says how the faults count pages.
     ///
     /// ```
     /// use dynalock_local::{Fault, Faults};
@@ -155,26 +157,26 @@ impl Faults {
         self.plan().always(fault);
     }
 
-    /// Removes all scripted faults, the faults of `always` and `always_on_page`, and all rates. The
-    /// log and the page numbers stay.
+    /// Removes all scripted faults, the faults of `always` and `always_on_page`, and all rates.
+    /// `clear` does not change the log and the page numbers.
     pub fn clear(&self) {
         self.plan().clear();
     }
 
-    /// Returns all requests so far, in the order in which they were sent.
+    /// Returns all requests that the client has sent so far, in the order of sending.
     pub fn requests(&self) -> Vec<Request> {
         self.plan().log().to_vec()
     }
 
-    /// Returns the number of requests of `operation` so far.
+    /// Returns the number of requests of `operation` that the client has sent so far.
     pub fn count(&self, operation: &str) -> usize {
         self.plan().count(operation)
     }
 
-    /// Adds these faults to any HTTP client of the SDK.
+    /// Adds the faults to any HTTP client of the SDK.
     ///
-    /// If a request cannot be repeated, [`Fault::DeliverTwice`] delivers it once. Requests to
-    /// DynamoDB can always be repeated.
+    /// [`Fault::DeliverTwice`] delivers a request only once if the SDK cannot copy the request. The
+    /// SDK can always copy a request to DynamoDB.
     pub fn wrap(&self, connector: impl HttpClient + 'static) -> SharedHttpClient {
         SharedHttpClient::new(Faulty::new(SharedHttpClient::new(connector), self.clone()))
     }

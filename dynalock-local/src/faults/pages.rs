@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Fault;
 
-/// The pages of queries and scans: their numbers, and the faults that were scripted for them.
+/// The page numbers of queries and scans, and the scripted faults for pages.
 #[derive(Default)]
 pub(super) struct Pages {
     numbers: Numbers,
@@ -17,12 +17,12 @@ pub(super) struct Pages {
 
 pub(super) struct PageFault {
     pub(super) operation: String,
-    /// The number of the page. The first page has the number 0.
+    /// The number of the requested page. The first page has the number 0.
     pub(super) page: usize,
     pub(super) fault: Fault,
 }
 
-/// The faults for one page.
+/// The faults that a test has set for the page of one request.
 #[derive(Default)]
 pub(super) struct Due {
     pub(super) once: Option<Fault>,
@@ -43,7 +43,8 @@ impl Pages {
         self.always.clear();
     }
 
-    /// Counts the page of a request, and takes the fault that was scripted for this page.
+    /// Finds the page number of a request, and returns the faults that a test has set for this
+    /// page.
     pub(super) fn next(&mut self, operation: &str, body: &[u8]) -> Due {
         if !matches!(operation, "Query" | "Scan") {
             return Due::default();
@@ -58,19 +59,20 @@ impl Pages {
     }
 }
 
-/// The numbers of the start keys of each query. A query is identified by its content without the
-/// start key.
+/// The page number of each start key of each query. Two requests belong to the same query if they
+/// differ only in the start key and the limit.
 #[derive(Default)]
 struct Numbers(HashMap<u64, HashMap<u64, usize>>);
 
 impl Numbers {
-    /// Returns the number of a page. The page without a start key has the number 0, and each new
-    /// start key has the next number. A retry has the number of its page.
+    /// Returns the page number of a request. A request without a start key has the page number 0,
+    /// and each new start key gets the next number. A retry has the page number of the first
+    /// attempt.
     fn next(&mut self, operation: &str, body: &[u8]) -> usize {
         let mut request: Value = serde_json::from_slice(body).unwrap_or_default();
         let start = request.as_object_mut().and_then(|request| {
-            // A caller may request fewer items in later requests, so the limit is not part of the
-            // content.
+            // The limit does not identify a query, because a caller may request fewer items in
+            // later requests of the same query.
             request.remove("Limit");
             request.remove("ExclusiveStartKey").filter(|key| !key.is_null())
         });

@@ -9,9 +9,10 @@ use super::{
 
 /// The planned faults, and the log of requests.
 pub(super) struct Plan {
-    /// Scripted faults, by the index of the request among all requests.
+    /// The scripted faults for requests of any operation, by the number of the request.
     script: HashMap<usize, Fault>,
-    /// Scripted faults, by operation and by the index of the request among those of its operation.
+    /// The scripted faults for requests of one operation, by the name of the operation and the
+    /// number of the request. The number counts only requests of this operation.
     script_on: HashMap<String, HashMap<usize, Fault>>,
     always: Option<Fault>,
     pages: Pages,
@@ -21,7 +22,8 @@ pub(super) struct Plan {
     counts: HashMap<String, usize>,
 }
 
-/// The random faults. For each request that may meet a fault, one random number is drawn.
+/// The random faults and their rates. Each request that may meet a random fault draws one random
+/// number.
 struct Random {
     rng: Rng,
     rates: Vec<(Fault, f64)>,
@@ -41,7 +43,7 @@ impl Plan {
         }
     }
 
-    /// Returns the fault of the next request, and logs the request.
+    /// Logs a request, and returns the fault that the request meets.
     pub(super) fn next(&mut self, operation: &str, body: &[u8]) -> Option<Fault> {
         let fault = self.decide(operation, body);
 
@@ -52,8 +54,8 @@ impl Plan {
     }
 
     fn decide(&mut self, operation: &str, body: &[u8]) -> Option<Fault> {
-        // The random number is drawn even if a scripted fault applies, so that the script does not
-        // change the random faults of later requests.
+        // A request draws a random number even if a scripted fault applies, so that the script does
+        // not change the random faults of later requests.
         let drawn = self.random.draw(operation);
         let page = self.pages.next(operation, body);
         let scripted = self.script.remove(&self.log.len());

@@ -2,15 +2,15 @@ use std::{fmt, sync::Arc};
 
 use super::Fault;
 
-/// One request as it was sent, in the log of [`Faults`](crate::Faults).
+/// One sent request in the log of [`Faults`](crate::Faults).
 ///
-/// The `Debug` output of this type shows no content.
+/// The `Debug` output of a request shows no content of items.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
-    /// The operation, for example `PutItem`.
+    /// The name of the operation, for example `PutItem`.
     pub operation: String,
-    /// The fault of the request, or `None` if the request had no fault.
+    /// The fault that the request met, or `None` if the request met no fault.
     pub fault: Option<Fault>,
 
     body: Arc<[u8]>,
@@ -21,13 +21,13 @@ impl Request {
         Self { operation: operation.to_owned(), fault, body: body.into() }
     }
 
-    /// Returns the body as it was sent.
+    /// Returns the body of the sent request.
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// Returns the body as JSON in DynamoDB's format: `request.json()["Key"]["sku"]["S"]`. Returns
-    /// `Null` if the body is not JSON.
+    /// Returns the body of the request as JSON in DynamoDB's format, for example for
+    /// `request.json()["Key"]["sku"]["S"]`. Returns `Null` if the body is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }

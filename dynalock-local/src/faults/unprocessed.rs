@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::{batch::Kind, wire};
 
-/// Delivers a batch without its last `count` keys or writes. The answer names these keys or writes
-/// as unprocessed.
+/// Delivers a batch without the last `count` keys or writes, and adds the removed keys or writes to
+/// the answer as unprocessed.
 pub(super) async fn leave(
     count: usize,
     inner: SharedHttpConnector,

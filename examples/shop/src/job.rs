@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{id::Id, order::Order};
 
-/// A job: to pack one order. One unit of work creates an order and its job, so every order has a job.
+/// A job of the worker is to pack one order. One unit of work creates an order and its job, so
+/// every order has a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Versioned)]
 #[dynalock(
     table = "shop-jobs",
@@ -32,11 +33,11 @@ pub struct Job {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, KeyAttribute)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// The job is to be done.
+    /// The order is not packed yet.
     Open,
     /// The order is packed.
     Done,
-    /// There is no such order. A person has to look at the job.
+    /// The order of the job does not exist. A person has to look at the job.
     Failed,
 }
 

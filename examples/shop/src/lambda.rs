@@ -71,12 +71,14 @@ async fn place_one(shop: &Shop, message: &Message) -> bool {
             tracing::info!(message_id, %order.id, "placed");
             true
         }
-        // Also after `Indeterminate`: if the order was placed, the next delivery finds it.
+        // After `Indeterminate`, SQS also delivers the message again. If the order was placed, the
+        // next delivery finds the order.
         Err(Refused::Database(error)) => {
             tracing::warn!(message_id, %error, "the message has to be delivered again");
             false
         }
-        // The order would be refused again. A real shop tells its customer.
+        // The service would refuse the order again at the next delivery. A real shop tells its
+        // customer.
         Err(refused) => {
             tracing::warn!(message_id, %refused, "refused");
             true

@@ -8,7 +8,7 @@ use crate::id::Id;
 const LONGEST_NAME: usize = 100;
 const LONGEST_DESCRIPTION: usize = 2_000;
 
-/// A product, as it is stored and as it is sent.
+/// A product, in the form in which it is stored and sent.
 ///
 /// A stock-taking leases its product for five minutes. If the client of the stock-taking does not
 /// come back, the lease ends by itself.

@@ -10,7 +10,7 @@ use crate::product::Product;
 ///
 /// # Errors
 ///
-/// The errors of [`Repository::create`], and those of the file of the samples.
+/// The errors of [`Repository::create`], and the errors of the file with the samples.
 pub async fn create(products: &Repository<Product>) -> Result<(), Box<dyn StdError>> {
     let samples: Vec<Product> = serde_json::from_str(include_str!("samples.json"))?;
     for result in products.create_many(samples).await {

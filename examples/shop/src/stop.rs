@@ -4,8 +4,8 @@ use std::{future::Future, io};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Returns a future that completes when the program is asked to stop: by SIGTERM, as orchestrators
-/// send it, or by Ctrl-C. From this call on, the two signals no longer kill the process.
+/// Returns a future that completes when the program is asked to stop, by SIGTERM or by Ctrl-C.
+/// Orchestrators send SIGTERM. After this call, the two signals no longer kill the process.
 ///
 /// # Errors
 ///

@@ -1,8 +1,9 @@
 //! The worker: packs orders, one job at a time, each under a lease.
 //!
-//! Any number of workers run beside each other. A worker that dies leaves its job leased until the
-//! lease ends. Then another worker takes the job over. Because the last write of a job requires the
-//! lease, a worker that was only paused cannot finish a job that another worker has taken over.
+//! Any number of workers can run at the same time. If a worker dies, its job stays leased until the
+//! lease ends. After the end of the lease, another worker takes the job over. Because the last
+//! write of a job requires the lease, a worker that was only paused cannot finish a job that
+//! another worker has taken over.
 
 use std::{future::Future, pin::pin, time::Duration};
 
@@ -14,10 +15,11 @@ use crate::{
     job::{Job, State},
 };
 
-/// How many open jobs a worker looks at. Each may be leased by another worker.
+/// The number of open jobs that a worker looks at. Each of these jobs may be leased by another
+/// worker.
 const CANDIDATES: usize = 25;
 
-/// A worker that hangs does not keep its job for longer than this.
+/// The longest time for which a worker that hangs keeps its job.
 const LONGEST: Duration = Duration::from_mins(10);
 
 /// A worker.
@@ -25,22 +27,22 @@ const LONGEST: Duration = Duration::from_mins(10);
 pub struct Worker {
     /// The tables.
     pub shop: Shop,
-    /// The name, which others see as the holder of a job.
+    /// The name of the worker, which other callers see as the holder of a job.
     pub name: String,
     /// The time that it takes to pack an order.
     pub packing: Duration,
-    /// The pause after which the worker looks again for a job, if there was none.
+    /// The pause before the next look for a job, if the worker has found none.
     pub idle: Duration,
 }
 
 impl Worker {
-    /// Works until `stop` completes. A job that is not finished then is released, so that another
-    /// worker can take it at once.
+    /// Works until `stop` completes. After `stop`, the worker releases an unfinished job, so that
+    /// another worker can take the job at once.
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         loop {
-            // This call is not dropped when the worker stops: the process could end before a lease that it
-            // has just acquired is released.
+            // The worker does not drop this call when it stops. If it did, the process could end
+            // before it releases a lease that it has just acquired.
             let taken = self.take().await.unwrap_or_else(|error| {
                 tracing::error!(%error, "no job could be taken");
                 None
@@ -83,20 +85,22 @@ impl Worker {
                 tracing::info!(job, fence, after_crash, "took a job");
                 Ok(Some(lease))
             }
-            // An index shows writes late. The lease shows the job as it is: it is done already.
+            // An index shows writes late. The lease shows the current state of the job: the job is
+            // already done.
             Ok(lease) => lease.release().await.map(|_| None),
             Err(Error::Locked(_) | Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// The work itself. It may be done twice, if a worker dies after it and before the last write.
+    /// The work itself. If a worker dies after the work and before the last write, another worker
+    /// does the work again.
     async fn pack(&self, job: &Job) {
         sleep(self.packing).await;
         tracing::info!(job = job.id, "packed");
     }
 
-    /// Finishes a job: the order is packed and the job is done, or neither.
+    /// Finishes a job. One unit of work marks the order as packed and the job as done.
     ///
     /// # Errors
     ///

@@ -105,8 +105,8 @@ async fn a_conflict_in_the_middle_is_the_result_of_its_item_alone() {
 async fn values_with_one_key_are_written_in_their_order() {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<Product>().await;
-    // The first request is the slowest. A later request that did not wait for its answer would
-    // overtake it.
+    // The first request is the slowest. If a later request did not wait for the answer to the first
+    // request, it would overtake the first request.
     shop.rival.before("PutItem", 0, || travel(millis(900)));
     let values = [("a", 1), ("b", 2), ("a", 3), ("c", 4), ("a", 5)];
     let mut results = table.items.create_many(values.map(|(sku, stock)| Product::new(sku, stock))).await.into_iter();

@@ -236,7 +236,8 @@ async fn a_value_that_cannot_be_stored_is_the_error_of_its_item_alone() {
     assert!(bytes > 410_000, "{bytes}");
     assert_eq!(next().unwrap().id, "b");
     assert_eq!(table.others.scan().count().await.unwrap(), 2);
-    // The first request contains all items that can be sent. Each item then has its own request.
+    // The first request contains all items that can be sent. After the first request, each item has
+    // its own request.
     assert_eq!(sizes(&shop), [3, 1, 1, 1]);
 }
 
@@ -245,8 +246,8 @@ async fn a_lost_reply_leaves_doubt_about_its_own_items_alone() {
     let shop = Shop::in_process(Faults::none());
     let table = shop.table::<Price>().await;
     let large = Price { text: "x".repeat(410_000), ..price("large", 1.0) };
-    // The large item makes DynamoDB refuse the first request. Each item is then sent in its own
-    // request. The reply for `a` is lost, and `b` is throttled.
+    // The large item makes DynamoDB refuse the first request. After this refusal, each item is sent
+    // in its own request. The reply for `a` is lost, and `b` is throttled.
     shop.faults.script_on("BatchWriteItem", 1, Fault::LoseReply);
     for nth in 2..40 {
         shop.faults.script_on("BatchWriteItem", nth, Fault::Throttle);

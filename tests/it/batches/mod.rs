@@ -25,7 +25,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Counts the requests of an operation. Each takes 100 ms.
+    /// Counts the requests of an operation. Each request takes 100 ms.
     fn of(shop: &Shop, operation: &str) -> Arc<Self> {
         let crowd = Arc::new(Self::default());
         let counted = Arc::clone(&crowd);

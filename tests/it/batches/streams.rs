@@ -1,4 +1,4 @@
-//! The stream of the results of many writes: a result comes as soon as its item is finished.
+//! The stream of the results of many writes returns each result as soon as its item is finished.
 
 use futures_core::Stream;
 

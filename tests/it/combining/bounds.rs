@@ -35,7 +35,7 @@ async fn a_batch_ends_after_100_milliseconds_of_closures() {
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 2]);
 }
 
-/// Adds 40,000 bytes to the note. The third such call in a batch exceeds the bound.
+/// Adds 40,000 bytes to the note. The third of these calls in a batch exceeds the bound.
 fn write(
     products: &Combining<Product>,
 ) -> impl IntoFuture<Output = Result<Stored<Product>, Error>, IntoFuture: Send> + use<> {

@@ -1,4 +1,4 @@
-//! Callers that leave, deadlines, and runtimes that end.
+//! Combined calls whose callers stop waiting, whose deadline ends, or whose runtime ends.
 
 use dynalock::{Error, Pace, Repository, error::Unavailable, local::Fault};
 use tokio::runtime::{Builder, Runtime};
@@ -175,8 +175,8 @@ async fn a_batch_has_the_time_of_a_call_that_joins_it() {
     expect_error!(hasty.await.unwrap(), Error::Indeterminate { .. });
 }
 
-/// The second call enters after the read of the first one, and neither changes anything. The batch
-/// therefore reads again.
+/// The second call enters after the read of the first call, and neither call changes the item. The
+/// batch therefore reads the item again.
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_deadline_ends_during_a_second_read_was_not_applied() {
     let (shop, table) = far_away(0).await;
@@ -189,7 +189,7 @@ async fn a_call_whose_deadline_ends_during_a_second_read_was_not_applied() {
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [2, 0]);
 }
 
-/// A handle whose worker runs in one runtime, and whose second caller waits in another one.
+/// A handle whose worker runs in one runtime, and whose second caller waits in another runtime.
 struct TwoRuntimes {
     shop: Shop,
     items: Repository<Product>,

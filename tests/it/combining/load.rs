@@ -17,7 +17,7 @@ struct Figures {
     failed: usize,
     /// The write units of one call. A read is a fifth of a write unit.
     units: f64,
-    /// The time that one call of a hundred exceeds.
+    /// The time that one of a hundred calls exceeds.
     p99: Duration,
 }
 
@@ -54,8 +54,8 @@ async fn a_burst_of_32_calls_is_one_read_and_one_write() {
     assert_eq!(stock(&table).await, 32);
 }
 
-/// Lets each request of a process take a round trip of 5 ms, with the scatter of a network: one of a
-/// hundred takes four times as long.
+/// Lets each request of a process take a round trip of 5 ms, with the scatter of a network: one of
+/// a hundred round trips takes four times as long.
 fn scatter(process: &Shop, seed: u64) {
     for operation in ["GetItem", "UpdateItem"] {
         let rng = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
@@ -69,7 +69,7 @@ fn scatter(process: &Shop, seed: u64) {
     }
 }
 
-/// Four processes change the same item, each through a handle of its own. The calls come at random
+/// Four processes change the same item, each through its own handle. The calls start at random
 /// times.
 async fn at_rate(rate: u32) -> Figures {
     let shop = Shop::in_process(Faults::none());

@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// A call that enters while the batch is in doubt waits for the next batch.
+/// A call that enters while the outcome of the batch is unknown waits for the next batch.
 #[tokio::test(start_paused = true)]
 async fn a_batch_whose_reply_is_lost_keeps_its_calls() {
     for lost in LOST_REPLIES {

@@ -6,6 +6,7 @@ mod leases;
 mod load;
 mod losses;
 mod refusals;
+mod repeats;
 
 use dynalock::{Error, Stored, request::Combining};
 

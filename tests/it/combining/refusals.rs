@@ -1,4 +1,5 @@
-//! Decisions of closures. A decision is told only with the state that it was made on.
+//! The errors of closures. A caller gets the error of its closure only if the state on which the
+//! closure decided is stored.
 
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
@@ -29,7 +30,7 @@ async fn a_refusal_is_decided_again_after_a_conflict() {
     }
 }
 
-/// The first batch sells all. Then another writer delivers more.
+/// The first batch sells all pieces. After this batch, another writer adds pieces.
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_only_refuses_decides_on_a_fresh_read() {
     let (shop, table) = far_away(100).await;
@@ -60,7 +61,8 @@ impl Layer for LateAnswers {
     }
 }
 
-/// The read of the first call happens before the delivery, and the second call begins after it.
+/// The first call reads the item before the delivery, and the second call begins after the
+/// delivery.
 #[tokio::test(start_paused = true)]
 async fn a_call_is_not_refused_by_a_read_from_before_the_call() {
     let (shop, table) = Shop::with_items([Product::new("a", 0)]).await;
@@ -142,7 +144,7 @@ async fn a_batch_ends_when_its_write_grows() {
         result.unwrap();
     }
     let product = table.others.get("a").await.unwrap().unwrap();
-    // The first call counts nothing, and the third one exceeds 64 KB.
+    // The first call counts nothing, and the third call exceeds 64 KB.
     assert_eq!((product.note.as_ref().unwrap().len(), product.version()), (240_000, 3));
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 2]);
 }

@@ -53,8 +53,8 @@ async fn calls_at_the_same_time_are_one_read_and_one_write(shop: &Shop) {
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(8));
 }
 
-/// If a caller got the item as it was after its own closure, with the version of the batch, its next
-/// write would undo the calls behind it.
+/// If a caller got the item after its own closure, with the version of the batch, the caller's next
+/// write would undo the later calls of the batch.
 async fn each_caller_gets_the_item_as_its_batch_left_it(shop: &Shop) {
     let (table, products) = products(shop, 0).await;
     let mut results = together((0..8).map(|_| add(&products, 1))).await;

@@ -61,7 +61,8 @@ async fn create_over_an_item_that_does_not_fit_returns_its_attributes(shop: &Sho
     }
 }
 
-/// Returns a value at version 3 of an item that was created again since, and is at version 3 again.
+/// Returns a value at version 3. Since its read, the item was deleted and created again, and is at
+/// version 3 again.
 async fn earlier_life(table: &Table<Product>) -> (Stored<Product>, Stored<Product>) {
     let old = live(table).await;
     table.raw.delete("a").await;

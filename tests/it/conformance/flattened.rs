@@ -354,7 +354,7 @@ struct Resident {
     visits: u64,
 }
 
-/// Serde writes no version, but cannot read the value without it.
+/// Serde writes no version, but cannot read the value without a version.
 async fn a_value_that_was_just_written_and_mirrors_its_version_is_written_again(shop: &Shop) {
     let table = shop.table::<Resident>().await;
     let resident = |id: &str| Resident { id: id.to_owned(), rev: 0, address: person().address, visits: 1 };

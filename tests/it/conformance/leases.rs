@@ -1,5 +1,6 @@
 //! Leases on items, plain and fair, in the item and in a separate row: the effect of their
-//! expressions on the engine. The tests do not wait. They set a clock forward.
+//! expressions on the engine. The tests do not wait for the end of a lease, but set a clock
+//! forward.
 
 use serde::{Deserialize, Serialize};
 

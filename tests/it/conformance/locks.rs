@@ -1,5 +1,5 @@
 //! Locks by name, plain and fair: the effect of their expressions on the engine. The tests do not
-//! wait. They set a clock forward.
+//! wait for the end of a lease, but set a clock forward.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -190,7 +190,7 @@ async fn a_write_after_an_indeterminate_one_is_safe(shop: &Shop) {
     assert_eq!(lost.current::<Product>().unwrap().unwrap().stock, 6);
 }
 
-/// The same items, for a program that keeps four ids.
+/// The items of the test, for a program that keeps four write ids.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "products", write_ids = 4)]
 struct Brief {

@@ -213,7 +213,8 @@ async fn attempts_bound_the_writes(shop: &Shop) {
         assert_eq!(met.current::<Product>().unwrap(), table.others.get("a").await.unwrap());
         let [after] = shop.counts(["UpdateItem"]);
         assert_eq!(u32::try_from(after - before).unwrap(), allowed);
-        // The conflicts that were not met come before the next updates, so this loop uses them up.
+        // Conflicts that no call has met yet would come before the next updates, so this loop uses
+        // them up.
         while table.items.update_with("a", |product| product.stock += 1).attempts(1).await.is_err() {}
     }
 }

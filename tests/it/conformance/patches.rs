@@ -106,7 +106,8 @@ async fn an_update_after_a_patch_of_another_caller_conflicts(shop: &Shop) {
     assert_eq!(conflict.current::<Basket>().unwrap().unwrap().count, 11);
 }
 
-/// Puts a basket as another program would, without some attributes and with others.
+/// Puts a basket like another program, with other attributes, and without some attributes of the
+/// struct.
 async fn put<const R: usize, const S: usize>(
     table: &Table<Basket>,
     removed: [&str; R],
@@ -137,7 +138,7 @@ async fn a_stored_null_counts_as_absent(shop: &Shop) {
     assert_eq!((patched.limit, patched.note.as_deref(), patched.version()), (Some(2), Some("new"), 2));
     let patched = table.items.patch("a").set(a.note, None).await.unwrap();
     assert_eq!(patched.note, None);
-    // The same holds for a patch in a transaction, and for a single patch with a token.
+    // A patch in a transaction and a single patch with a token have the same effect.
     let mut tx = dynalock::Transaction::new(&shop.client);
     tx.patch(&table.items, "a").set_if_absent(a.note, "again".to_owned());
     tx.commit().await.unwrap();
@@ -360,7 +361,8 @@ async fn the_bookkeeping_of_patches_is_no_content(shop: &Shop) {
     let replaced = table.items.get("a").await.unwrap().unwrap();
     table.items.replace(replaced).await.unwrap();
     assert!(!table.raw.get("a").await.unwrap().contains_key("_p0"));
-    // Without a version, an update compares the content, and the ids of patches are not part of it.
+    // Without a version, an update compares the content of the item, and the ids of patches are not
+    // a part of this content.
     table.items.patch("a").add(Basket::ATTR.count, 1).await.unwrap();
     put(&table, ["_version", "_writes"], []).await;
     let mut read = table.items.get("a").await.unwrap().unwrap();

@@ -1,4 +1,5 @@
-//! Random conditions on random items: the library evaluates each of them as the engine does.
+//! Random conditions on random items: the library evaluates each condition with the same result as
+//! the engine.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::support::{Item, Product, Shop, b, item, n, s};
 
 cases! { the_library_evaluates_conditions_as_the_engine_does }
 
-/// The attributes of the items. Each may have a value of any type, or none.
+/// The attributes of the items. Each attribute may have a value of any type, or no value.
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
 const TYPES: [AttributeType; 10] = [

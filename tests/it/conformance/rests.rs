@@ -1,4 +1,4 @@
-//! The write ids of items that nobody writes for a while. The clock of a writer may be wrong.
+//! The write ids of items that no caller writes for a while. The clock of a writer may be wrong.
 
 use dynalock::{Error, Repository, Stored, Transaction, local::Fault, private::ClockAhead as _};
 
@@ -106,8 +106,8 @@ async fn an_item_of_an_earlier_version_recognises_writes(shop: &Shop) {
     }
 }
 
-/// Updates the item with a lost reply or a lost request. Between the two attempts, others write the
-/// item, each an hour after the last.
+/// Updates the item with a lost reply or a lost request. Between the two attempts, other callers
+/// write the item, with an hour between two writes.
 async fn update_and_rest(shop: &Shop, fault: Fault, hours: i64) -> Result<Stored<Product>, Error> {
     let table = shop.table_of([Product::new("a", 5)]).await;
     let product = table.items.get("a").await.unwrap().unwrap();

@@ -111,7 +111,7 @@ async fn each_write_sets_the_last_time_and_keeps_the_first(shop: &Shop) {
     }
 }
 
-/// The second batch starts from the item that the first batch has left.
+/// The second batch starts from the item after the first batch.
 async fn combined_calls_keep_the_first_time(shop: &Shop) {
     let table = shop.table::<Note>().await;
     let notes = table.items.combining();

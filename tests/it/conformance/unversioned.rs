@@ -144,7 +144,7 @@ async fn adoption_begins_an_incarnation_that_no_earlier_writer_fits(shop: &Shop)
     table.items.create(Product::new("a", 0)).await.unwrap();
     let stale = table.items.get("a").await.unwrap().unwrap();
     table.others.update_with("a", |product| product.stock += 10).await.unwrap();
-    // Another program removes the version, and changes nothing else.
+    // Another program removes only the version.
     table.raw.remove("a", "_version").await;
     let adopted = table.others.update_with("a", |product| product.stock += 10).await.unwrap();
     assert_eq!(adopted.version(), stale.version());

@@ -38,7 +38,7 @@ struct Readings {
     values: Measurements,
 }
 
-/// The same type with a lease.
+/// The type with many attributes, with a lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "samples")]
 #[lockable(ttl = "30s")]
@@ -158,7 +158,7 @@ async fn a_put_never_loses_an_attribute_that_its_type_does_not_know(shop: &Shop)
     assert!(remedy.contains("does not know"), "{remedy}");
     let stored = table.raw.get("a").await.unwrap();
     assert_eq!((&stored["color"], &stored["m0"], &stored["_version"]), (&s("red"), &n(1), &n(1)));
-    // An update can write a part of them, and a replace can write all of them.
+    // An update can write a part of the attributes, and a replace can write all attributes.
     let mut some = changed(readings.clone(), |it| it.values = measurements(700, 1));
     some.values.0.insert("m7".to_owned(), 2);
     assert_eq!(table.items.update(some).await.unwrap().version(), 2);

@@ -1,4 +1,4 @@
-//! What the engine charges for the requests that it receives.
+//! The units that the engine charges for the requests that it receives.
 
 use std::sync::{Arc, Mutex};
 

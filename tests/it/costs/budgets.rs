@@ -87,8 +87,8 @@ async fn a_repository_has_a_budget_for_each_call() {
     assert!(created.iter().all(Result::is_ok), "{created:?}");
 }
 
-/// Retries stop at the budget. A write that may have been applied is indeterminate, and a write that
-/// was certainly not applied is not.
+/// Retries stop at the budget. The error of a write that may have been applied is indeterminate,
+/// and the error of a write that was certainly not applied is not.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_lost_at_the_budget_under_lost_replies() {
     let shop = Shop::in_process(Faults::none());

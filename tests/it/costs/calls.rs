@@ -137,7 +137,8 @@ async fn each_call_costs_what_the_engine_charges() {
     assert_eq!(measured, expected.map(|(call, cost)| (call, cost.to_owned())));
 }
 
-/// The repetition of a transaction has the same bytes, also when it is metered.
+/// A repeated transaction has the same bytes as the first request, even if the transaction is
+/// metered.
 #[tokio::test(start_paused = true)]
 async fn a_repeated_transaction_is_the_same_metered_request() {
     let to = Metered::new();

@@ -145,8 +145,8 @@ async fn each_request_has_the_cause_that_the_docs_say() {
     assert_eq!(measured, expected.map(|(case, cost)| (case, cost.to_owned())));
 }
 
-/// An item of two and a half kilobytes. The engine says what an applied write of it costs, and the
-/// library estimates what a refused write of it costs.
+/// An item of two and a half kilobytes. The engine reports the cost of an applied write of this
+/// item, and the library estimates the cost of a refused write of this item.
 #[tokio::test]
 async fn a_refused_write_is_estimated_by_the_item_that_refused_it() {
     let to = Metered::new();
@@ -161,7 +161,8 @@ async fn a_refused_write_is_estimated_by_the_item_that_refused_it() {
     products.update(changed(stored.clone(), |product| product.stock = 3)).await.unwrap_err();
     assert_eq!(cost_of(&products).conflicts.write, applied);
 
-    // A create with a larger item than the stored one is charged by the larger one.
+    // If the new item of a create is larger than the stored item, the create is charged by the size
+    // of the new item.
     let small = Product::new("a", 1);
     products.create(small).await.unwrap_err();
     assert_eq!(cost_of(&products).conflicts.write, Units::whole(6));
@@ -176,7 +177,8 @@ async fn a_refused_write_is_estimated_by_the_item_that_refused_it() {
     assert_eq!(others.get("a").await.unwrap().unwrap().version(), newer.version());
 }
 
-/// A lost write is estimated by the item that the call has read. The engine has applied it.
+/// The library estimates a lost write by the item that the call has read. The engine has applied
+/// this write.
 #[tokio::test(start_paused = true)]
 async fn a_lost_write_is_estimated_by_the_item_that_the_call_has_seen() {
     let to = Metered::new();
@@ -188,7 +190,8 @@ async fn a_lost_write_is_estimated_by_the_item_that_the_call_has_seen() {
     sell(&products).await.unwrap();
 
     assert_eq!(shown(cost_of(&products)), "useful 1r 3w, retries 0r 3w");
-    // The bill counts one unit for the refusal of the repetition, which is 3 for this item.
+    // The bill counts one unit for the refusal of the repeated write, but the refusal costs 3 units
+    // for this item.
     let Capacity { read, write } = to.bill.take();
     assert_eq!((read, write), (Units::whole(1), Units::whole(4)));
 }
@@ -210,7 +213,7 @@ async fn a_request_whose_future_is_dropped_is_counted() {
     assert_eq!(products.meter().unwrap().report().calls, 1);
 }
 
-/// 16 writers of one item. Each refused write is a conflict, and each applied one is useful.
+/// 16 writers of one item. Each refused write is a conflict, and each applied write is useful.
 #[tokio::test(start_paused = true)]
 async fn the_costs_of_a_crowd_are_useful_or_conflicts() {
     let to = Metered::new();

@@ -115,7 +115,8 @@ async fn the_wait_for_a_lock_ends_at_its_budget() {
     assert!(spent.cost.as_ref().unwrap().total().total() <= Units::whole(3), "{error}");
     held.release().await.unwrap();
 
-    // The call has left nothing behind, and the budget concerns neither heartbeats nor the release.
+    // The call has left no queue entry and no grant, and the budget limits neither heartbeats nor
+    // the release.
     let held = locks.acquire("report").budget(1).await.unwrap();
     travel(TTL * 2).await;
     assert!(held.remaining() > secs(0));

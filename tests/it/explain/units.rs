@@ -71,7 +71,7 @@ async fn a_write_costs_what_it_explains_around_each_kilobyte() {
         let update = it.items.update(changed(stored, |product| product.stock = 6));
         let explained = update.explain().unwrap();
         update.await.unwrap();
-        // The update has added a write id, so the item after the update is larger.
+        // The update adds a write id, so the item after the update is larger.
         let after = it.size().await;
         it.cost(&explained, after);
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::support::Shop;
 
-/// The content of each item of these tests contains this text. The token of a transaction does,
-/// too.
+/// The content of each item of these tests contains this text, and so does the token of each
+/// transaction.
 pub(super) const SECRET: &str = "s3cret";
 
 /// Asserts that a call sends the explained requests, and that its explanation sends nothing.
@@ -68,7 +68,7 @@ pub(super) fn shows_no_secret(explained: &Explained) {
     assert!(format!("{explained:#}").contains(SECRET) || requests.iter().all(is_read_of_all), "{explained:#}");
 }
 
-/// Whether a text shows values or their types.
+/// The form of a text: with values, or with the types of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Content {
     Hidden,
@@ -83,7 +83,7 @@ fn comparable(text: &str) -> String {
     parts.fold(first, |text, part| text + "0x" + part.trim_start_matches(|c: char| c.is_ascii_hexdigit()))
 }
 
-/// Returns the text of a request as it was sent.
+/// Returns the text of a sent request.
 fn text(request: &Request, content: Content) -> String {
     let json = request.json();
     let all: Vec<String> = match request.operation.as_str() {

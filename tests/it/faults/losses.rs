@@ -84,8 +84,8 @@ async fn an_uncontended_write_is_never_reported_as_a_conflict_with_itself() {
     assert!(uncertain > 0, "some replies of deletes were lost");
 }
 
-/// No condition distinguishes the second creation from the first one. Still, no caller takes the
-/// second incarnation for the first one.
+/// No condition distinguishes the second creation from the first creation. Still, no caller takes
+/// the second incarnation for the first incarnation.
 #[tokio::test(start_paused = true)]
 async fn a_create_that_arrives_again_after_a_delete_begins_another_life() {
     let (shop, table) = Shop::with_table::<Product>().await;

@@ -167,8 +167,8 @@ async fn every_code_of_a_cancellation_means_what_it_says() {
     }
 }
 
-/// Runs an upsert that may create the item. Its first copy arrives late, while another caller
-/// creates the item and deletes it again.
+/// Runs an upsert that may create the item. The first copy of the request arrives late. Before it
+/// arrives, another caller creates the item and deletes it again.
 async fn upsert_with_another_life(
     delays: [Fault; 3],
     life: Duration,

@@ -140,7 +140,7 @@ async fn refusals_do_not_lengthen_the_timeout_of_the_next_attempt() {
         shop.faults.script_on("UpdateItem", 3, Fault::NeverAnswer);
         let (touched, took) = timed(table.items.touch(stored).attempt_timeout(millis(500))).await;
         touched.unwrap();
-        // Three pauses, one timeout, and another pause.
+        // The call waits for three pauses, one timeout, and another pause.
         assert!(took < millis(500) + secs(1), "{took:?} after {refusal:?}");
     }
 }

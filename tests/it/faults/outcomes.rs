@@ -1,8 +1,12 @@
 //! Each public write under each fault. The returned result is compared with the stored item.
 
-use dynalock::{Error, Result, error::Unavailable, local::Fault};
+use std::time::Duration;
 
-use crate::support::{LOST_REPLIES, Product, Shop, Table, changed, n, s, secs};
+use dynalock::{Error, Result, Stored, error::Unavailable, local::Fault};
+
+use crate::support::{
+    LOST_REPLIES, Product, Shop, Table, changed, millis, n, repeats::RepeatedCreate, s, secs, travel,
+};
 
 /// The public writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +38,7 @@ impl Write {
         !matches!(self, Create | UpsertWithNew)
     }
 
-    /// Runs the write. With `once`, it is a transaction of one action.
+    /// Runs the write. With `once`, the write is a transaction of one action.
     async fn run(self, table: &Table<Product>, once: bool) -> Result<Acknowledged> {
         let items = &table.items;
         let mut product = table.others.get("a").await.unwrap();
@@ -223,4 +227,33 @@ async fn an_error_keeps_content_to_itself_also_when_a_write_fails() {
         shop.faults.clear();
     }
     assert_ne!(table.raw.get("a").await.unwrap()["stock"], n(5));
+}
+
+/// Runs an upsert whose create is refused and repeated. The update of the second run is refused
+/// after 10 ms, because the item was deleted before the copy of the create arrived.
+async fn upsert_with_repeated_create(deadline: Duration) -> (Table<Product>, Stored<Product>) {
+    let (copy, shop, table) = RepeatedCreate::of_refused_create().await;
+    shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
+        travel(millis(5)).await;
+        others.delete_unchecked("a").await.unwrap();
+        copy.arrive().await;
+    });
+    let upsert = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 1);
+    let product = upsert.deadline(deadline).await.unwrap();
+    (table, product)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upsert_returns_the_item_of_its_repeated_create() {
+    let (table, product) = upsert_with_repeated_create(secs(5)).await;
+    assert_eq!((product.stock, product.version()), (1, 1));
+    let product = table.items.update(changed(product, |product| product.stock += 1)).await.unwrap();
+    assert_eq!((product.stock, product.version()), (2, 2));
+}
+
+/// The call has no time for another attempt.
+#[tokio::test(start_paused = true)]
+async fn an_upsert_at_its_deadline_returns_the_item_of_its_repeated_create() {
+    let (_, product) = upsert_with_repeated_create(millis(11)).await;
+    assert_eq!((product.stock, product.version()), (1, 1));
 }

@@ -14,7 +14,7 @@ fn panels(dashboard: &Value) -> &[Value] {
     dashboard["panels"].as_array().unwrap()
 }
 
-/// Returns the words of a query that begin like a metric of the library.
+/// Returns the words of a query that begin with the prefix of the library's metrics.
 fn metrics(query: &str) -> BTreeSet<&str> {
     let words = query.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
     words.filter(|word| word.starts_with("dynalock_")).collect()

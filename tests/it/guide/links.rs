@@ -24,7 +24,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
-/// Returns the links of a file that lead nowhere.
+/// Returns the links of a file whose file or heading does not exist.
 fn broken(file: &Path) -> Vec<String> {
     let text = read(file);
     let folder = file.parent().unwrap();

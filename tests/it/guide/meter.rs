@@ -45,7 +45,7 @@ impl Meter {
     }
 }
 
-/// DynamoDB bills a refused write like an applied one, but tells no capacity in its refusal. The
+/// DynamoDB bills a refused write like an applied write, but its refusal contains no capacity. The
 /// items of these tests are smaller than a kilobyte.
 fn refused(answer: &Value) -> f64 {
     let is_refused = answer["__type"].as_str().is_some_and(|code| code.ends_with("ConditionalCheckFailedException"));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::book::{chapter, table};
 use crate::{support::Recorded, traces::program};
 
-/// The names in each further cell of a row, by the names in its first cell.
+/// For each name in the first cell of a row, the names in the other cells of the row.
 type Rows = BTreeMap<String, Vec<BTreeSet<String>>>;
 
 /// Returns the names in a cell.

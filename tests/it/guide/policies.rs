@@ -30,8 +30,8 @@ impl Note {
     }
 }
 
-/// Returns the IAM actions that a request needs. A transaction has no action of its own: DynamoDB
-/// asks for the action of each of its parts.
+/// Returns the IAM actions that a request needs. A transaction has no IAM action of its own:
+/// DynamoDB requires the IAM action of each part of the transaction.
 fn actions(request: &Request) -> BTreeSet<String> {
     let action_of_part = |part: &Value| {
         let (kind, _) = part.as_object().unwrap().iter().next().unwrap();
@@ -180,7 +180,8 @@ async fn verify_tables(shop: &Shop) {
     assert_eq!(table.items.verify_table().await.unwrap().differences(), []);
 }
 
-/// The operations whose first reply is lost, so that the requests after a lost reply are seen, too.
+/// The operations whose first reply is lost, so that the test also sees the requests after a lost
+/// reply.
 const LOST: [&str; 6] =
     ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "CreateTable", "UpdateTimeToLive"];
 

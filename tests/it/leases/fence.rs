@@ -24,8 +24,8 @@ impl Ground {
         (Self { shop, table }, lease)
     }
 
-    /// Another caller takes over the expired lease and releases it. After that, the copy is granted
-    /// to the first holder, which does not know about this grant.
+    /// Another caller takes over the expired lease and releases it. After the release, the late
+    /// copy grants the lease to the first holder, which does not know about this grant.
     async fn comes_back(&self, first: u64) {
         travel(secs(5)).await;
         let theirs = self.table.others.lock("a").await.unwrap();
@@ -46,7 +46,8 @@ async fn a_write_on_its_way_is_refused_though_the_name_of_its_holder_is_in_the_r
     for is_last in [false, true] {
         let (ground, mut lease) = Ground::new().await;
         let first = lease.fence();
-        // This request is delayed from the end of the lease until after the copy.
+        // The network delays this request, which was sent at the end of the lease, until the copy
+        // has arrived.
         ground.shop.faults.script_on("UpdateItem", 0, Fault::Delay(LATE + millis(50)));
         let write = tokio::spawn(async move {
             match is_last {
@@ -91,7 +92,7 @@ async fn a_write_of_the_head_of_a_queue_is_refused_after_its_turn_though_it_stan
     let lease = table.items.lock("a").fair().ttl(secs(2)).heartbeat(false).await.unwrap();
     let first = lease.fence();
     travel(secs(5)).await;
-    // The head was removed, and the next holder has come and gone.
+    // Another caller removes the head, gets the lease and releases it.
     table.others.lock("a").fair().await.unwrap().release().await.unwrap();
     travel(secs(5) + millis(100)).await;
     let waiters = table.raw.get("a").await.unwrap()["_queue"].as_l().unwrap().len();

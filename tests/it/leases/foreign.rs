@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, Table, expect_error, kill, millis, n, now, s, secs, travel};
 
-/// A table in which another program locks items too, with other names and another unit.
+/// A table in which another program also locks items, with other attribute names and another unit
+/// of time.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "jobs")]
 #[lockable(ttl = "10s", owner = "lockedBy", until = "lockTime", unit = "seconds")]
@@ -95,9 +96,9 @@ async fn a_lock_of_another_program_without_beats_is_watched_by_its_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fair_holder_is_alone_where_another_program_has_left_its_end() {
-    // The leases ended an hour ago and a moment ago.
+    // One lease ended an hour ago, and the other lease ended a moment ago.
     for ago in [3_600, 3] {
-        // The other program has released the lease by removing only its name.
+        // The other program has released the lease by the removal of only its owner.
         let (_shop, Table { items, others, .. }) = job([("lockTime", n(epoch() - ago))]).await;
         let mut lease = items.lock("a").fair().heartbeat(false).await.unwrap();
         let locked = expect_error!(others.lock("a").fair().wait(millis(500)).await, Error::Locked(it) => it);

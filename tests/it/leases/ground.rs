@@ -1,4 +1,4 @@
-//! The callers that believe to hold the item, and the result of each write.
+//! The callers that believe that they hold the lease of the item, and the result of each write.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,7 +45,7 @@ impl Grant {
 
 struct Believer<T> {
     grant: Grant,
-    /// Not here while it writes.
+    /// The guard, or `None` while the caller writes with it.
     lease: Option<LeaseGuard<T>>,
     until: Instant,
 }
@@ -134,8 +134,8 @@ impl<T: Counted> Ground<T> {
         item
     }
 
-    /// Returns the number of the incarnation that a delete ends. Incarnations end in this order,
-    /// because each one begins after the end of the previous one.
+    /// Returns the number of the incarnation that a delete ends. Incarnations end in the order of
+    /// their numbers, because each incarnation begins after the end of the previous incarnation.
     pub(super) fn end_of_life(&mut self) -> u64 {
         self.ended += 1;
         self.ended - 1

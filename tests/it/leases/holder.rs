@@ -188,7 +188,7 @@ async fn a_paused_holder_is_refused_after_a_takeover_also_by_the_fence() {
     let (_, table) = Shop::with_items([Crate::new("a", 5)]).await;
     let mut paused = table.items.lock("a").heartbeat(false).await.unwrap();
     let fence = paused.fence();
-    // The process is paused, so it does not know the time.
+    // The process is paused, so the process does not notice the end of its lease.
     travel(TTL + SKEW + millis(10)).await;
     let next = table.others.lock("a").await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));

@@ -81,7 +81,7 @@ async fn an_observing_writer_waits_for_the_release_of_an_expired_lease<T: Kept>(
     observing.update_with("a", |it| *it.items() += 1).await.unwrap();
 }
 
-/// The same items, for a program that knows fewer attributes.
+/// The items of the test, for a program that knows fewer attributes.
 #[derive(Debug, serde::Serialize, serde::Deserialize, dynalock::Versioned)]
 #[dynalock(table = "crates")]
 #[lockable]

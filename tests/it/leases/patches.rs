@@ -1,4 +1,4 @@
-//! Patches of leased items: those of the holder prove the lease and renew it.
+//! Patches of leased items: a patch of the holder proves the lease and renews it.
 
 use dynalock::{Error, error::Lost};
 

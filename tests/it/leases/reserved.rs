@@ -1,5 +1,5 @@
-//! Items that still contain the reserved attribute `crashed`. No value shows it, and no request
-//! writes it.
+//! Items that still contain the reserved attribute `crashed`. No value shows this attribute, and no
+//! request writes it.
 
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ struct Barrel {
     litres: u32,
 }
 
-/// The same struct, with the lease in a separate row and another name for the attribute.
+/// A strict struct whose lease is in a separate row, and whose reserved attribute has another name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[serde(deny_unknown_fields)]
 #[dynalock(table = "tanks")]

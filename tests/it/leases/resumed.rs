@@ -41,7 +41,7 @@ async fn a_token_is_kept_over_a_resume_that_was_dropped() {
     }
 }
 
-/// The same items, for a program that requires more attributes.
+/// The items of the test, for a program that requires more attributes.
 #[derive(Debug, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "crates")]
 #[lockable(ttl = "10s")]

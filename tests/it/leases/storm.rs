@@ -79,8 +79,8 @@ impl<T: Counted> Process<T> {
                 Ok(lease) => Some(lease),
                 Err(Error::Exhausted { .. } | Error::Lost(_) | Error::Locked(_)) => None,
                 Err(Error::NotFound { .. }) if self.lives == Lives::Many => {
-                    // The item may exist by now, and its create may be in doubt. The next caller
-                    // learns it.
+                    // The item may exist by now, and the outcome of its create may be unknown. The
+                    // next caller learns whether the item exists.
                     self.create().await;
                     None
                 }
@@ -134,7 +134,8 @@ impl<T: Counted> Process<T> {
         ground.wrote(mark, &written);
     }
 
-    /// Dies and leaves a token. Another process resumes it, if the lease has not ended.
+    /// Dies and leaves a token. Another process resumes the lease by the token, if the lease has
+    /// not ended.
     async fn die(&self, lease: LeaseGuard<T>, rng: &mut Rng) {
         let token = lease.detach();
         travel(millis(rng.u64(0..15_000))).await;
@@ -163,9 +164,10 @@ impl<T: Counted> Process<T> {
         self.create().await;
     }
 
+    /// Creates the item once. A late copy of a plain create may bring a deleted item back.
     async fn create(&self) {
         let newborn = self.ground.lock().unwrap().newborn();
-        drop(self.items.create(newborn).await);
+        drop(self.items.create(newborn).exactly_once().await);
     }
 
     /// Writes the item while no caller holds it.
@@ -286,7 +288,8 @@ fn a_storm_of_deletes_and_creates_lets_one_at_a_time_write_an_item_with_a_separa
     storms_of_lives::<Archive>(seeds(SEEDS));
 }
 
-/// Runs a storm with separate leases. Only these are renewed without a write of their item.
+/// Runs a storm with separate leases. Only separate leases are renewed without a write of their
+/// item.
 async fn storm_of_rows(seed: u64, weather: Weather, deviation: Deviation) -> Tally {
     storm::<Archive>(seed, weather, deviation, Lives::One).await
 }

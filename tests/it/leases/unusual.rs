@@ -1,4 +1,4 @@
-//! Rare cases of leases, which a review has found.
+//! Rare cases of leases.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A call that was granted the lock, but learns of it after the end of that grant.
+//! A call that was granted the lock, but learns of the grant only after its end.
 
 use dynalock::{Error, Wait, local::Fault, private::ClockAhead as _};
 
@@ -7,8 +7,8 @@ use crate::support::{Shop, expect_error, millis, row_of};
 
 #[tokio::test(start_paused = true)]
 async fn a_try_asks_again_if_its_own_grant_was_broken() {
-    // The first request is granted, and the second request shows it. The third request is the first
-    // heartbeat.
+    // DynamoDB grants the first request, and the second request shows this grant. The third request
+    // is the first heartbeat.
     for nth in [1, 2] {
         let (shop, locks, others) = Shop::with_locks().await;
         break_before(&shop, &others, nth);

@@ -14,7 +14,7 @@ const TTL: Duration = millis(1_000);
 const EXPIRY: Expiry = Expiry::Clock { max_skew: millis(100) };
 /// More than twice the time after which a lease without heartbeats is taken over.
 const BLOCKED: Duration = millis(2_500);
-/// The time for the actions of other callers. It ends before the runtime continues.
+/// The time for the actions of other callers. This time ends before the runtime continues.
 const MEANWHILE: Duration = millis(2_300);
 
 fn runtime() -> Runtime {
@@ -31,7 +31,7 @@ fn block(time: Duration) {
 }
 
 /// Attempts to acquire the lock again and again, on a separate thread and runtime. Returns whether
-/// it was granted.
+/// the lock was granted.
 fn rival(client: Client, time: Duration) -> thread::JoinHandle<bool> {
     thread::spawn(move || {
         runtime().block_on(async {

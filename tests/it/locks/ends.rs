@@ -92,7 +92,8 @@ async fn a_wait_for_a_holder_ends_at_its_time_though_nothing_answers_any_more() 
 async fn the_deadline_ends_also_the_heartbeat_that_a_grant_is_renewed_with() {
     let (shop, locks, _) = Shop::with_locks().await;
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
-    // The second request shows that the first one was granted. After that, no request is answered.
+    // The second request shows that the first request was granted. After the second request, no
+    // request is answered.
     for nth in 2..100 {
         shop.faults.script_on("UpdateItem", nth, Fault::NeverAnswer);
     }
@@ -147,7 +148,7 @@ async fn requests_for_an_expired_lock_that_stays_refused_back_off() {
             let (shop, locks, others) = Shop::with_locks().await;
             let (locks, others) = (locks.expiry(expiry), others.expiry(expiry));
             kill(others.acquire("report").await.unwrap());
-            // At the time of the read, the row shows no reason for the refusals any more.
+            // At the time of the read, the row no longer shows a reason for the refusals.
             for nth in 0..20_000 {
                 for operation in ["UpdateItem", "TransactWriteItems"] {
                     shop.faults.script_on(operation, nth, refusal(operation));

@@ -84,7 +84,7 @@ async fn a_paused_holder_is_told_and_refused_after_a_takeover() {
     expect_error!(paused.extend().await, Error::Lost(_));
     let work = paused.run(async { panic!("it is not its turn") }).await;
     expect_error!(work, Error::Lost(_) => ());
-    // Its release does not free the lock of the next holder.
+    // The release of the earlier holder does not free the lock of the next holder.
     paused.release().await.unwrap();
     assert_eq!(others.inspect("report").await.unwrap().unwrap().owner.as_deref(), Some(next.owner()));
     next.extend().await.unwrap();

@@ -34,8 +34,8 @@ async fn work_that_ends_gives_its_result() {
     assert_eq!(held.run(work).await.unwrap(), 42);
 }
 
-/// Work whose first poll takes longer than a lease, and which then wants to continue. It counts its
-/// polls.
+/// Work whose first poll takes longer than a lease, and which wants to continue after this poll.
+/// The work counts its polls.
 struct Work {
     polls: Arc<AtomicU32>,
     stall: Pin<Box<dyn Future<Output = ()> + Send>>,

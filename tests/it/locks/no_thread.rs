@@ -16,7 +16,7 @@ fn assert_no_thread<T: Debug>(result: Result<T>) {
     expect_error!(result, Error::Unavailable(Unavailable::NoThread(_)));
 }
 
-/// Opens files until the process cannot open any more.
+/// Opens files until the process cannot open another file.
 fn all_files() -> Vec<File> {
     std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
 }

@@ -67,7 +67,7 @@ async fn one_of_several_items_is_taken_over_as_soon_as_one_lease_has_ended() {
         let (took, end) = (started.elapsed(), end(TTL, expiry));
         assert!(took >= end && took < end + millis(20), "{expiry:?}: {took:?}");
         let [writes, reads] = shop.counts(["UpdateItem", "GetItem"]);
-        // Each lock is attempted once, and after that again from the first lock on.
+        // The call attempts each lock once, and then starts again with the first lock.
         assert!((4..=6).contains(&writes), "{expiry:?}: {writes}");
         assert!((3 * 13..=3 * 50).contains(&reads), "{expiry:?}: {reads}");
         drop(lease);

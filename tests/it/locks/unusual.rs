@@ -43,8 +43,8 @@ async fn a_heartbeat_that_is_refused_for_its_credentials_is_sent_again() {
     travel(3 * TTL).await;
     assert!(held.remaining() > secs(1), "{held:?}");
     assert!(others.try_acquire("report").await.unwrap().is_none());
-    // If the failure lasts, the lock is lost at the end of the lease, with the failure as the
-    // reason.
+    // If the failure does not end, the lock is lost at the end of the lease, with the failure as
+    // the reason.
     shop.faults.always(Fault::AccessDenied);
     let lost = held.lost().await;
     assert!(matches!(&lost, Lost::Unreachable(why) if why.contains("AccessDenied")), "{lost:?}");

@@ -48,7 +48,7 @@ async fn a_page_arrives_while_the_caller_works() {
         travel(millis(100)).await;
     }
     assert_eq!(count, 30);
-    // The time of the first page and of the work. The other pages arrive meanwhile.
+    // The time of the first page and of the work. The other pages arrive during the work.
     assert!(start.elapsed() < millis(300 + 30 * 100 + 100), "{:?}", start.elapsed());
 }
 

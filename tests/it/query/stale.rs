@@ -44,14 +44,14 @@ async fn frozen() -> (Database, Shop, Table<Job>) {
     (database, shop, table)
 }
 
-/// The open jobs, as the index shows them.
+/// The open jobs in the index.
 async fn open(table: &Table<Job>) -> Vec<Stored<Job>> {
     let mut jobs = table.items.query_index(Job::INDEX.by_state, State::Open).collect().await.unwrap();
     jobs.sort_by(|a, b| a.id.cmp(&b.id));
     jobs
 }
 
-/// The job "a", as the index shows it.
+/// The state of the job "a" in the index.
 async fn shown(table: &Table<Job>) -> Stored<Job> {
     open(table).await.swap_remove(0)
 }
@@ -174,7 +174,7 @@ async fn fetch_reads_the_item_of_the_table() {
     table.others.update_with("a", |job| job.steps = 10).await.unwrap();
     table.others.update_with("b", |job| job.worker = "bea".to_owned()).await.unwrap();
     let [a, b] = [Job { steps: 10, ..Job::new("a") }, Job { worker: "bea".to_owned(), ..Job::new("b") }];
-    // The item "b" is not among the jobs of "ann" any more, and the index does not know it yet.
+    // The job "b" no longer belongs to "ann", and the index does not show this change yet.
     assert_eq!(fetched(&table).await, [a, b]);
     let page = table.items.query_index(Job::INDEX.by_worker, "ann").fetch().page(None).await.unwrap();
     let versions: Vec<_> = page.items.into_iter().map(|job| job.unwrap().version()).collect();

@@ -119,8 +119,9 @@ async fn a_client_that_keeps_asking_while_it_is_cut_off_stands_in_the_queue_once
     }
 }
 
-/// Runs clients of which half are cut off for this time, while all continue to acquire. Returns the
-/// longest wait of the other clients, and how often the queue was full.
+/// Runs clients that all acquire the lock again and again. The connection of half of the clients is
+/// cut for this time. Returns the longest wait of the other clients, and how often the queue was
+/// full.
 async fn busy_over_a_cut(fault: Fault, time: Duration) -> (Duration, u32) {
     let (shop, ..) = queues().await;
     let mut tasks = JoinSet::new();

@@ -34,8 +34,8 @@ async fn a_grant_whose_caller_is_gone_is_released() {
             true => locks.acquire("printer").fair().into_future(),
             false => locks.acquire("printer").into_future(),
         };
-        // The future is polled once, so that it sends the request. It is then forgotten with the
-        // grant.
+        // The future is polled once, so that it sends the request. After this poll, the test
+        // forgets the future together with the grant.
         assert!(tokio::time::timeout(secs(1), &mut waiting).await.is_err());
         travel(TTL + SKEW + secs(3)).await;
         assert!(others.try_acquire("printer").await.unwrap().is_none(), "it has it by now");

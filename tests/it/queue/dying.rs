@@ -180,6 +180,30 @@ async fn the_observed_rule_stands_any_clock() {
     }
 }
 
+/// A plain holder that has lost its lock releases it late. The refusal of the release shows the head
+/// of the queue, and does not show when that entry became the head.
+#[tokio::test(start_paused = true)]
+async fn a_refused_release_does_not_start_the_lease_of_a_waiter_in_the_same_process() {
+    let ttl = secs(60);
+    let (shop, locks, others) = Shop::with_locks().await;
+    let [locks, others] = [locks, others].map(|locks| locks.expiry(Expiry::Observed).ttl(ttl).heartbeat(false));
+    let late = locks.acquire("printer").await.unwrap();
+    let first = others.acquire("printer").fair().wait(2 * ttl).await.unwrap();
+    let waiting = tokio::spawn(locks.acquire("printer").fair().refresh(secs(2), secs(2)).into_future());
+    // The waiter has just read the first caller as the head, and reads again in two seconds.
+    travel(secs(1)).await;
+    let [before] = shop.counts(["GetItem"]);
+    while shop.counts(["GetItem"]) == [before] {
+        travel(millis(5)).await;
+    }
+    first.release().await.unwrap();
+    travel(millis(500)).await;
+    assert!(!waiting.is_finished());
+    late.release().await.unwrap();
+    let held = waiting.await.unwrap().unwrap();
+    assert!(held.remaining() <= ttl.saturating_sub(millis(500)), "{:?}", held.remaining());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_short_ttl_of_a_waiter_does_not_shorten_that_of_the_head() {
     for expiry in [Expiry::default(), Expiry::Observed] {
@@ -262,7 +286,8 @@ async fn after_a_late_eviction(deviation: Deviation) -> bool {
     others.create_table().await.unwrap();
     let token = others.acquire("printer").fair().await.unwrap().detach();
     travel(TTL + SKEW + millis(100)).await;
-    // After the refused enqueue follow the late copy, and its end.
+    // The first request is a refused enqueue. The second request removes the head and arrives late.
+    // The third request fails, which ends the call.
     faults.script_on("UpdateItem", 1, Fault::DeliverLate(secs(1)));
     faults.script_on("UpdateItem", 2, Fault::AccessDenied);
     expect_error!(locks.try_acquire("printer").fair().await, Error::Rejected(_));

@@ -48,7 +48,7 @@ async fn each_request_of_a_free_lock_may_meet_anything() {
                 assert!(held.fence() > last, "{of}");
                 let row = others.inspect("printer").await.unwrap().unwrap();
                 assert_eq!((row.owner.as_deref(), row.fence), (Some(held.owner()), held.fence()), "{of}");
-                // The number is the number in the row, or less.
+                // The remaining time of the holder is at most the remaining time in the row.
                 assert!(held.remaining() <= row.remaining + millis(2), "{of}: {held:?} {row:?}");
                 last = held.fence();
                 held.release().await.unwrap_or_else(|error| panic!("{of}: {error}"));
@@ -59,8 +59,8 @@ async fn each_request_of_a_free_lock_may_meet_anything() {
     }
 }
 
-/// Two callers wait, and one of them meets a fault at the nth request of an operation. Both are
-/// served in their order.
+/// Two callers wait, and one of them meets a fault at the nth request of an operation. Both callers
+/// are served in the order of their arrival.
 async fn served_in_order(operation: &str, nth: usize, fault: Fault) {
     let of = format!("{fault:?} of {operation} {nth}");
     let (shop, locks, others) = Shop::with_locks().await;

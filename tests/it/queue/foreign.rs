@@ -5,7 +5,7 @@ use dynalock::{Error, Expiry, Wait, error::Lost};
 
 use crate::support::{SKEW, Shop, TTL, acquire, expect_error, millis, n, now, s, secs, travel};
 
-/// Values above which no heartbeat can be.
+/// Numbers that are higher than the number of each possible heartbeat.
 fn odd_beats() -> [AttributeValue; 5] {
     [n("1e38"), n("18446744073709551615"), s("x"), AttributeValue::Bool(true), AttributeValue::Null(true)]
 }
@@ -63,7 +63,7 @@ async fn an_end_that_another_program_has_left_is_not_that_of_the_head() {
     }
 }
 
-/// Entries and owners that are no texts.
+/// Entries and owners that are not texts.
 fn odd_values() -> [AttributeValue; 4] {
     [n(4711), AttributeValue::Bool(true), AttributeValue::L(vec![s("x")]), AttributeValue::Null(true)]
 }

@@ -146,7 +146,7 @@ async fn a_try_is_not_refused_because_of_an_expired_head() {
         kill(others.acquire("printer").fair().await.unwrap());
         travel(TTL + SKEW + secs(1)).await;
         if lost {
-            // The reply to the eviction is lost. It is the second request of the caller.
+            // The reply to the eviction is lost. The eviction is the second request of the caller.
             shop.faults.script_on("UpdateItem", 1, Fault::LoseReply);
         }
         locks.try_acquire("printer").await.unwrap().expect("nobody holds it").release().await.unwrap();

@@ -1,8 +1,8 @@
 //! Several processes use one queue on a served engine. The test kills processes at random, like
 //! `kill -9`.
 //!
-//! Each worker is another process of this test program. An environment variable tells the process
-//! to work. `DYNALOCK_SOAK_SECONDS` sets the duration.
+//! Each worker is another process of this test program. An environment variable makes the process a
+//! worker. `DYNALOCK_SOAK_SECONDS` sets the duration.
 
 #![expect(clippy::print_stdout, reason = "that is how a worker reports to the test")]
 
@@ -46,8 +46,8 @@ fn at(url: &str) -> (Locks, Repository<Printed>, aws_sdk_dynamodb::Client) {
     (locks, Printed::repository(&client), client)
 }
 
-/// The work of a child process. It prints a page for each turn in the queue, until the process is
-/// killed.
+/// The work of a child process. The child process prints a page for each turn in the queue, until
+/// it is killed.
 async fn print_pages(url: &str) {
     let (locks, printed, client) = at(url);
     loop {

@@ -21,7 +21,7 @@ pub(crate) struct Tally {
     pub(crate) refused: u64,
     pub(crate) takeovers: u64,
     pub(crate) cancelled: u64,
-    /// The number of moments at which two guards believed to hold one lock.
+    /// The number of moments at which two guards both believed that they held one lock.
     pub(crate) overlaps: u64,
     /// The number of times that work had not been told to end when the next holder entered.
     pub(crate) told_late: u64,
@@ -101,7 +101,7 @@ impl Tally {
     }
 }
 
-/// A guard that believes to hold the lock, as its process sees it.
+/// A guard that believes that it holds the lock, from the view of its process.
 #[derive(Clone)]
 pub(crate) struct Believer {
     pub(crate) held: Arc<LockGuard>,

@@ -85,7 +85,8 @@ impl Tenant {
             // Without heartbeats, a pause is like a paused process.
             let pause = if !heartbeat && rng.f64() < 0.4 { rng.u64(8_000..20_000) } else { rng.u64(0..4_000) };
             travel(millis(pause)).await;
-            // A late holder does not know that its lease has ended. The check refuses its write.
+            // A late holder does not know that its lease has ended. The check of the lock's row
+            // refuses the write of a late holder.
             self.write(&held).await;
             if !heartbeat
                 && rng.bool()
@@ -110,7 +111,7 @@ impl Tenant {
         match rng.u32(0..10) {
             0..6 => drop(held.release().await),
             6 => drop(held),
-            // A kill, perhaps while a request is running.
+            // The process is killed, perhaps while a request is running.
             7 => drop(held.detach()),
             8 => self.die_beating(held, rng).await,
             _ => {

@@ -29,7 +29,7 @@ pub(crate) trait Kept: Lockable<Key: for<'a> From<&'a str>> + Clone + PartialEq 
     fn label(&mut self) -> &mut Option<String>;
 }
 
-/// The lease is in the item. Its struct refuses attributes that it does not know.
+/// The lease is in the item. The struct of the item refuses attributes that it does not know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[serde(deny_unknown_fields)]
 #[dynalock(table = "crates")]

@@ -14,6 +14,7 @@ pub(crate) mod order;
 pub(crate) mod partial;
 pub(crate) mod recorded;
 mod refused;
+pub(crate) mod repeats;
 pub(crate) mod rival;
 mod sent;
 pub(crate) mod shop;

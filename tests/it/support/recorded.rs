@@ -56,9 +56,9 @@ struct Log {
 
 struct Recorder(Arc<Mutex<Log>>);
 
-/// Two subscribers that nothing uses. If only one subscriber exists, `tracing` lets the thread that
-/// meets an event first decide whether the event is ever recorded. A test without a subscriber would
-/// then switch the event off for all tests.
+/// Two unused subscribers. If only one subscriber exists, `tracing` lets the thread that meets an
+/// event first decide whether the event is ever recorded. A test without a subscriber would then
+/// switch the event off for all tests.
 static OTHERS: LazyLock<[Dispatch; 2]> =
     LazyLock::new(|| [(); 2].map(|()| Dispatch::new(tracing_subscriber::registry())));
 

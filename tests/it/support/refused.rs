@@ -49,7 +49,7 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    /// A closure that refuses by itself.
+    /// A closure that returns its own refusal.
     pub(crate) fn here<T>(why: impl Into<String>) -> Result<T, Self> {
         Err(Self::Here(why.into()))
     }

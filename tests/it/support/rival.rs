@@ -1,4 +1,4 @@
-//! Another caller that acts at the worst moment.
+//! Another caller that acts directly before a request of the code under test.
 
 use std::{
     collections::HashMap,
@@ -15,8 +15,8 @@ use super::layer::{HttpRequest, Layer};
 type Act = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 type Acts = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// Acts directly before a client's requests are sent. Its actions are complete when the request
-/// arrives, even with faults.
+/// Acts directly before a client's requests are sent. The actions of the rival are complete when
+/// the request arrives, even with faults.
 #[derive(Clone, Default)]
 pub(crate) struct Rival(Arc<Mutex<Script>>);
 

@@ -14,7 +14,7 @@ use dynalock::{
 use super::{Item, endpoint, layer::Layer, raw::Raw, rival::Rival, secs};
 
 /// A DynamoDB with two clients. The client of the code under test has faults and a rival in front
-/// of it. The other client is plain.
+/// of it. The second client has no faults and no rival.
 pub(crate) struct Shop {
     pub(crate) faults: Faults,
     pub(crate) rival: Rival,
@@ -29,7 +29,7 @@ pub(crate) struct Shop {
 #[derive(Clone)]
 pub(crate) struct Table<T> {
     pub(crate) items: Repository<T>,
-    /// The same items, as another caller reads and writes them with this library.
+    /// The items of the table, for another caller that uses this library.
     pub(crate) others: Repository<T>,
     pub(crate) raw: Raw,
 }

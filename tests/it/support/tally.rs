@@ -55,8 +55,8 @@ where
 }
 
 impl Tally {
-    /// Compares the results of the writers with the item `a`, if each increment is a write of its
-    /// own.
+    /// Compares the results of the writers with the item `a`, if each increment is a separate
+    /// write.
     pub(crate) async fn agrees_with(&self, table: &Table<Product>) {
         let counter = self.counter(table).await;
         assert_eq!(counter.version(), 1 + u64::try_from(counter.stock).unwrap());

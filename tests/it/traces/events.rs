@@ -51,7 +51,7 @@ async fn a_request_that_is_not_sent_again_is_no_retry() {
     assert_eq!(recorded.one("get").get("dynalock.requests"), "3");
 }
 
-/// Returns the outcome and the level of the only lost reply.
+/// Returns the outcome and the level of the only event `lost reply`.
 async fn lost_reply(fault: Fault, call: impl AsyncFnOnce(&Repository<Product>)) -> (String, Level) {
     let (shop, table) = Shop::with_items([Product::new("a", 1)]).await;
     for operation in ["UpdateItem", "TransactWriteItems"] {

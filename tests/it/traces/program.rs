@@ -1,4 +1,4 @@
-//! A program that makes each call, and meets each event. Its items contain secrets.
+//! A program that makes each call, and meets each event. The items of the program contain secrets.
 
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorFuture, SharedHttpConnector};

@@ -23,7 +23,7 @@ async fn take(client: &Client, accounts: &Repository<Account>) -> Result<Option<
     .await
 }
 
-/// Creates the account, if the read finds none.
+/// Creates the account, if the read finds no account.
 async fn give(client: Client, accounts: Repository<Account>, reads: bool) -> Result<(), Error> {
     let accounts = &accounts;
     transact(&client, |tx| async move {

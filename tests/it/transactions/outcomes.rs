@@ -141,7 +141,7 @@ async fn a_transaction_whose_every_attempt_fails_is_exhausted_or_indeterminate_b
                     }
                     assert_eq!(*of, *table.name());
                 }
-                // The answers came late, and DynamoDB knew the token by then.
+                // The answers came late, and DynamoDB already knew the token at that time.
                 (Fault::DeliverLate(_) | Fault::Delay(_), Ok(())) => {}
                 (_, other) => panic!("{what}: {other:?}"),
             }

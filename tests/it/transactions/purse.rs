@@ -4,7 +4,7 @@ use dynalock::{Error, Result, Transaction, transact};
 
 use crate::support::{Account, Item, Shop, Table, changed, secs};
 
-/// The way in which it is committed.
+/// The way in which the transaction is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Commit,

@@ -5,7 +5,7 @@ use dynalock::{Error, transact};
 
 use crate::support::{Account, Shop, Table, changed, commit, secs};
 
-/// People on call. Each of them may leave while another one stays.
+/// People on call. Each person may leave only while another person stays.
 async fn on_call(shop: &Shop, round: usize) -> Table<Account> {
     shop.table_of(owners(round).map(|owner| Account::new(&owner, 1))).await
 }

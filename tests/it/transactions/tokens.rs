@@ -1,4 +1,4 @@
-//! Tokens in doubt, and tokens that DynamoDB no longer remembers.
+//! Tokens of transactions with an unknown outcome, and tokens that DynamoDB no longer remembers.
 
 use std::collections::HashSet;
 
@@ -159,8 +159,8 @@ async fn a_form_that_is_sent_again_under_its_token_says_that_it_was_committed() 
     expect_error!(send(9).await, Error::Cancelled(_));
 }
 
-/// A transaction whose first reply is lost. It then meets contention until DynamoDB no longer
-/// remembers its token.
+/// A transaction whose first reply is lost. The retries meet contention until DynamoDB no longer
+/// remembers the token.
 async fn until_the_token_is_forgotten(shop: &Shop, tx: Transaction) -> dynalock::Result<()> {
     let operations = tx.len();
     shop.faults.script_on(TRANSACT, 0, Fault::LoseReply);

@@ -37,7 +37,7 @@ async fn transfer(
     unit.deadline(secs(900)).await
 }
 
-/// Makes this number of transfers in one task. Each of them must be acknowledged.
+/// Makes this number of transfers in one task. Each transfer must be acknowledged.
 async fn task(client: Client, accounts: Repository<Account>, seed: u64, transfers: usize) -> Books {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut books = Books::new();

@@ -1,4 +1,4 @@
-//! The state of one acquisition, and its requests.
+//! The state of a call that acquires one lock, and the requests of this call.
 
 use std::{
     future::{Future, poll_fn},
@@ -28,19 +28,20 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time for the last requests of a call after its wait has ended: the last read, and the
-/// removal of its entry from a queue.
+/// The time that a call has for its last requests after its wait has ended: the last read, and the
+/// removal of the call's entry from a queue.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
 /// One lock that a call acquires, and the progress of this acquisition.
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
-    /// The owner of the next grant, or the text of the entry in the queue.
+    /// The text that names this call in the row of the lock: the owner that the next attempt
+    /// writes, or the call's entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
     pub(crate) polls: Polls,
-    /// The number of attempts so far.
+    /// The number of attempts to acquire the lock that the call has begun.
     requests: u32,
     started: Instant,
     /// The end of the wait, or `None` if the call waits without a limit.
@@ -63,16 +64,18 @@ pub(crate) enum Order {
 /// The answer to one attempt to acquire a lock.
 pub(crate) enum AttemptResult<G, D> {
     Granted(G),
-    /// The attempt was denied, because another holder has the lock.
+    /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
-    /// A late copy of this attempt was granted, and the lease of that grant has already ended. No
-    /// other holder has the lock. The next attempt needs a new owner.
+    /// DynamoDB has granted the lock to a copy of this attempt, but the lease of that grant has
+    /// already ended. No other holder has the lock, so the call makes another attempt with a new
+    /// owner text.
     GrantOver,
 }
 
-/// A lock whose other holder made a transaction fail, with the record of that lock.
+/// A lock that made DynamoDB refuse a request for several locks, with the lease attributes of the
+/// lock's row.
 pub(crate) struct Denial {
-    /// The index of the lock in the call.
+    /// The index of the lock in the list of the call's locks.
     pub(crate) index: usize,
     pub(crate) record: LockRecord,
 }
@@ -80,13 +83,13 @@ pub(crate) struct Denial {
 /// A lock that an attempt has acquired.
 pub(crate) struct Acquired {
     pub(crate) grant: Arc<Grant>,
-    /// The row that the attempt has read.
+    /// The row of the lock, or the leased item, as the call has last received it.
     pub(crate) row: Option<Item>,
 }
 
-/// The caller that waits for the result.
+/// The caller that waits for the result of an acquire.
 pub(crate) trait Caller: Send {
-    /// Completes when the caller has dropped its future.
+    /// Returns a future that completes when the caller no longer waits for the result.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -121,18 +124,18 @@ impl<'a> Acquisition<'a> {
         Self { spec, order, owner, observer, polls, requests: 0, started, end, taken_over: None }
     }
 
-    /// Counts an attempt.
+    /// Counts an attempt to acquire the lock.
     pub(crate) fn begin_attempt(&mut self) {
         self.requests += 1;
     }
 
-    /// Returns the limits of the next request. The request must end when the wait of the call ends.
+    /// Returns the limits of the next request, which must end when the wait of the call ends.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_of(self.spec.limits)
     }
 
-    /// Shortens the limits of a request so that it ends with the wait of the call. The deadline
-    /// limits a call that does not wait.
+    /// Shortens the limits of a request, so that the request ends when the wait of the call ends.
+    /// If the call does not wait, the limits stay unchanged.
     pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
         match self.is_single_attempt() {
             true => limits,
@@ -140,18 +143,18 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Returns the counter of requests and retries for the next request.
+    /// Returns the retry loop (`Attempts`) for the next request.
     pub(crate) fn attempts(&self) -> Attempts {
         self.attempts_within(self.limits())
     }
 
-    /// Returns the counter like [`attempts`](Self::attempts), with other limits.
+    /// Returns the retry loop (`Attempts`) for the next request with the given limits.
     pub(crate) fn attempts_within(&self, limits: Limits) -> Attempts {
         let AcquireSpec { call_cost, connection, .. } = self.spec;
         Attempts::on(call_cost.clone(), connection, limits).with_purpose(Purpose::Acquire)
     }
 
-    /// Returns the counter for a read while the call waits.
+    /// Returns the retry loop (`Attempts`) for a read while the call waits.
     pub(crate) fn polling(&self) -> Attempts {
         self.attempts().with_purpose(Purpose::Poll)
     }
@@ -175,15 +178,15 @@ impl<'a> Acquisition<'a> {
             .with_cost(self.spec.call_cost.as_ref().map(|call_cost| call_cost.cost()))
     }
 
-    /// Returns the fence of the previous holder if this call removed its expired lease. The fence
-    /// must be one below the fence of the new grant.
+    /// Returns the fence of the previous holder if this call removed the expired lease of that
+    /// holder. Returns `None` if another caller has held the lock since the removal.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
-        // Each grant raises the fence by one. A gap means that another caller held the lock in
-        // between.
+        // Each grant raises the fence by one. A fence that is more than one above the fence of the
+        // removed holder shows that another caller has held the lock since the removal.
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
 
-    /// Reads the row of the lock, eventually consistent.
+    /// Reads the row of the lock by an eventually consistent read.
     async fn read(&mut self) -> Result<Option<LockRecord>, Error> {
         let sent = clock::now();
         let item = self.polling().read(&self.spec.row.get(false)).await?;
@@ -191,8 +194,9 @@ impl<'a> Acquisition<'a> {
         Ok(item.map(|item| LockRecord::read(&self.spec.row.layout, &item)))
     }
 
-    /// Returns whether the row denies the next attempt. An attempt to enter a queue is denied only
-    /// by an owner that is not in the queue.
+    /// Returns whether DynamoDB would refuse the next attempt because of the holder in the row. A
+    /// call that asks for a queue can enter the queue behind its head, so only a holder without a
+    /// queue entry stops the call.
     fn is_denied_by(&self, record: &LockRecord) -> bool {
         match self.order {
             Order::Any => record.is_held_by_another(&self.owner),
@@ -200,27 +204,28 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Records a row that shows another holder.
+    /// Records the lease attributes of a row of the lock that shows another holder.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         self.polls.observe(&record);
         self.observer.observe(record);
     }
 
-    /// Returns the pause of a waiter behind this number of entries of a queue.
+    /// Returns the pause until the next read of a waiter behind the given number of queue entries.
     pub(crate) fn pause_in_queue(&mut self, places: usize) -> Duration {
         let places = u32::try_from(places).unwrap_or(u32::MAX);
         self.observer.pause_in_queue(self.polls.pause(WaiterPlace::Behind(places)))
     }
 
-    /// Reads the row, unless the observed lease has ended. Returns `true` if the next attempt may be
-    /// granted: the lease has ended, or the row shows no other holder.
+    /// Reads the row, unless the observed lease has ended. Returns whether DynamoDB may grant the
+    /// next attempt. The result is `true` if the observed lease has ended, or if the row shows no
+    /// other holder.
     async fn poll(&mut self) -> Result<bool, Error> {
-        // A missing item has no holder to wait for.
+        // If the item to lock is missing, DynamoDB would refuse the attempt.
         if self.observer.record().is_none() {
             return Ok(false);
         }
-        // The attempt itself proves the end of the lease by its condition, so no read is needed
-        // first.
+        // The condition of the attempt tests the end of the lease, so the call does not read the
+        // row before the attempt.
         if self.observer.remaining().is_zero() {
             self.observer.expects_the_end();
             return Ok(true);
@@ -237,12 +242,14 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Handles a denied attempt. If the lease of the holder has ended, removes the holder. If the
-    /// lease has not ended, waits for the next attempt. Returns an error if the queue is full.
+    /// Handles the refusal of an attempt to acquire the lock. If the lease of the holder has ended,
+    /// removes the holder. If the lease has not ended, waits until the time of the next attempt.
+    /// Returns an error if the queue is full.
     ///
-    /// A separate request removes the holder in two cases. The request that enters a queue cannot
-    /// remove an owner. The answer of a transaction does not show whose lease the transaction took
-    /// over.
+    /// The request that enters a queue cannot remove an owner, so a separate request removes an
+    /// expired owner. The answer to a transaction does not show whether the transaction took over
+    /// an expired lease. A separate request therefore removes an expired holder before the next
+    /// transaction.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -256,15 +263,16 @@ impl<'a> Acquisition<'a> {
         self.wait(caller).await
     }
 
-    /// Removes the observed head of the queue if its lease has ended. Returns `false` if the queue
-    /// has no head, or if the head still sends heartbeats.
+    /// Removes the observed head of the queue if the lease of the head has ended. Returns `false`
+    /// if the queue has no expired head, or if the head has renewed its lease.
     pub(crate) async fn evict_expired_head(&mut self) -> Result<bool, Error> {
         let Some(record) = self.observer.record().filter(|_| self.observer.has_expired_head()) else {
             return Ok(false);
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If the reply was lost, a removal by this call looks like a removal by another caller.
+        // If the reply to the removal was lost, the repeated request finds that the head is gone,
+        // as after a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }
@@ -284,18 +292,19 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Sends one heartbeat. The heartbeat must end with the wait of the call, even if the lease
-    /// lasts longer.
+    /// Renews the lease of a granted lock by a heartbeat before the call returns. The heartbeat
+    /// ends when the wait of the call ends, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.unanswered()))
     }
 
-    /// Starts the heartbeats of a grant. If the lease is in a separate row, the item is read first,
-    /// and a missing item releases the lease.
+    /// Starts the heartbeats of a lock that was granted. If the lease is in a separate row, the
+    /// call first reads the item, and releases the lease if the item is missing.
     pub(crate) async fn keep(&self, Acquired { grant, row }: Acquired) -> Result<KeptGrant, Error> {
-        // A lease row does not show whether its item exists. The read comes after the grant: from
-        // then on, DynamoDB refuses the checked deletes of other callers.
+        // A separate lease row does not show whether its item exists. The call reads the item after
+        // the grant, because only a granted lease makes DynamoDB refuse a delete of the item by
+        // another caller.
         let row = match self.spec.row.is_separate() {
             true => Some(Box::pin(self.read_item(&grant)).await?),
             false => row,
@@ -321,7 +330,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps while another caller holds the lock. Returns an error if the wait is over.
+    /// Sleeps for `pause` while another caller holds the lock. Returns an error if the wait of the
+    /// call is over.
     pub(crate) async fn sleep(&self, pause: Duration, caller: &mut impl Caller) -> Result<(), Stop> {
         let remaining = self.remaining_wait();
         if remaining.is_zero() {
@@ -333,8 +343,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps like [`sleep`](Self::sleep), and returns the row if another request of this process
-    /// shows it in the meantime.
+    /// Sleeps like [`sleep`](Self::sleep). If another request of this process receives the row of
+    /// the lock during the sleep, returns this row at once.
     pub(crate) async fn sleep_until_seen(
         &mut self,
         pause: Duration,
@@ -352,10 +362,10 @@ impl<'a> Acquisition<'a> {
         clock::within(pause.min(remaining), either).await.transpose()
     }
 
-    /// Waits until the next attempt for this lock may be granted.
+    /// Waits until DynamoDB may grant the next attempt for this lock.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
         self.polls.join(&self.spec.row);
-        // A lock without a record has no holder to wait for.
+        // A call that knows no holder of the lock makes its next attempt at once.
         while self.observer.record().is_some() {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
             let is_over = match self.sleep_until_seen(pause, caller).await? {
@@ -369,8 +379,9 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Records a row that another request of this process has shown. Returns whether this call
-    /// attempts next. Of the plain waiters of a process, only the first one attempts.
+    /// Records the row of the lock that another request of this process has received. Returns
+    /// whether this call sends its next attempt now. If several calls of a process wait for a lock
+    /// without a queue, only the call that has waited longest sends an attempt.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {
@@ -384,8 +395,9 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt with a new owner. The last attempt found no other holder, but the
-    /// lease of its own late grant had ended. Returns an error if the wait is over.
+    /// Sleeps before an attempt with a new owner text. DynamoDB has granted the lock to the old
+    /// owner text, but the lease ended before the call could use the lock. Returns an error if the
+    /// wait of the call is over.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -405,19 +417,19 @@ impl<'a> Acquisition<'a> {
         Error::Exhausted { spent: self.spent(), last }
     }
 
-    /// Returns the error of a full queue. A call that does not wait may enter only an empty queue,
-    /// so it returns [`Error::Locked`] if the queue is full.
+    /// Returns the error of a call that cannot enter a full queue. A call that does not wait may
+    /// enter only an empty queue, and gets [`Error::Locked`] if the queue has an entry.
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();
         }
         let entries = self.observer.record().map_or(0, |record| record.queue.len());
-        // The head is the holder and does not wait.
+        // The head of the queue is the holder, and does not wait.
         let (table, waiting) = (Arc::clone(&self.spec.row.table), entries.saturating_sub(1));
         Error::QueueFull { table, waiting, spent: self.spent() }
     }
 
-    /// Returns the error of a call if the observed holder still has the lock.
+    /// Returns the error of a call that ends while another holder has the lock.
     pub(crate) fn locked(&self) -> Error {
         let (options, record) = (&self.spec.options, self.observer.record());
         Error::Locked(Box::new(Locked {
@@ -431,9 +443,10 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// Returns the error at the end of a call. If the wait is over and another holder was seen last,
-/// the error names that holder. The error names that holder even if the last request was not
-/// answered. Of several locks, the first held lock decides the error.
+/// Returns the error at the end of a call. If the wait of the call is over, and the last read
+/// showed another holder, the error names this holder. The error names the last known holder even
+/// if DynamoDB did not answer the last request. In a call for several locks, the error names the
+/// holder of the first lock that another caller holds.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;
@@ -444,14 +457,14 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
     held.map_or(stop, |acquisition| acquisition.locked().into())
 }
 
-/// Waits until the next attempt for one of these locks may be granted. The reads are eventually
-/// consistent.
+/// Waits until DynamoDB may grant the next attempt for one of the given locks. During the wait, the
+/// call reads the rows of the locks by eventually consistent reads.
 pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
     if let [only] = all {
         return only.wait(caller).await;
     }
     loop {
-        // A lock without a record has no holder to wait for.
+        // A call that knows no holder of the lock makes its next attempt at once.
         let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
         let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.pause(WaiterPlace::Plain)));
         let Some(pause) = pauses.min() else { return Ok(()) };
@@ -465,7 +478,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
     }
 }
 
-/// Starts a background release of a grant that the call cannot use.
+/// Starts a background release of a lock that was granted to a call, but that the call cannot use.
 pub(crate) fn release_later(grant: &Arc<Grant>) {
     let grant = Arc::clone(grant);
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -1,4 +1,4 @@
-//! Acquires several locks by one transaction: all of them or none.
+//! Acquires all of several locks, or none of them, by one transaction.
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ use crate::{
     retry::{Attempts, Backoff, Limits},
 };
 
-/// Acquires all locks in one transaction, and repeats the transaction until it is granted. A call
-/// holds no lock while it waits, so calls cannot deadlock.
+/// Acquires all locks by one transaction, and sends transactions until one of them is applied. A
+/// call holds none of the locks while it waits, so calls cannot deadlock.
 pub(super) async fn acquire_all(
     specs: &[AcquireSpec],
     limits: Limits,
     caller: &mut impl Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
-    // All locks have the same owner, so that each row shows whether a lost transaction was applied.
+    // The call writes the same owner text into all rows. After a lost reply, each row therefore
+    // shows whether DynamoDB has applied the transaction.
     let owner = specs[0].owner();
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, Arc::clone(&owner))).collect();
     let granted = acquire_together(&mut all, limits, caller).await;
@@ -45,13 +46,15 @@ async fn acquire_together(
                 continue;
             }
             Err(error) => {
-                // If the reply was lost, the transaction may have been applied.
+                // If the reply was lost, DynamoDB may have applied the transaction, so background
+                // tasks release the locks.
                 give_back(all);
                 return Err(error.into());
             }
         };
-        // If no other holder has a denied lock, a grant of this owner has already ended there. The
-        // next attempt needs a new owner.
+        // If a lock caused the refusal and has no other holder, DynamoDB has already granted the
+        // lock to this owner text, and that grant has ended. The attempt after an ended grant needs
+        // a new owner text.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -61,12 +64,14 @@ async fn acquire_together(
     }
 }
 
-/// Sends the transaction, and repeats it until DynamoDB answers.
+/// Sends the transaction that acquires all locks, and repeats the transaction until DynamoDB
+/// answers.
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
     let mut attempts = first.attempts_within(first.limits_of(limits));
-    // Each repetition of the transaction contains this time. It is not known which repetition is
-    // applied.
+    // All repetitions of the transaction have the same content. The call does not learn which
+    // repetition of the transaction DynamoDB applied, so it counts the leases from the time before
+    // the first repetition.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -80,8 +85,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     if !denied.iter().any(|denial| denial.record.owner.as_deref() == Some(&*first.owner)) {
         return Ok(AttemptResult::Denied(denied));
     }
-    // A repetition of the transaction was applied at an unknown time. A heartbeat therefore renews
-    // each lease now.
+    // DynamoDB applied a repetition of the transaction at an unknown time, so the call renews each
+    // lease by a heartbeat.
     let result = read(all, &mut attempts, clock::now()).await?;
     if let AttemptResult::Granted(granted) = &result {
         for Acquired { grant, .. } in granted {
@@ -95,8 +100,9 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     Ok(result)
 }
 
-/// Reads the fences, because a transaction does not return them. Returns whether this call holds
-/// all locks.
+/// Reads the fences of the locks, because the answer to a transaction does not contain the fences.
+/// Returns `Granted` if the call holds all locks, or `Denied` with the locks that the call does not
+/// hold.
 async fn read(
     all: &[Acquisition<'_>],
     attempts: &mut Attempts,
@@ -126,8 +132,8 @@ async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<Kep
     Ok(kept)
 }
 
-/// Chooses a new owner for each lock. Releases the locks that a late copy of the transaction may
-/// have acquired for the old owner.
+/// Chooses one new owner text for all locks. Releases the locks that a late copy of the transaction
+/// may have acquired for the old owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

@@ -19,7 +19,8 @@ use crate::{
     retry::{Answered, Backoff},
 };
 
-/// Attempts each lock in turn. After a round of denials, waits until one of the locks may be free.
+/// Attempts to acquire each lock in turn. If DynamoDB refuses the attempts for all locks, waits
+/// until one of the locks may be free.
 pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller) -> Result<KeptGrant, Stop> {
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, spec.owner())).collect();
     let granted = acquire_first(&mut all, caller).await;
@@ -35,8 +36,9 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Ok(None) => {}
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
-                    // The lease of a missing item was granted and released. The new owner ensures
-                    // that a late copy of the release cannot end a later grant.
+                    // A call for a missing item may have acquired and released a lease in a
+                    // separate row. With a new owner text for the next attempt, a late copy of the
+                    // old release cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -49,14 +51,15 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
             }
             Some(_) | None => {}
         }
-        // This box and those of the other rare steps keep the task of a free lock small.
+        // The futures of rare steps are boxed, so that the task that acquires a free lock stays
+        // small.
         Box::pin(wait(all, caller)).await?;
     }
 }
 
 impl Acquisition<'_> {
-    /// Repeats the request until the lock is granted. Returns `None` if another holder has a lease
-    /// that has not ended.
+    /// Repeats the acquire request until the lock is granted. Returns `None` if another holder has
+    /// a lease that has not ended.
     async fn attempt(&mut self) -> Result<Option<KeptGrant>, Error> {
         let mut backoff = Backoff::default();
         self.begin_attempt();
@@ -65,17 +68,18 @@ impl Acquisition<'_> {
                 AttemptResult::Granted(acquired) => return self.keep(acquired).await.map(Some),
                 AttemptResult::Denied(record) => {
                     self.observe(record);
-                    // The request itself takes over an expired owner. Another request must remove
-                    // an expired head of a queue, because an expression cannot remove the first
-                    // element of a list that may be missing.
+                    // The acquire request can itself replace an owner whose lease has ended. Only a
+                    // separate request can remove the expired head of a queue, because an update
+                    // expression cannot remove the first element of a list that may be missing.
                     if !Box::pin(self.evict_expired_head()).await? {
                         return Ok(None);
                     }
                 }
                 AttemptResult::GrantOver => {
                     Box::pin(self.pause_before_retry(&mut backoff)).await?;
-                    // A late copy of the attempt can still arrive, and must not be taken for the
-                    // next grant.
+                    // DynamoDB may later grant the lock to a late copy of the last attempt. With a
+                    // new owner text, the next attempt can distinguish its own grant from a grant
+                    // to a late copy of the last attempt.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
                 }
@@ -83,7 +87,8 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Sends one conditional write, and repeats it until DynamoDB answers.
+    /// Sends the conditional write that acquires the lock, and repeats the write until DynamoDB
+    /// answers.
     async fn attempt_once(&self) -> Result<AttemptResult<Acquired, LockRecord>, Error> {
         let Self { spec, owner, .. } = self;
         let expired = &self.observer.expired();
@@ -91,8 +96,8 @@ impl Acquisition<'_> {
         let mut sent = clock::now();
         let mut now = 0;
         let request = || {
-            // Each repetition sets these times again. The lease counts from the time before the
-            // last request was sent.
+            // Each repetition of the acquire request contains the current time. The call counts the
+            // lease from the time before it sent the last repetition of the acquire request.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -101,7 +106,8 @@ impl Acquisition<'_> {
         let answer = match attempts.write(request).await {
             Ok(answer) => answer,
             Err(error) => {
-                // If the reply was lost, the attempt may have been granted.
+                // If the reply was lost, DynamoDB may have granted the lock, so a background task
+                // releases the lock.
                 if attempts.is_in_doubt() || !matches!(error, Error::BudgetExceeded { .. }) {
                     spec.give_back(owner);
                 }
@@ -117,7 +123,8 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // A slow answer may have used most of the lease, so a heartbeat renews it first.
+            // If the answer took half a ttl or longer, a large part of the lease time has passed.
+            // After a slow answer, the call first renews the lease by a heartbeat.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
@@ -125,18 +132,20 @@ impl Acquisition<'_> {
             return Box::pin(self.confirm(self.grant(fence, taken_over, clock::now()), met)).await;
         }
         match record.fence {
-            // The attempt was granted, and its reply was lost. The row no longer shows whether the
-            // previous holder released the lock.
+            // DynamoDB granted the lock to an earlier attempt whose reply was lost. The row no
+            // longer shows whether the previous holder released the lock.
             Some(fence) if record.owner.as_deref() == Some(owner) => {
                 Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
-            // The row shows that this owner has already released the lock.
+            // If the row names the owner text of this call as released, DynamoDB has granted the
+            // lock to this owner text, and that grant has ended.
             _ => Ok(AttemptResult::GrantOver),
         }
     }
 
-    /// Renews a grant that is old, or whose age is unknown. The lease counts from the heartbeat.
+    /// Renews the lease of a lock by a heartbeat, if the grant was slow or the time of the grant is
+    /// unknown. After the renewal, the holder counts the lease from the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,
@@ -152,8 +161,8 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Returns the grant of an acquire without a queue. This method does not start the heartbeats
-    /// of the grant.
+    /// Returns the state of a lock that was acquired without a queue. This method does not start
+    /// the heartbeats of the lock.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

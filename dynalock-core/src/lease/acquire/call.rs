@@ -26,26 +26,27 @@ use crate::{
 
 /// A call that acquires locks.
 pub(crate) struct AcquireCall {
-    /// The locks to acquire. A call names at least one lock. A call for all locks names each lock
-    /// once, sorted by name.
+    /// The locks to acquire. A call names at least one lock. A call that acquires all of several
+    /// locks names each lock once, and sorts the locks by name.
     pub(crate) locks: Vec<AcquireSpec>,
     pub(crate) mode: AcquireMode,
 }
 
-/// The number of locks that a call needs, and the order in which callers get them.
+/// The number of locks that a call needs, and the order in which waiting callers get the locks.
 pub(crate) enum AcquireMode {
     /// The call needs the first lock that is free.
     Any,
-    /// The call needs all locks. The call acquires them by a transaction with these limits.
+    /// The call needs all locks. The call acquires all locks by one transaction with the given
+    /// limits.
     All(Limits),
-    /// The call needs all locks. The call enters the queue of each lock, and holds a lock when its
-    /// entry is the head of the queue.
+    /// The call needs all locks. The call enters the queue of each lock, and holds a lock when the
+    /// call's entry is the head of the lock's queue.
     Queue(QueueLimits, watch::Sender<Option<QueueStatus>>),
 }
 
 impl AcquireCall {
-    /// Acquires the locks in a task that starts immediately. If the caller has dropped its future,
-    /// the drop of the guard releases the locks.
+    /// Acquires the locks in a task that starts immediately. If the caller has dropped the returned
+    /// future, the task drops the guard, which releases the locks.
     pub(crate) fn acquire<G: Send + 'static>(
         mut self,
         make: impl FnOnce(Vec<KeptGrant>) -> Result<G> + Send + 'static,
@@ -55,8 +56,9 @@ impl AcquireCall {
                 other.call_cost.clone_from(&first.call_cost);
             }
         }
-        // The acquire runs in its own task: if it stopped with the caller's future, a granted lock
-        // would be held for a whole ttl.
+        // A separate task acquires the locks, and continues after a drop of the caller's future.
+        // Without the separate task, a lock that DynamoDB granted during this drop would stay held
+        // for a whole ttl.
         let (mut caller, answer) = oneshot::channel();
         tokio::spawn(continued(async move {
             let (table, started) = (Arc::clone(&self.locks[0].row.table), clock::now());
@@ -72,10 +74,11 @@ impl AcquireCall {
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::CallerGone) => return,
             };
-            // If no caller receives the result, the drop of the guard in it releases the lock.
+            // If no caller receives the result, the guard in the result is dropped, which releases
+            // the lock.
             drop(caller.send(granted));
         }));
-        // The task always sends a result, unless its runtime ends.
+        // The task always sends a result to a waiting caller, unless the runtime of the task ends.
         async { answer.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
@@ -84,7 +87,7 @@ impl AcquireCall {
         self,
         make: impl FnOnce(KeptGrant) -> Result<G> + Send + 'static,
     ) -> impl Future<Output = Result<G>> + Send + 'static {
-        // A successful call has at least one grant.
+        // A successful call has acquired at least one lock.
         self.acquire(|granted| {
             granted.into_iter().next().map_or(Err(Error::Unavailable(Unavailable::RuntimeEnded)), make)
         })
@@ -92,10 +95,11 @@ impl AcquireCall {
 
     async fn run(self, caller: &mut impl Caller) -> Result<Vec<KeptGrant>, Stop> {
         match self.mode {
-            // One lock needs no transaction.
+            // A call for one lock needs no transaction.
             AcquireMode::All(_) if self.locks.len() == 1 => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::Any => Ok(vec![acquire_any(&self.locks, caller).await?]),
-            // The boxes keep the task of one plain lock small.
+            // The futures of the other acquire modes are boxed, so that the task that acquires one
+            // lock without a queue stays small.
             AcquireMode::All(limits) => Box::pin(acquire_all(&self.locks, limits, caller)).await,
             AcquireMode::Queue(limits, progress) => {
                 Box::pin(acquire_in_order(&self.locks, limits, &progress, caller)).await

@@ -7,50 +7,53 @@ use crate::{
     lease::record::{LockRecord, Observation},
 };
 
-/// The holders of one lock, as a waiter has observed them. The interval between two reads follows
-/// from the time for which the current holder has been observed, and from the earlier holders.
+/// The holders of one lock, as a waiter has observed them. The interval between two reads of the
+/// waiter depends on two times: the time since the current grant (the holder's age), and the mean
+/// time for which earlier holders had the lock (the mean hold).
 ///
-/// | waiter | interval while the holder is young | interval later |
+/// | waiter | interval while the holder's age is below three quarters of the mean hold | interval at a greater age of the holder |
 /// |---|---|---|
-/// | next in the queue | until the holder's age is three quarters of the mean hold | a third of the holder's age |
-/// | behind `n` entries of the queue | `n - 1` times the mean hold | `n - 1` times half of the holder's age, if that is longer |
-/// | plain | until the holder's age is three quarters of the mean hold | twice the holder's age |
+/// | first waiter in the queue | until the holder's age is three quarters of the mean hold | a third of the holder's age |
+/// | behind `n` entries of the queue, `n` at least 2 | `n - 1` times the mean hold | `n - 1` times the longer of the mean hold and half of the holder's age |
+/// | waiter without a queue | until the holder's age is three quarters of the mean hold | twice the holder's age |
 ///
-/// The intervals grow with the age, so the number of reads grows with the logarithm of the hold.
+/// The intervals between reads grow with the age of the holder, so the number of reads grows only
+/// with the logarithm of the time for which the lock is held.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
-    /// The smoothed time from one grant to the next.
+    /// The mean hold: the smoothed mean of the time from one grant of the lock to the next grant.
     mean: Option<Duration>,
 }
 
-/// The grant of the current holder.
+/// The grant of the current holder, as a waiter has observed it.
 #[derive(Debug)]
 struct ObservedHolder {
-    /// The lease of the grant, or `None` until a read has shown the holder.
+    /// The lease attributes of the holder, or `None` until a read has shown the holder.
     observation: Option<Observation>,
     fence: u64,
-    /// The estimated start of the grant.
+    /// The estimated start of the current grant.
     since: Instant,
-    /// The time of the last read that showed this grant.
+    /// The time of the last read that showed the current grant.
     last_seen: Instant,
 }
 
-/// The place of a waiter.
+/// The place of a waiter in the queue of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaiterPlace {
     /// A waiter without a place in a queue.
     Plain,
-    /// A waiter behind this number of entries of a queue. The holder is one of these entries.
+    /// A waiter behind the given number of queue entries, including the entry of the holder.
     Behind(u32),
 }
 
 impl ObservedHolds {
-    /// Records the holder of a row that was read at `now`. The same time by the clock of this
-    /// machine is `epoch_millis`. A heartbeat does not change the age of the holder.
+    /// Records the holder in a row that was read at the time `now`. `epoch_millis` is the time of
+    /// the read in epoch milliseconds, by the clock of this machine. A heartbeat does not change
+    /// the age of the holder.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64) {
         let Some(observation) = record.observation() else { return };
-        // A holder of another program may have no fence.
+        // A row that another program wrote may have a holder without a fence.
         let fence = record.last_fence().unwrap_or(0);
         let mut since = now;
         if let Some(before) = &mut self.holder {
@@ -62,17 +65,18 @@ impl ObservedHolds {
                 (before.observation, before.last_seen) = (Some(observation.clone()), now);
                 return;
             }
-            // An outdated read may show an earlier grant.
+            // An eventually consistent read may show an earlier grant, which this method ignores.
             if fence < before.fence {
                 return;
             }
-            // The clock of another machine has written the start of the turn, so the start is a
-            // hint. The last read of the previous holder limits the error.
+            // The stored time at which the head of the queue changed is only a hint, because it
+            // comes from the clock of another machine. The last read that showed the previous
+            // holder limits the error of the stored time, because the head changed after this read.
             let turn = record.head_since().filter(|_| record.head().is_some()).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(turn));
             since -= age.min(now.duration_since(before.last_seen));
-            // Each grant raises the fence by one, so a larger step shows that reads have missed
-            // grants.
+            // Each grant raises the fence by one. If the fence has grown by more than one since the
+            // last read, the reads have missed grants.
             let grants = u32::try_from(fence - before.fence).unwrap_or(u32::MAX).max(1);
             let hold = since.duration_since(before.since) / grants;
             self.count(hold);
@@ -81,14 +85,15 @@ impl ObservedHolds {
         self.holder = Some(ObservedHolder { observation, fence, since, last_seen: now });
     }
 
-    /// Returns the interval of a waiter that receives the reads of another waiter of its process.
-    /// The interval is longer than each pause of the waiter that reads, and longer than a hold, even
-    /// with the random factors of both pauses.
+    /// Returns the read interval of a waiter while another waiter of its process reads the row for
+    /// both. Even with the random factors of the pauses, this waiter pauses longer than the mean
+    /// hold, and longer than the waiter that reads for both.
     pub(crate) fn interval_of_others(&self, place: WaiterPlace, now: Instant) -> Duration {
         self.interval(place, now).max(self.mean.unwrap_or_default()).saturating_mul(4)
     }
 
-    /// Records that the lock was free at `now`. The next grant begins then.
+    /// Records that the lock was free at the time `now`. The library takes the last time at which
+    /// the lock was free as the start of the next grant.
     pub(crate) fn observe_free(&mut self, now: Instant) {
         let Some(before) = self.holder.take() else { return };
         if before.observation.is_some() {
@@ -102,7 +107,8 @@ impl ObservedHolds {
         self.mean = Some(self.mean.map_or(hold, |mean| (mean.saturating_mul(3) + hold) / 4));
     }
 
-    /// Returns the interval until the next read. The interval has no limit if no holder is known.
+    /// Returns the interval until the next read of the waiter, or the longest duration if no holder
+    /// is known.
     pub(crate) fn interval(&self, place: WaiterPlace, now: Instant) -> Duration {
         let Some(holder) = &self.holder else { return Duration::MAX };
         let age = now.duration_since(holder.since);
@@ -126,7 +132,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Returns the record of a plain lock with this fence.
+    /// Returns the parsed row of a lock without a queue that is held with the given fence.
     fn plain(fence: u64) -> LockRecord {
         use aws_sdk_dynamodb::types::AttributeValue::{N, S};
         let lock = &LockModel::DEFAULT;
@@ -148,7 +154,7 @@ mod tests {
             (&unknown, Behind(1), 30, 10),
             (&unknown, Behind(3), 30, 30),
             (&unknown, Plain, 30, 60),
-            // The mean is 40 milliseconds.
+            // The mean hold time of `known` is 40 milliseconds.
             (&known, Behind(1), 0, 30),
             (&known, Behind(1), 10, 20),
             (&known, Behind(1), 30, 10),
@@ -184,7 +190,7 @@ mod tests {
         holds.observe(&plain(1), start, 0);
         holds.observe(&plain(5), start + millis(100), 0);
         assert_eq!(holds.mean, Some(millis(25)));
-        // An outdated read changes nothing.
+        // A read that shows a lower fence than an earlier read is outdated, and changes nothing.
         holds.observe(&plain(3), start + millis(110), 0);
         assert_eq!((holds.mean, holds.holder.as_ref().unwrap().fence), (Some(millis(25)), 5));
         holds.observe(&plain(6), start + millis(165), 0);

@@ -1,9 +1,9 @@
-//! Acquires locks: one lock, the first free lock of several, all of several, or each lock through
-//! its queue.
+//! Acquires locks: one lock, the first free lock of several, or all of several locks, with or
+//! without queues.
 //!
-//! An acquisition repeats two steps until it has its locks. First, the acquisition sends a request
-//! for the locks. If DynamoDB refuses the request because of another holder, the acquisition
-//! removes the holder if its lease has expired, and waits otherwise.
+//! A call repeats two steps until it has its locks. First, the call sends a request for the locks.
+//! If DynamoDB refuses the request because of another holder, the call removes a holder whose lease
+//! has ended, and waits for a holder whose lease lasts.
 
 pub(crate) mod acquisition;
 mod all;

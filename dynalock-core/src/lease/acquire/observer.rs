@@ -20,22 +20,23 @@ pub(crate) struct ExpiryObserver {
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
-    /// `true` if a later read showed no holder. The later read may be outdated, so it does not end
-    /// the observation.
+    /// `true` if the last read showed no holder, although an earlier read had shown a holder. A
+    /// read that shows no holder may be outdated, so the observation of the holder continues.
     seems_free: bool,
-    /// The number of attempts that were denied although the lease seemed to have ended. A change of
-    /// the lease sets it to zero.
+    /// The number of attempts that were sent because the lease seemed to have ended. If a read
+    /// shows a change of the lease, the number of attempts returns to zero.
     denials: u32,
 }
 
-/// The longest random delay after the end of a lease.
+/// The longest random part of the delay between the end of a lease and the next request of a
+/// waiter.
 const JITTER: Duration = Duration::from_millis(10);
 
-/// The record from the last read.
+/// The lease attributes from the last read of the row.
 struct Observed {
     record: LockRecord,
-    /// The time at which the current state of the lease was first seen. The time is taken after the
-    /// answer, so the observed time is never too long.
+    /// The time at which the caller first received the current state of the lease. The caller reads
+    /// its clock after the answer to its read, so that the caller waits for at least one whole ttl.
     since: Instant,
 }
 
@@ -44,8 +45,8 @@ impl ExpiryObserver {
         Self { options, unit, rng: random::generator(), observed: None, seems_free: false, denials: 0 }
     }
 
-    /// Stores a record of the row. If the holder has renewed its lease, the observation starts
-    /// again.
+    /// Stores the lease attributes of a row that was read. If the lease has changed since the last
+    /// read, the observation starts again at the current time.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         let since = match &self.observed {
             Some(observed) if observed.record.observation() == record.observation() => observed.since,
@@ -58,7 +59,7 @@ impl ExpiryObserver {
         self.seems_free = false;
     }
 
-    /// Forgets the record of the row, because the item to lock does not exist.
+    /// Forgets the lease attributes of the row, because the item to lock does not exist.
     pub(crate) fn forget(&mut self) {
         self.observed = None;
     }
@@ -73,13 +74,14 @@ impl ExpiryObserver {
         !self.seems_free && self.record().is_some_and(|record| record.holder().is_some())
     }
 
-    /// Returns the record of the holder that was seen last.
+    /// Returns the lease attributes from the last read that showed a holder.
     pub(crate) fn record(&self) -> Option<&LockRecord> {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Counts an attempt that is sent because the lease seems to have ended. If the attempt is
-    /// denied and the lease has not changed, the next pauses are longer.
+    /// Counts an attempt that is sent because the lease seems to have ended. While the lease does
+    /// not change, each refusal of an attempt lengthens the pause before the next attempt, up to a
+    /// second.
     pub(crate) fn expects_the_end(&mut self) {
         self.denials = self.denials.saturating_add(1);
     }
@@ -87,7 +89,8 @@ impl ExpiryObserver {
     /// Returns whether the lease of the queue's head has ended.
     pub(crate) fn has_expired_head(&self) -> bool {
         let Some(record) = self.record() else { return false };
-        // An observer waits for the ttl of the head. The ttl of this caller may differ.
+        // The lease of a queue's head ends after the ttl in the entry of the head, and not after
+        // the ttl of the waiting caller.
         let has_been_silent = |ttl: Option<Duration>| self.has_been_silent_for(ttl.unwrap_or(self.options.ttl));
         record.has_expired_head(&self.options) || record.head().is_some_and(|head| has_been_silent(head.ttl))
     }
@@ -108,13 +111,13 @@ impl ExpiryObserver {
         self.observed.as_ref().is_some_and(|observed| clock::now() >= observed.since + ttl)
     }
 
-    /// Returns the time until the lease of the holder ends, unless the holder renews it.
+    /// Returns the time until the lease of the holder ends, unless the holder renews the lease.
     pub(crate) fn remaining(&self) -> Duration {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
-                // The stored end has the precision of its unit, and the condition is strict. One
-                // more unit is therefore needed.
+                // Another caller can take over the lease one unit of time after the stored end,
+                // because the condition of a takeover requires a time later than the stored end.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
                 let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);
@@ -127,10 +130,11 @@ impl ExpiryObserver {
         }
     }
 
-    /// Returns the pause until the lease can have ended, or until the next read if that is earlier.
-    /// `read` is the pause until the next read. The returned pause is never zero. If another program
-    /// writes the row, the lease may seem to have ended although DynamoDB refuses each attempt. The
-    /// pauses grow with the number of refused attempts.
+    /// Returns the pause until the lease can have ended, or the pause until the next read (`read`),
+    /// if `read` is shorter. The returned pause is never zero. If another program writes the row,
+    /// DynamoDB may refuse each attempt although the lease seems to have ended. The pauses between
+    /// attempts grow with the number of refused attempts, so that a waiter does not send attempts
+    /// in a tight loop.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {
@@ -140,11 +144,12 @@ impl ExpiryObserver {
         self.remaining().saturating_add(jitter).min(read).max(Duration::from_millis(1))
     }
 
-    /// Returns the pause until the next read of a queue, like [`pause`](Self::pause).
+    /// Returns the pause until a waiter of a queue next reads the row, like [`pause`](Self::pause).
     pub(crate) fn pause_in_queue(&mut self, read: Duration) -> Duration {
         let jitter = JITTER.mul_f64(1.0 + self.rng.f64());
         match self.remaining() {
-            // The lease of the head seems to have ended, but the head could not be removed.
+            // The lease of the queue's head seems to have ended, but the head is still in the
+            // queue.
             Duration::ZERO => read,
             remaining => remaining.saturating_add(jitter).min(read),
         }

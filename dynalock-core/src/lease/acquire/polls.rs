@@ -16,8 +16,8 @@ use crate::{
 };
 
 /// The reads of a call that waits for one lock. The calls of one process that wait for the same
-/// lock share the rows that they read. The call that has waited longest reads for all. The others
-/// read when they have received no row for a whole interval.
+/// lock share the rows that they read. The call that has waited longest reads for all calls. Each
+/// other call reads the row itself only if it has received no row during one whole read interval.
 pub(crate) struct Polls {
     connection: Arc<Connection>,
     options: LeaseOptions,
@@ -37,12 +37,14 @@ impl Polls {
         self.holds.observe(record, clock::now(), self.options.now());
     }
 
-    /// Records a row that shows no holder. Another waiter of this process may get the lock.
+    /// Records a row that shows no holder. The call may have to wait longer, because another waiter
+    /// of this process may acquire the free lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
     }
 
-    /// Returns the pause until the next read. By default, the pause is at least a round trip.
+    /// Returns the pause until the next read of the row. By default, the pause between two reads is
+    /// at least one round trip to DynamoDB.
     pub(crate) fn pause(&mut self, place: WaiterPlace) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         let ttl = self.options.ttl;
@@ -61,33 +63,36 @@ impl Polls {
         };
         let limit = match place {
             WaiterPlace::Plain => Duration::MAX,
-            // A caller must notice that it has become the head before its lease ends.
+            // A waiter whose entry has become the head of the queue must notice this change before
+            // the lease of its entry ends.
             WaiterPlace::Behind(_) => ttl / 6,
         };
-        // The factor is different for each caller, so that waiters do not send their requests at
-        // the same time.
+        // The random factor of the pause is different for each waiter, so that waiters do not send
+        // their requests at the same time.
         interval.min(max).min(limit).mul_f64(0.5 + self.rng.f64()).max(min.min(limit))
     }
 
-    /// Returns whether this call has waited longest of all calls of this process.
+    /// Returns whether this call has waited longest of all calls of this process that wait for the
+    /// lock.
     pub(crate) fn is_first(&self) -> bool {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// Begins to receive the rows that other requests of this process show.
+    /// Begins to receive the row of the lock whenever another request of this process reads it.
     pub(crate) fn join(&mut self, row: &Row) {
         let join = || self.connection.local_waiters.join(&row.table, &row.key, clock::now());
         self.waiter.get_or_insert_with(join);
     }
 
-    /// Shares a row with the other waiters of this process.
+    /// Shares the row of the lock with the other waiters of this process.
     pub(crate) fn share(&mut self, item: Option<&Item>, sent: Instant, source: RowSource) {
         if let Some(waiter) = &mut self.waiter {
             waiter.share(sent, || SeenRow { item: item.cloned(), sent, source });
         }
     }
 
-    /// Returns the next row that another request of this process shows.
+    /// Waits for the next row of the lock that another request of this process receives, and
+    /// returns the row.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         match &mut self.waiter {
             Some(waiter) => waiter.seen().await,

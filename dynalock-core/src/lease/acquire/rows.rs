@@ -10,9 +10,9 @@ use crate::{
     retry::Attempts,
 };
 
-/// Sends one transaction on rows of one table, and repeats it until DynamoDB answers. The token of
-/// the transaction ensures that it is applied only once. Returns the cancellation reasons if the
-/// transaction was refused.
+/// Sends one transaction on rows of one table, and repeats the transaction until DynamoDB answers.
+/// The transaction has a client request token, so DynamoDB applies the transaction only once.
+/// Returns the cancellation reasons if a condition of the transaction was false.
 pub(crate) async fn transact(
     attempts: &mut Attempts,
     AcquireSpec { connection, row, .. }: &AcquireSpec,
@@ -26,8 +26,8 @@ pub(crate) async fn transact(
             match Box::pin(request.send(&client)).await {
                 Ok(()) => Ok(None),
                 Err(Failure::Cancelled(reasons)) if reasons.show_conflicts() => Ok(Some(reasons.into_vec())),
-                // A transaction without a false condition was cancelled because of contention or
-                // capacity, so it can be repeated.
+                // If no condition was false, DynamoDB cancelled the transaction because of
+                // contention or capacity, so the transaction can be repeated.
                 Err(Failure::Cancelled(reasons)) => Err(reasons.into_failure()),
                 Err(failure) => Err(failure),
             }
@@ -35,7 +35,8 @@ pub(crate) async fn transact(
         .await
 }
 
-/// Returns the locks whose holders made a transaction fail.
+/// Returns the locks that made DynamoDB cancel a transaction, with the lease attributes of their
+/// rows.
 pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons: Vec<ActionReason>) -> Vec<Denial> {
     let each = specs.zip(reasons).enumerate().filter(|(_, (_, reason))| reason.class().is_some());
     each.map(|(index, (spec, reason))| {
@@ -45,8 +46,8 @@ pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons:
     .collect()
 }
 
-/// Reads all rows of a call by consistent reads, in the order of its locks. All rows of a call are
-/// in one table.
+/// Reads the rows of all locks of a call by consistent reads, and returns the rows in the order of
+/// the locks. All rows of a call are in one table.
 pub(crate) async fn read_rows<'a>(
     attempts: &mut Attempts,
     specs: impl Iterator<Item = &'a AcquireSpec>,

@@ -1,4 +1,4 @@
-//! Removes the head of a queue, and an empty queue.
+//! Removes the head of a queue, and removes a queue without entries.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::{
     telemetry,
 };
 
-/// The result of a dequeue.
+/// The result of a request that removes the head of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DequeueResult {
     Removed,
-    /// The head had already been removed, either by another caller or by an earlier attempt whose
-    /// reply was lost.
+    /// Another caller, or an earlier attempt whose reply was lost, had already removed the head.
     AlreadyGone,
     StillThere,
 }
 
-/// The head in the row that refused the dequeue.
+/// The head of the queue in the row, after DynamoDB has refused the removal of the head.
 enum HeadSeen {
     Gone,
-    /// The row has the same head. This head may be removed.
+    /// The row still has the head that the caller wants to remove, and the caller may remove it.
     Same,
-    /// The row has the same head, and its holder has renewed the lease.
+    /// The row still has the head that the caller wants to remove, but the head has renewed its
+    /// lease.
     Alive,
 }
 
@@ -50,8 +50,8 @@ impl DequeueReason {
         }
     }
 
-    /// Returns whether a late copy of the head's enqueue may still arrive, to the caller's
-    /// knowledge.
+    /// Returns whether, to the caller's knowledge, a late copy of the request that added the head's
+    /// entry may still arrive.
     fn duplicate(&self) -> Duplicate {
         match self {
             Self::Leave { duplicate, .. } => *duplicate,
@@ -60,8 +60,8 @@ impl DequeueReason {
     }
 }
 
-/// Removes the head. If a waiter has entered behind the head in the meantime, a second request is
-/// sent.
+/// Removes the head of a queue. If a waiter has entered the queue since the caller last read the
+/// row, sends a second request that removes only the head.
 pub(crate) async fn dequeue(
     row: &Row,
     attempts: &mut Attempts,
@@ -83,16 +83,17 @@ pub(crate) async fn dequeue(
                     source: RowSource::Removal,
                 });
                 let before = LockRecord::of(&row.layout, before.as_ref());
-                // The waiter has left in the meantime, so the request has left an empty queue.
+                // If the last waiter has left the queue before the removal of the head, the removal
+                // has left a queue without entries.
                 let was_last = waiters == Waiters::Some && before.waiters() == Waiters::None;
                 (DequeueResult::Removed, before.last_fence().filter(|_| was_last))
             }
             Answered::Refused(met) => {
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
-                    // The request that keeps the queue is also correct for an empty queue. If
-                    // DynamoDB refuses it, another reason is permanent. The request is therefore
-                    // sent at most twice.
+                    // The request that removes only the head is correct with and without waiters.
+                    // If DynamoDB refuses the request that removes only the head, a repetition
+                    // would fail for the same reason, so the loop sends at most two requests.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;
@@ -109,7 +110,8 @@ pub(crate) async fn dequeue(
     }
 }
 
-/// Removes the head of this record, if its lease has ended.
+/// Removes the head of a queue after its lease has ended. The condition of the removal requires
+/// that the lease attributes of the head still equal the attributes in `record`.
 pub(crate) async fn evict(
     row: &Row,
     attempts: &mut Attempts,
@@ -120,8 +122,8 @@ pub(crate) async fn evict(
     dequeue(row, attempts, &DequeueReason::Expired(head.clone()), record.waiters(), options).await
 }
 
-/// Removes an empty queue. If the request fails, the empty queue stays. An empty queue is harmless,
-/// because the next caller can enter it.
+/// Removes a queue without entries. If the request fails, the empty queue stays in the row. A queue
+/// without entries is harmless, because the next caller can enter it.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request()).with_purpose(Purpose::Poll);
     if let Err(error) = attempts.write(|| row.sweep(fence, duplicate)).await {

@@ -1,4 +1,5 @@
-//! Acquires locks in first-come, first-served order. A call has a ticket in each queue.
+//! Acquires locks in first-come, first-served order. A call has one entry in the queue of each
+//! lock.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,25 +28,26 @@ use crate::{
 
 /// The limits of a call that waits in queues.
 pub(crate) struct QueueLimits {
-    /// The number of entries that each queue may have, including its head.
+    /// The maximum number of entries in each queue, including its head.
     pub(crate) most: usize,
-    /// The limits of the transaction that enters several queues. A read has shorter limits, because
-    /// a head that sends no heartbeat for a ttl is removed.
+    /// The limits of the transaction that enters several queues. Other callers remove a head that
+    /// sends no heartbeat for a ttl, so by default the reads of a waiter have shorter limits than
+    /// the transaction.
     pub(crate) transaction: Limits,
 }
 
-/// The result of the request that enters all queues.
+/// The result of the request by which a call enters all its queues.
 enum EnterResult {
     Entered(Duplicate),
-    /// The call has not entered any queue. A lock has an owner that is not in the queue, or a queue
-    /// is full.
+    /// The call has entered none of the queues, because a holder outside of a queue has a lock, or
+    /// because a queue is full.
     Denied(Vec<Denial>),
 }
 
-/// Enters all queues by one request, and waits until the call is the head of each queue.
+/// Enters all queues by one request, and waits until the call's entry is the head of each queue.
 ///
-/// One transaction enters all queues. If two calls share several locks, the same call is first in
-/// each of these queues. Calls therefore cannot deadlock.
+/// One transaction enters all queues. If two calls want several of the same locks, one call is
+/// before the other call in all queues of these locks, so the calls cannot deadlock.
 pub(crate) async fn acquire_in_order(
     specs: &[AcquireSpec],
     limits: QueueLimits,
@@ -59,7 +61,7 @@ pub(crate) async fn acquire_in_order(
     }
 }
 
-/// A call with one entry in each queue.
+/// A call that has one entry in the queue of each of its locks.
 struct Queued<'a> {
     tickets: Vec<Ticket<'a>>,
     owner: Arc<str>,
@@ -72,7 +74,7 @@ impl<'a> Queued<'a> {
         Self { tickets: specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect(), owner, limits }
     }
 
-    /// Returns the tickets whose turn has not come.
+    /// Returns the tickets whose queue entry is not yet the head of the queue.
     fn waiting(&self) -> impl Iterator<Item = &Ticket<'a>> {
         self.tickets.iter().filter(|ticket| ticket.waiting_behind().is_some())
     }
@@ -81,7 +83,7 @@ impl<'a> Queued<'a> {
         self.tickets.iter().map(|ticket| ticket.acquisition.spec)
     }
 
-    /// Waits for all locks. If the call fails, its entries are removed.
+    /// Waits for all locks of the call. If the call fails, its entries are removed from the queues.
     async fn acquire(
         &mut self,
         progress: &watch::Sender<Option<QueueStatus>>,
@@ -93,8 +95,8 @@ impl<'a> Queued<'a> {
         let duplicate = match self.enter(caller).await {
             Ok(duplicate) => duplicate,
             Err(stop) => {
-                // These answers prove that no entry was written. After any other error, an entry
-                // may exist.
+                // Only the errors `Locked`, `QueueFull` and `NotFound` prove that the call has no
+                // entry in a queue.
                 let has_no_entry = match &stop {
                     Stop::CallerGone => true,
                     Stop::Failed(error) => {
@@ -109,11 +111,12 @@ impl<'a> Queued<'a> {
         };
         let waited = self.wait_for_turns(duplicate, progress, caller).await;
         match &waited {
-            // The lease of the missing item has already been released.
+            // If the item is missing, the call has no entry in the queue, or has already released
+            // the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // Even an entry that another caller has removed is removed again, because a late copy
-            // of the enqueue may have restored it.
+            // The call sends a removal even if another caller has already removed the entry. A late
+            // copy of the request that enters the queue may have added the entry again.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
@@ -130,8 +133,9 @@ impl<'a> Queued<'a> {
             for Denial { index, record } in denied {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
-            // Other callers compute the end of the head's lease from the time in the entry, so that
-            // time must not include the wait before this attempt.
+            // Other callers compute the end of a queue head's lease from the time in the head's
+            // entry. The time in an entry must be the time of the request, so the call makes a new
+            // entry for each attempt to enter the queue.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);
@@ -139,8 +143,9 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sends one request that enters all queues. For one queue, the request is an UpdateItem, which
-    /// costs half as much as a transaction. For several queues, the request is a transaction.
+    /// Sends one request that enters all queues. A call for one lock enters its queue by an
+    /// UpdateItem, which costs half as much as a transaction. A call for several locks enters their
+    /// queues by a transaction.
     async fn enqueue(&mut self) -> Result<EnterResult, Error> {
         match &mut self.tickets[..] {
             [ticket] => enqueue_one(ticket, self.limits.most).await,
@@ -148,31 +153,33 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Reads all rows. A single row is read eventually consistent, which costs half as much, unless
-    /// the call needs a proof of its place.
+    /// Reads the rows of all locks of the call. A call for one lock uses an eventually consistent
+    /// read, which costs half as much as a consistent read, unless the call needs a proof of its
+    /// place in the queue.
     async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
-            // The next change can make this call the head. A consistent read shows the latest
-            // moment at which it was not yet the head.
+            // If only one entry is before the call's entry, the next change of the queue can make
+            // the call's entry the head. A consistent read proves a time at which the call's entry
+            // was not yet the head.
             [ticket] if needs_proof || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
             [ticket] => read_one_cheaply(ticket).await,
             _ => self.read_all().await,
         }
     }
 
-    /// Sleeps until the next read. A call in one queue returns the row if another request of this
-    /// process shows it earlier.
+    /// Sleeps until the next read. If a call for one lock sleeps, and another request of this
+    /// process receives the row of the lock, the sleep ends and returns the row.
     async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
         }
-        // The error at the end of the wait names the first lock that is not held.
+        // The error at the end of the wait names the first lock that the call does not hold.
         let waiting = self.waiting().next().map_or(&self.tickets[0], |ticket| ticket);
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
 
-    /// Returns whether a late copy of an unanswered request may still be applied. DynamoDB refuses
-    /// the copy of a transaction by its token.
+    /// Returns whether DynamoDB may still apply a late copy of a request without an answer.
+    /// DynamoDB recognises a late copy of a transaction by its client request token.
     fn duplicate_without_answer(&self) -> Duplicate {
         if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
     }
@@ -188,11 +195,12 @@ impl<'a> Queued<'a> {
         if !is_applied && denied.iter().all(|denial| denial.record.place_of(&self.owner).is_none()) {
             return Ok(EnterResult::Denied(denied));
         }
-        // The request was applied by an earlier copy, at an unknown time.
+        // If DynamoDB refused the transaction although the call has an entry, an earlier copy of
+        // the transaction was applied at an unknown time.
         for ticket in self.tickets.iter_mut().filter(|_| is_applied) {
             ticket.began_waiting(sent);
         }
-        // A transaction does not return the rows, so they are read.
+        // The answer to a transaction does not contain the rows, so the call reads the rows.
         self.read_all().await?;
         Ok(EnterResult::Entered(Duplicate::Impossible))
     }
@@ -209,8 +217,8 @@ impl<'a> Queued<'a> {
         Ok(())
     }
 
-    /// Waits until the entry is the head of each queue. Locks that the call already holds are
-    /// renewed in the meantime.
+    /// Waits until the call's entry is the head of each queue. During the wait, the call renews the
+    /// locks that it already holds.
     async fn wait_for_turns(
         &mut self,
         duplicate: Duplicate,
@@ -233,7 +241,8 @@ impl<'a> Queued<'a> {
             }
             let pause = self.tickets.iter_mut().filter_map(Ticket::pause).min();
             let Some(pause) = pause else { return Ok(()) };
-            // After an eviction, the call may already be the head.
+            // After the removal of an expired head, the call's entry may already be the head, so
+            // the call reads the row without a pause.
             let seen = match has_evicted {
                 true => None,
                 false => self.sleep(pause, caller).await?,
@@ -266,14 +275,16 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     };
     let mut record = LockRecord::of(&row.layout, item.as_ref());
     if is_applied {
-        // The answer shows the row before the request, so the new entry is added here.
+        // The answer to an UpdateItem shows the row before the update, so this code adds the new
+        // entry to the parsed row.
         record.queue.push(QueueEntry::parse(&owner));
         record.fence.get_or_insert(now);
     }
     let Some(index) = record.place_of(&owner) else {
         return Ok(EnterResult::Denied(vec![Denial { index: 0, record }]));
     };
-    // If an earlier attempt was applied, the call may have become the head at an unknown time.
+    // If DynamoDB applied an earlier attempt, the call's entry may have become the head at an
+    // unknown time.
     if is_applied || index > 0 {
         ticket.began_waiting(sent);
     }
@@ -281,7 +292,7 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     Ok(EnterResult::Entered(Duplicate::of(&attempts)))
 }
 
-/// Reads a row consistently.
+/// Reads the row of a ticket by a consistent read.
 async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let spec = ticket.acquisition.spec;
     let sent = clock::now();
@@ -295,8 +306,9 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     }
 }
 
-/// Reads a row eventually consistent. The answer may show any earlier state, so a consistent read
-/// confirms a missing entry.
+/// Reads the row of a ticket by an eventually consistent read. If the answer does not contain the
+/// call's entry, a consistent read follows, because an eventually consistent read may show an
+/// earlier state of the row.
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let sent = clock::now();
     let item = ticket.acquisition.polling().read(&ticket.acquisition.spec.row.get(false)).await?;

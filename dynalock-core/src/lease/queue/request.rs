@@ -1,4 +1,4 @@
-//! The requests of the fair queue. All functions are pure.
+//! The requests of the fair queue. All functions of this module are pure.
 
 use std::sync::Arc;
 
@@ -16,39 +16,41 @@ use crate::{
     retry::Attempts,
 };
 
-/// The knowledge about late copies of an enqueue. A late copy may arrive after its entry has left
-/// the queue.
+/// `Possible` if a late copy of the request that enters a queue may still arrive, and `Impossible`
+/// if not. A late copy of the request that arrives after the entry has left the queue could add the
+/// entry again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// A late copy of the enqueue may arrive. The request that removes the entry therefore stores
-    /// its owner in the row, so that DynamoDB refuses the copy.
+    /// A late copy of the request that enters the queue may still arrive. The request that removes
+    /// the entry also stores the text of the entry in the row, so that DynamoDB refuses the late
+    /// copy.
     Possible,
 }
 
 impl Duplicate {
-    /// Returns `Possible` if one of these attempts to enqueue has an unknown outcome.
+    /// Returns `Possible` if one of the attempts to enter a queue has an unknown outcome.
     pub(crate) fn of(attempts: &Attempts) -> Self {
         if attempts.is_in_doubt() { Self::Possible } else { Self::Impossible }
     }
 }
 
-/// The reason why the head is removed from the queue.
+/// The reason why a caller removes the head of a queue.
 #[derive(Debug, Clone)]
 pub(crate) enum DequeueReason {
-    /// The head leaves the queue itself.
+    /// The entry of the caller is the head, and leaves the queue.
     Leave { owner: Arc<str>, duplicate: Duplicate },
-    /// The lease of the head has ended. The condition of the request requires that the row still
-    /// equals this observation.
+    /// The lease of the head has ended. The condition of the request requires that the lease
+    /// attributes in the row still equal the observed attributes.
     Expired(Observation),
     /// An operator removes the head, even if its lease has not ended.
     Operator(Observation),
 }
 
 impl Row {
-    /// Returns the request that appends an entry to a queue with fewer than `most` entries. The
-    /// entry becomes the head if the queue is empty. The head of a queue holds the lock. DynamoDB
-    /// refuses a late copy of the request.
+    /// Returns the request that appends an entry to a queue with fewer than `most` entries. If the
+    /// queue is empty, the new entry becomes the head, and the head holds the lock. Because of the
+    /// condition of the request, DynamoDB refuses a late copy of the request.
     pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
@@ -68,8 +70,9 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// Returns the request that removes the head of the queue. In the same write, the next entry
-    /// becomes the head, so that no other caller can enter before it.
+    /// Returns the request that removes the head of the queue. The write that removes the head also
+    /// makes the next entry the head, so that no other caller can get the lock between the removal
+    /// and the next holder.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {
@@ -79,8 +82,9 @@ impl Row {
         let (head, now) = (to.value(head), to.value(number(now)));
         let mut update = clause::next_turn(lock, waiters, now, to);
         let mut conditions = vec![clause::is_holder(lock, GrantKind::Fair, head, to)];
-        // A waiter may have entered since the row was read. Without this condition, the request
-        // would remove the queue with that waiter.
+        // A waiter may have entered the queue since the row was read. Without the condition that
+        // the queue has no second entry, the request would remove the queue together with the entry
+        // of this waiter.
         if waiters == Waiters::None {
             conditions.push(format!("attribute_not_exists({}[1])", to.name(lock.queue)));
         }
@@ -107,7 +111,8 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the row after a dequeue at the time `now`, from the row before.
+    /// Returns the row after the removal of the queue's head at the time `now`, computed from the
+    /// row before the removal.
     pub(crate) fn after_dequeue(&self, mut row: Item, now: u64) -> Item {
         let lock = &self.layout;
         let fence = LockRecord::read(lock, &row).fence.unwrap_or(now).saturating_add(1);
@@ -121,7 +126,7 @@ impl Row {
         row
     }
 
-    /// Returns the request that removes an entry behind the head.
+    /// Returns the request that removes an entry behind the head of the queue.
     pub(crate) fn abandon(&self, entry: &str, place: usize) -> Write {
         let to = &mut Placeholders::default();
         let queue = to.name(self.layout.queue);
@@ -129,7 +134,8 @@ impl Row {
         self.request(format!("REMOVE {queue}[{place}]"), condition, to)
     }
 
-    /// Returns the request that removes a queue, if the queue has been empty since this fence.
+    /// Returns the request that removes a queue, if the queue has no entries and the stored fence
+    /// is `fence`.
     pub(crate) fn sweep(&self, fence: u64, duplicate: Duplicate) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let queue = to.name(lock.queue);

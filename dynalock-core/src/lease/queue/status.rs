@@ -19,23 +19,24 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStatus {
-    /// The number of callers before this caller, including the holder. The caller that gets the
-    /// lock next has position 1.
+    /// The number of callers before this caller in the queue, including the holder. The caller that
+    /// gets the lock next has position 1.
     pub position: usize,
     /// The number of waiters, including this caller and without the holder.
     pub waiting: usize,
-    /// The label of the holder. If the holder has no label, its random nonce.
+    /// The label of the holder, or the random nonce of its grant if the holder has no label.
     pub holder: String,
-    /// The expected time until this caller gets the lock, if the queue continues to move at its
-    /// speed since this caller entered. The estimate is `None` until the queue has moved.
+    /// The expected time until this caller gets the lock, if the queue continues to move at the
+    /// mean speed since this caller entered the queue. The estimate is `None` until the queue has
+    /// moved.
     pub estimate: Option<Duration>,
 }
 
-/// A place in a fair queue: [`Acquire::enter`](crate::lock::Acquire::enter).
+/// A place in a fair queue, which [`Acquire::enter`](crate::lock::Acquire::enter) returns.
 ///
-/// The ticket is a stream and a future. The stream returns a [`QueueStatus`] for each change of the
-/// place in the queue. The future returns the lock. A drop of the ticket gives up the place in the
-/// queue.
+/// A queue ticket is both a stream and a future. As a stream, the ticket returns a [`QueueStatus`]
+/// for each change of its place in the queue. As a future, the ticket returns the lock. A drop of
+/// the ticket gives up the place in the queue.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -55,7 +56,7 @@ pub struct QueueTicket<G> {
     next: Pin<Box<dyn Future<Output = Change> + Send>>,
 }
 
-/// The next change of the status, or `None` if the wait is over.
+/// The next change of the place in the queue, or `None` if the wait is over.
 type Change = Option<watch::Receiver<Option<QueueStatus>>>;
 
 /// An estimate of the remaining wait, based on the speed of the queue.
@@ -87,7 +88,8 @@ impl QueueStatus {
         }
     }
 
-    /// Sends the status to `to` if it has changed. A change of the estimate alone is not sent.
+    /// Sends the status to `to` if the position, the number of waiters or the holder has changed. A
+    /// change of only the estimated wait is not sent.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
         let (position, waiting) = (self.position, self.waiting);
         let is_reported = to.send_if_modified(|last| {
@@ -130,13 +132,13 @@ impl<G> QueueTicket<G> {
     pub fn position(&self) -> usize {
         match self.seen.has_changed() {
             Ok(_) => self.seen.borrow().as_ref().map_or(0, |waiting| waiting.position),
-            // The sender is dropped when the wait is over.
+            // The task that waits for the lock drops the sender when the wait is over.
             Err(_) => 0,
         }
     }
 
-    /// Returns the next change of the place in the queue, or `None` when the wait is over. Then
-    /// await the ticket, which returns the lock or the error.
+    /// Returns the next change of the place in the queue, or `None` when the wait is over. After
+    /// the end of the wait, await the ticket, which returns the lock or the error.
     ///
     /// # Examples
     ///
@@ -153,7 +155,8 @@ impl<G> QueueTicket<G> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: no change is lost, and the place stays.
+    /// The future can be dropped at any time: no change is lost, and the ticket keeps its place in
+    /// the queue.
     pub async fn next(&mut self) -> Option<QueueStatus> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

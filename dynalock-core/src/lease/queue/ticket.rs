@@ -25,23 +25,24 @@ use crate::{
     retry::{RowSource, SeenRow},
 };
 
-/// The entry of a call in one queue, and the progress of its wait.
+/// The entry of a call in one queue, and the progress of the call's wait.
 pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
-    /// The time at which the last consistent read that showed another head was sent, or `None` if
-    /// no such read is known. The call became the head after the read was sent.
+    /// The latest known time at which another entry was the head of the queue, or `None` if no time
+    /// is known. The call's entry became the head later than the time in this field.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
 enum Place {
-    /// The entry waits behind the given number of entries. The number never grows, even if an
-    /// outdated read shows a larger number.
+    /// The call's entry waits behind the given number of entries. The stored number of entries
+    /// never grows, even if an outdated read shows a larger number.
     Waiting(usize),
-    /// The entry is the head.
+    /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },
-    /// The call holds this lock, and renews it while it waits for its other locks.
+    /// The call holds the lock of this queue, and renews the lock while the call waits for its
+    /// other locks.
     Held(KeptGrant),
 }
 
@@ -51,7 +52,8 @@ impl<'a> Ticket<'a> {
         Self { acquisition, place: Place::Waiting(usize::MAX), last_other: None, estimate: None }
     }
 
-    /// Returns the number of entries before this one, or `None` if the entry is the head.
+    /// Returns the number of entries before the call's entry, or `None` if the call's entry is the
+    /// head.
     pub(super) fn waiting_behind(&self) -> Option<usize> {
         match &self.place {
             Place::Waiting(index) => Some(*index),
@@ -59,7 +61,7 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Takes the lock out of the ticket, if the ticket holds it.
+    /// Returns the lock that the ticket holds, or `None` if the call does not hold the lock.
     pub(super) fn into_grant(self) -> Option<KeptGrant> {
         match self.place {
             Place::Held(kept) => Some(kept),
@@ -67,13 +69,14 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Records the time at which the enqueue was sent. The call becomes the head later than `sent`.
+    /// Records the time `sent`, at which the call sent the request that enters the queue. The
+    /// call's entry becomes the head after the time `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
 
-    /// Applies the answer of a consistent read that was sent at `sent`. Returns whether the entry
-    /// is in the queue.
+    /// Updates the place of the call from a consistent read that was sent at the time `sent`.
+    /// Returns whether the call's entry is in the queue.
     pub(super) fn saw(&mut self, row: Option<Item>, sent: Instant) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner).is_some_and(|index| index > 0) {
@@ -82,28 +85,32 @@ impl<'a> Ticket<'a> {
         self.move_to(row, record)
     }
 
-    /// Applies the answer of an eventually consistent read, which may show any earlier state.
-    /// Returns whether the entry is in the queue.
+    /// Updates the place of the call from an eventually consistent read, which may show any earlier
+    /// state of the row. Returns whether the call's entry is in the queue.
     pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner) == Some(0) {
-            // The call may have become the head before the last read, because a late copy of the
-            // enqueue may have restored the entry since then.
+            // Other callers may have removed the entry, and a late copy of the request may have
+            // added the entry again. An eventually consistent read may show the entry as it was
+            // before its removal. The time of an earlier consistent read therefore does not prove
+            // when the entry became the head.
             self.last_other = None;
         }
         self.move_to(row, record)
     }
 
-    /// Applies a row that another request of this process has shown. Returns `false` if the row is
-    /// no proof of the place, so that a consistent read is needed.
+    /// Updates the place of the call from a row that another request of this process has received.
+    /// Returns `false` if the row does not prove the place of the call, so that a consistent read
+    /// is needed.
     pub(super) fn saw_elsewhere(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
         let place = self.record(item.as_ref()).place_of(&self.acquisition.owner);
         match source {
-            // An outdated row does not show since when the call is the head.
+            // An outdated row does not show the time at which the call's entry became the head.
             RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
-                // Until the write, another entry was before this one.
+                // Until the write that removed the previous head, another entry was before the
+                // call's entry.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
@@ -115,7 +122,8 @@ impl<'a> Ticket<'a> {
         LockRecord::of(&self.acquisition.spec.row.layout, row)
     }
 
-    /// Updates the place from a row that was read. Returns whether the entry is in the queue.
+    /// Updates the place of the call from a row that was read. Returns whether the call's entry is
+    /// in the queue.
     pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
         let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
         match (&self.place, index) {
@@ -124,14 +132,14 @@ impl<'a> Ticket<'a> {
                 self.place = Place::Waiting(index.min(*before));
                 self.acquisition.observe(record);
             }
-            // The call is the head, and its grant does not depend on later reads.
+            // If the call's entry is already the head, the grant does not depend on later reads.
             (Place::Head { .. } | Place::Held(_), _) => {}
         }
         true
     }
 
-    /// Acquires the lock if the call is the head, and renews a lock that is held. Returns `false`
-    /// if other callers have removed the entry.
+    /// Acquires the lock if the call's entry is the head, and renews the lock if the call already
+    /// holds it. Returns `false` if other callers have removed the call's entry.
     pub(super) async fn advance(&mut self, duplicate: Duplicate) -> Result<bool, Error> {
         match &mut self.place {
             Place::Waiting(_) => Ok(true),
@@ -145,9 +153,9 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns the grant of a call that is the head of its queue, or `None` if other callers have
-    /// removed the entry. The lease starts at the earliest time from which other callers may count
-    /// it, or at a heartbeat.
+    /// Returns the grant of a call whose entry is the head, or `None` if other callers have removed
+    /// the entry. The lease of the returned grant starts at a heartbeat, or at the earliest time
+    /// from which other callers may count the lease.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
@@ -177,12 +185,12 @@ impl<'a> Ticket<'a> {
     /// Returns the start of the lease of a head that has sent no heartbeat, or `None` if the start
     /// is not known.
     ///
-    /// The start depends on the expiry rule of the other callers:
+    /// The start of the head's lease depends on the expiry rule of the other callers:
     ///
     /// | rule | the other callers count from | this call counts from |
     /// |---|---|---|
-    /// | [`Expiry::Observed`] | their first read that showed this head | the last consistent read that showed another head, which was earlier |
-    /// | [`Expiry::Clock`] | the time at which the entry became the head, plus the skew | that time by its own clock, minus the skew |
+    /// | [`Expiry::Observed`] | their first read that showed this head | an earlier time: the last consistent read that showed another head |
+    /// | [`Expiry::Clock`] | the time at which the entry became the head, plus the skew | the time at which the entry became the head, by the clock of this call, minus the skew |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };
@@ -191,8 +199,8 @@ impl<'a> Ticket<'a> {
         self.last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
     }
 
-    /// Renews a lock that has no background heartbeats, or whose heartbeats have ended because of
-    /// `max_hold`. Returns `false` if the lock is lost.
+    /// Renews a held lock if less than half of its lease remains, for example because background
+    /// heartbeats are off or have ended at `max_hold`. Returns `false` if the lock is lost.
     async fn renew(&self) -> Result<bool, Error> {
         let Place::Held(KeptGrant { guard, .. }) = &self.place else { return Ok(true) };
         let grant = &guard.grant;
@@ -205,7 +213,7 @@ impl<'a> Ticket<'a> {
         Ok(!grant.remaining().is_zero())
     }
 
-    /// Reports the progress of a ticket that is waiting.
+    /// Reports the progress of a ticket whose call still waits for the lock.
     pub(super) fn report(&mut self, progress: &watch::Sender<Option<QueueStatus>>) {
         if let (Some(index), Some(record)) = (self.waiting_behind(), self.acquisition.observer.record()) {
             let estimate = self.estimate.get_or_insert_with(|| WaitEstimate::new(index));
@@ -213,7 +221,8 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns the pause until the next read, or `None` if the ticket is not waiting.
+    /// Returns the pause until the next read of the queue, or `None` if the call's entry is the
+    /// head.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         let index = self.waiting_behind()?;
         Some(self.acquisition.pause_in_queue(index))

@@ -1,4 +1,5 @@
-//! One call in the queue of its key, and the caller that waits for its result.
+//! The two sides of a combined call: the side of its worker, and the side of the caller that waits
+//! for the result.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -23,45 +24,48 @@ use crate::{
     telemetry::{self, CallFailure},
 };
 
-/// A call in a queue or in a batch, independent of its closure.
+/// A combined call that waits in a queue or belongs to a batch. The trait `QueuedCall` hides the
+/// type of the call's closure, so that one queue can contain calls with different closures.
 pub(super) trait QueuedCall<T>: Send {
-    /// Records that the batch of the call is written now. The batch has sent `attempts` requests.
+    /// Records that the write of the call's batch is now in flight. `attempts` is the number of
+    /// requests that the batch has sent before this write.
     fn freeze(&self, attempts: u32);
 
-    /// Records that the call has no effect and is decided again.
+    /// Records that the write of the call's batch was not applied, and that the closure of the call
+    /// will run again.
     fn thaw(&mut self);
 
-    /// Returns whether the caller has left.
+    /// Returns whether the caller has dropped the future of the call, or has reached the deadline.
     fn is_left(&self) -> bool;
 
     /// Returns the time until the deadline of the call.
     fn time_left(&self) -> Duration;
 
-    /// Runs the closure on the working copy. If the closure returns an error, the working copy stays
-    /// as it is. If the closure panics, the call ends: the caller gets the panic, and this method
-    /// returns `None`.
+    /// Runs the closure of the call on the batch's copy of the item. If the closure returns an
+    /// error, the copy of the item does not change. If the closure panics, the call ends, the
+    /// caller gets the panic, and `run` returns `None`.
     fn run(self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>>;
 
     /// Returns whether the closure returned an error in its last run.
     fn is_refused(&self) -> bool;
 
-    /// Returns the span of the call.
+    /// Returns the tracing span in which the caller made the call.
     fn span(&self) -> &Span;
 
-    /// Sends the result of the batch to the caller. If the closure returned an error in its last
-    /// run, the caller gets this error.
+    /// Sends the result of the batch to the caller of the call. If the closure of the call returned
+    /// an error in its last run, the caller gets the error of the closure instead.
     fn answer(self: Box<Self>, result: Result<&Stored<T>, &Error>);
 }
 
 pub(super) type BoxedQueuedCall<T> = Box<dyn QueuedCall<T>>;
 
-/// The result of a call, or the panic of its closure.
+/// The result of a combined call, or the panic of the call's closure.
 type Answer<T, E> = thread::Result<Result<Stored<T>, CallFailure<E>>>;
 
-/// The side of a call that its worker has.
+/// The part of a combined call that the worker owns: the closure, and the sender of the result.
 struct WorkerSide<T, C: CombinedChange<T>> {
     change: C,
-    /// The error of the last run.
+    /// The error that the closure returned in its last run.
     refusal: Option<C::Error>,
     limit: TimeLimit,
     ticket: Arc<Ticket>,
@@ -69,7 +73,7 @@ struct WorkerSide<T, C: CombinedChange<T>> {
     answer: oneshot::Sender<Answer<T, C::Error>>,
 }
 
-/// The side of a call that its caller has.
+/// The part of a combined call that the caller owns: the receiver of the result.
 pub(super) struct CallerSide<T, E> {
     table: Arc<str>,
     limit: TimeLimit,
@@ -77,14 +81,14 @@ pub(super) struct CallerSide<T, E> {
     answer: oneshot::Receiver<Answer<T, E>>,
 }
 
-/// The deadline of a call.
+/// The start and the deadline of a combined call.
 #[derive(Debug, Clone, Copy)]
 struct TimeLimit {
     started: Instant,
     deadline: Duration,
 }
 
-/// Makes the two sides of a call that starts now.
+/// Makes the worker's side and the caller's side of a combined call that starts now.
 pub(super) fn call<T, C>(
     table: &Arc<str>,
     deadline: Duration,
@@ -125,7 +129,8 @@ where
 
     fn run(mut self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>> {
         let change = &mut self.change;
-        // A closure that has panicked does not run again, so its broken state is never seen.
+        // `AssertUnwindSafe` is correct here: a closure that has panicked does not run again, so no
+        // code can observe a broken state of the closure.
         let run = AssertUnwindSafe(|| {
             let value = change.apply(copy)?;
             copy.with(value).map_err(C::Error::from)
@@ -137,7 +142,7 @@ where
             }
             Ok(Err(refusal)) => Some(refusal),
             Err(panic) => {
-                // The caller may have left.
+                // The send fails if the caller has dropped the future of the call.
                 drop(self.answer.send(Err(panic)));
                 return None;
             }
@@ -159,7 +164,7 @@ where
             (None, Ok(stored)) => Ok(stored.clone()),
             (None, Err(error)) => Err(CallFailure::Library(error.clone())),
         };
-        // The caller may have left.
+        // The send fails if the caller has dropped the future of the call.
         drop(self.answer.send(Ok(result)));
     }
 }
@@ -170,7 +175,7 @@ impl<T, E> CallerSide<T, E> {
         let answer = match clock::within(self.limit.deadline, &mut self.answer).await {
             Some(Ok(answer)) => answer,
             Some(Err(_)) => return Err(self.worker_ended().into()),
-            // The worker may have answered at the same moment.
+            // The worker may have sent the result at the moment of the deadline.
             None => match self.answer.try_recv() {
                 Ok(answer) => answer,
                 Err(_) => return Err(self.too_late().into()),
@@ -182,7 +187,7 @@ impl<T, E> CallerSide<T, E> {
         }
     }
 
-    /// Returns the error of a call whose deadline is over.
+    /// Returns the error of a combined call that has reached its deadline.
     fn too_late(&self) -> Error {
         let last = Box::new(Error::Unavailable(Unavailable::TooLate));
         let Progress { phase, attempts } = self.ticket.leave();
@@ -193,7 +198,7 @@ impl<T, E> CallerSide<T, E> {
         }
     }
 
-    /// Returns the error of a call whose worker has ended without an answer.
+    /// Returns the error of a call whose worker has ended without a result for the call.
     fn worker_ended(&self) -> Error {
         let last = Error::Unavailable(Unavailable::WorkerEnded);
         let Progress { phase, attempts } = self.ticket.leave();

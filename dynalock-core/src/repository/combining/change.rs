@@ -1,4 +1,4 @@
-//! The changes that calls make on a working copy.
+//! The changes that combined calls make on a copy of the item.
 
 use std::sync::Arc;
 
@@ -13,35 +13,36 @@ use crate::{
 // These types have no lifetime. If a combined call had the type `UpdateWith<'static, F>`, the
 // compiler would not accept a spawned future that awaits the call.
 
-/// A change by a closure: [`Combining::update_with`](super::Combining::update_with).
+/// A change by a closure, for [`Combining::update_with`](super::Combining::update_with).
 pub struct CombinedUpdate<F> {
     pub(super) key: Key,
     pub(super) change: F,
 }
 
-/// A change by a closure that may return an error:
+/// A change by a closure that may return an error, for
 /// [`Combining::try_update_with`](super::Combining::try_update_with).
 pub struct CombinedTryUpdate<F> {
     pub(super) key: Key,
     pub(super) change: F,
 }
 
-/// A change that creates a missing item: [`Combining::upsert_with`](super::Combining::upsert_with).
+/// A change by a closure that creates a missing item, for
+/// [`Combining::upsert_with`](super::Combining::upsert_with).
 pub struct CombinedUpsert<I, F> {
     pub(super) key: Key,
     pub(super) init: I,
     pub(super) change: F,
 }
 
-/// The change of one call of a [`Combining`](super::Combining).
+/// The change that one call of a [`Combining`](super::Combining) handle makes on an item.
 pub trait CombinedChange<T>: Send + 'static {
-    /// The name of the call.
+    /// The name of the call for telemetry.
     const OPERATION: &'static str;
 
     /// The error of the call.
     type Error: From<Error> + Send + 'static;
 
-    /// Returns the key of the item.
+    /// Returns the key of the item that the call changes.
     fn key(&self) -> &Key;
 
     /// Returns an error if the change is invalid for every item.
@@ -57,8 +58,8 @@ pub trait CombinedChange<T>: Send + 'static {
     ///
     /// # Errors
     ///
-    /// The error of the closure, or of the patch. If the working copy has no value,
-    /// [`Error::NotFound`].
+    /// Returns the error of the closure or of the patch. If the key has no item and the change
+    /// creates no item, returns [`Error::NotFound`].
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, Self::Error>;
 }
 

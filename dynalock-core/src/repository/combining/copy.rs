@@ -1,4 +1,5 @@
-//! The working copy of a batch: the item after the calls that have run.
+//! The working copy of a batch of combined calls: the item in memory, changed by the closures that
+//! have run.
 
 use std::sync::Arc;
 
@@ -11,40 +12,41 @@ use crate::{
     write::patch::SharedPatch,
 };
 
-/// The item of a batch, in memory.
+/// The copy of an item in memory that the calls of a batch change one after the other.
 pub struct WorkingCopy<'a, T> {
     repository: &'a Repository<T>,
     key: &'a Key,
-    /// The number of requests that the batch has sent, and its time.
+    /// The number of requests that the batch has sent, and the time since the start of the batch.
     spent: Spent,
     start: Option<Start>,
     value: Option<T>,
     change: CopyChange,
 }
 
-/// The item from which a batch starts.
+/// The stored item that the first call of a batch changes.
 struct Start {
     item: Item,
     basis: Basis,
 }
 
-/// The difference between the item from which a batch starts and the working copy.
+/// The difference between the stored item and the working copy of a batch.
 pub(super) enum CopyChange {
     None,
     Changes(Changes),
-    /// There was no item. The field contains the attributes of the new item.
+    /// All attributes of the new item, if the key had no item before the batch.
     New(Item),
 }
 
-/// The value after one call, and its difference from the item from which the batch starts.
+/// The value after one more call of the batch, and the difference between this value and the stored
+/// item.
 pub(super) struct NextCopy<T> {
     value: T,
     change: CopyChange,
 }
 
-/// The write that brings the item to the state of a working copy.
+/// The write that changes the stored item into the working copy of a batch.
 pub(super) enum CopyWrite<T> {
-    /// There is no item, and no call creates one.
+    /// The key has no item, and no call of the batch creates an item.
     Absent,
     Unchanged(T, Basis),
     Update(T, Basis, Changes),
@@ -61,7 +63,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         let (mut start, mut value) = (None, None);
         if let Some(item) = item {
             let (read, mut basis) = decode::<T>(&repository.table, item.clone())?;
-            // The fingerprints describe the value before the first call changes it.
+            // `remember` stores fingerprints of the value before the first call changes the value,
+            // so that `changes` finds the changed attributes.
             basis.remember(&read);
             start = Some(Start { item, basis });
             value = Some(read);
@@ -78,8 +81,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.spent.clone() }
     }
 
-    /// Returns the value after a patch. The patch is evaluated on the item as DynamoDB would store
-    /// it at this point.
+    /// Returns the value after a patch of the batch. The patch starts from the item as DynamoDB
+    /// would store it after the earlier calls of the batch.
     pub(super) fn patched(&self, content: &SharedPatch<T>) -> Result<T, Error> {
         let Some(item) = self.item() else { return Err(self.not_found()) };
         let patch = self.repository.patch_intent(self.key.clone(), content.clone());
@@ -87,8 +90,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         Ok(value)
     }
 
-    /// Returns the working copy with this value, or an error if the value cannot be stored under
-    /// the key.
+    /// Returns the working copy with the new value `value`, or an error if `value` cannot be stored
+    /// under the key of the item.
     pub(super) fn with(&self, value: T) -> Result<NextCopy<T>, Error> {
         let change = match &self.start {
             Some(start) => CopyChange::Changes(start.basis.changes(self.table(), &value)?),
@@ -103,7 +106,7 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         self.change = change;
     }
 
-    /// Returns the size of the changed attributes, in bytes.
+    /// Returns the size in bytes of the attributes that the calls of the batch have changed.
     pub(super) fn changed_bytes(&self) -> usize {
         match &self.change {
             CopyChange::None => 0,
@@ -112,8 +115,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         }
     }
 
-    /// Returns the item as DynamoDB would store it, with the bookkeeping attributes from before the
-    /// batch.
+    /// Returns the item with the changes of the calls that have run. The returned item still has
+    /// the version, the write ids and the times from before the batch.
     pub(super) fn item(&self) -> Option<Item> {
         let start = self.start.as_ref().map(|start| &start.item);
         match &self.change {

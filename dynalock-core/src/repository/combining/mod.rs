@@ -1,4 +1,4 @@
-//! Several concurrent calls on one key, written together.
+//! Combined calls: a task writes the changes of several concurrent calls on one key in one write.
 
 mod call;
 mod change;
@@ -22,30 +22,40 @@ use crate::{
     retry::Pace,
 };
 
-/// A handle whose concurrent calls on one key are written together:
-/// [`Repository::combining`](crate::Repository::combining).
+/// A handle of a repository that combines concurrent calls on one key into one write. The method
+/// [`Repository::combining`](crate::Repository::combining) makes a handle.
 ///
-/// The calls of one key wait in a queue, which all clones of the handle share. A task writes them in
-/// batches, in the order of the calls: it applies the closures one after the other to a copy of the
-/// item, and writes the result once. While a write is in flight, further calls wait. They join the
-/// batch if the write is refused because of a conflict, and otherwise are the next batch. One batch
-/// of a key is in flight at a time, and the next batch starts from the result of the last one,
-/// without a read.
+/// The calls on one key wait in a queue, which all clones of the handle share. A tokio task, the
+/// worker of the key, takes the waiting calls as a batch. The worker applies the closures of the
+/// batch, in the order of the calls, to a copy of the item. After the last closure, one request
+/// writes the changed copy of the item.
+///
+/// While the write of a batch is in flight, further calls on the key wait. If DynamoDB refuses the
+/// write of a batch because of a conflict, the waiting calls join the batch. After a successful
+/// write of a batch, the waiting calls on the key become the next batch. Each key has at most one
+/// batch in flight. A batch that directly follows a successful batch starts from the item that this
+/// previous batch wrote, without a read.
 ///
 /// # What a caller sees
 ///
-/// - Each caller gets the item as its batch has left it, with the changes of all calls of the batch.
-/// - The version counts one for each batch, and not one for each call.
+/// - Each caller receives the item that its batch wrote, with the changes of all calls of the
+///   batch.
+/// - Each batch increments the version of the item by one, even if the batch has several calls.
 /// - A closure may run several times, like the closure of
-///   [`update_with`](crate::Repository::update_with). Each run starts from a clone of the copy.
-/// - If a closure returns an error or panics, its change is left out. The other calls of the batch
-///   are not affected. A closure that has panicked does not run again.
-/// - An error of a closure, and a call that changes nothing, are reported when the other calls of the
-///   batch are committed. If a batch would write nothing, its calls run on an item that was read
-///   after they had entered the queue. No call is refused because of a state that never was.
-/// - A patch changes the copy in memory. It is evaluated as DynamoDB would evaluate it on the copy.
-///   Like `update_with`, the batch writes whole attributes: an entry of a nested struct that `T` does
-///   not know does not survive.
+///   [`update_with`](crate::Repository::update_with). Each run of a closure changes a clone of the
+///   value, so a run that fails leaves the value unchanged.
+/// - If a closure returns an error or panics, the write of the batch does not contain the closure's
+///   change. An error or a panic of one closure does not affect the other calls of the batch. A
+///   closure that has panicked does not run again.
+/// - If a closure returns an error or changes nothing, the caller of this closure receives the
+///   result only after the write of the batch. Suppose that a batch would write nothing, but one of
+///   its calls entered the queue after the worker had read the item. The worker then reads the item
+///   a second time, and runs all closures of the batch on the newer item. The error of a closure
+///   therefore never comes from a value that was never stored.
+/// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB
+///   applies a patch to a stored item. A batch writes whole attributes, like `update_with`. If a
+///   nested struct is stored with an entry that `T` does not know, a write of the nested struct
+///   removes this entry.
 ///
 /// # Limits
 ///
@@ -56,24 +66,28 @@ use crate::{
 /// | when its closures have run for longer than | 100 ms |
 ///
 /// If DynamoDB refuses the content of a batch, for example because the item would be larger than
-/// 400 KB, its calls are tried again in smaller batches. The requests of a batch end at the latest
-/// deadline of its calls, and each call ends at its own deadline. The queue itself has no limit: its
-/// memory grows with the number of calls that wait.
+/// 400 KB, the worker attempts the calls again in smaller batches. A batch sends requests until the
+/// latest deadline of its calls, and each call of the batch ends at the deadline of this call. A
+/// queue accepts any number of waiting calls, so a queue needs more memory with each waiting call.
 ///
-/// The attempts and the attempt timeout of the repository apply to each batch. After a conflict, a
-/// batch attempts again with [`Pace::Latency`], unless the repository has [`Pace::Economy`]: the
-/// calls of a batch share the cost of a refused write. After each sleep of its pace, a batch has new
-/// immediate attempts.
+/// The settings [`attempts`](crate::Repository::attempts) and
+/// [`attempt_timeout`](crate::Repository::attempt_timeout) of the repository apply to each batch.
+/// After a conflict, a batch attempts its write again with [`Pace::Latency`], unless the repository
+/// has [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a
+/// batch share the cost of a refused write. After each sleep, a batch may again make several
+/// attempts without a sleep in between.
 ///
-/// Leases are treated as by `update_with`: while another caller holds the lease of the item, the
-/// calls of a batch fail with [`Error::Locked`].
+/// While another caller holds the lease of an item, combined calls on the item fail with
+/// [`Error::Locked`], like calls to `update_with`.
 ///
 /// # Runtime
 ///
-/// The first call of an empty queue starts the task, in the tokio runtime of its caller. The task ends
-/// when the queue is empty. If this runtime is shut down earlier, waiting calls fail with
-/// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded), and calls whose batch was
-/// being written fail with [`Error::Indeterminate`].
+/// If a key has no running worker, a new call on the key starts a worker in the tokio runtime of
+/// the caller. The worker ends when its queue is empty. If the runtime of a worker is shut down
+/// before the queue is empty, the waiting calls fail with
+/// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the write of a batch is
+/// in flight when the runtime is shut down, the calls of this batch fail with
+/// [`Error::Indeterminate`].
 ///
 /// # Examples
 ///
@@ -98,10 +112,12 @@ pub struct Combining<T> {
 }
 
 impl<T: Versioned + Clone> Repository<T> {
-    /// Returns a handle that writes concurrent calls on one key together. Use it for keys that many
-    /// tasks of a process change at the same time, for example counters.
+    /// Returns a handle that combines concurrent calls on one key into one write. A `Combining`
+    /// handle is useful for keys that many tasks of a process change at the same time, for example
+    /// counters.
     ///
-    /// Each call of this method makes a handle with its own queues. Keep the handle and clone it.
+    /// Each call of `combining` makes a handle with its own queues, and calls in different queues
+    /// are never combined. A program should therefore call `combining` once, and clone the handle.
     ///
     /// # Examples
     ///
@@ -143,20 +159,20 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::Exhausted`]: the deadline was reached before the batch of the call was written, or
-    ///   the requests of the batch ended without a write. The change was not applied.
-    /// - [`Error::Indeterminate`]: a reply was lost and the outcome cannot be known, or the deadline of
-    ///   the call was reached while its batch was being written.
-    /// - [`Error::Unavailable`] with
-    ///   [`WorkerEnded`](crate::error::Unavailable::WorkerEnded): the runtime of the queue was shut
-    ///   down. The change was not applied.
+    /// - [`Error::Exhausted`]: the change was not applied, because the call reached its deadline
+    ///   before the write of its batch, or because all requests of the batch failed.
+    /// - [`Error::Indeterminate`]: DynamoDB's reply to the write was lost and the outcome cannot be
+    ///   known, or the call reached its deadline while the write of its batch was in flight.
+    /// - [`Error::Unavailable`] with [`WorkerEnded`](crate::error::Unavailable::WorkerEnded): the
+    ///   tokio runtime of the worker was shut down, and the change was not applied.
     /// - The other errors of [`Repository::update_with`] are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped before the batch of the call is written, the closure is taken out. The
-    /// same holds after a conflict, before the batch is written again. If the future is dropped while
-    /// the batch is being written, the change may be applied.
+    /// If the future is dropped before the worker sends the write of the call's batch, the write
+    /// does not contain the change of the call. After a conflict, the worker writes the batch
+    /// again, without the changes of dropped futures. If the future is dropped while the write of
+    /// the batch is in flight, the change may or may not be applied.
     pub fn update_with<F, O>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedUpdate<F>>
     where
         F: FnMut(&mut T) -> O + Send + 'static,
@@ -165,8 +181,9 @@ impl<T: Versioned + Clone> Combining<T> {
         self.call(CombinedUpdate { key: key.into_key(), change })
     }
 
-    /// Changes the item by a closure that can return an error, like [`Repository::try_update_with`].
-    /// The error of the closure leaves its change out of the batch.
+    /// Changes the item by a closure that can return an error, like
+    /// [`Repository::try_update_with`]. If the closure returns an error, the batch does not contain
+    /// its change.
     ///
     /// # Examples
     ///
@@ -201,12 +218,12 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Errors
     ///
-    /// - The closure's own error.
+    /// - The error that the closure `change` returned.
     /// - The errors of [`update_with`](Self::update_with), converted by `From`.
     ///
     /// # Cancel safety
     ///
-    /// The cancel safety is the same as for [`update_with`](Self::update_with).
+    /// All combined calls have the same cancel safety as [`update_with`](Self::update_with).
     pub fn try_update_with<F, E>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedTryUpdate<F>>
     where
         F: FnMut(&mut T) -> Result<(), E> + Send + 'static,
@@ -216,7 +233,8 @@ impl<T: Versioned + Clone> Combining<T> {
     }
 
     /// Changes the item by a closure, and creates the item if it is missing, like
-    /// [`Repository::upsert_with`]. A later call of the same batch finds the new item.
+    /// [`Repository::upsert_with`]. If an `upsert_with` in a batch creates the item, the later
+    /// calls of the same batch change the new item.
     ///
     /// # Examples
     ///
@@ -233,13 +251,17 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: `init` made a value with another key.
+    /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
+    ///   call.
+    /// - [`Error::Indeterminate`]: the outcome of the write is unknown. This error is also possible
+    ///   if the network repeats a refused create, and DynamoDB applies the copy after another caller
+    ///   has deleted the item.
     /// - The other errors of [`update_with`](Self::update_with) are possible too, except
     ///   [`Error::NotFound`].
     ///
     /// # Cancel safety
     ///
-    /// The cancel safety is the same as for [`update_with`](Self::update_with).
+    /// All combined calls have the same cancel safety as [`update_with`](Self::update_with).
     pub fn upsert_with<I, F, O>(
         &self,
         key: impl IntoKey<T>,
@@ -254,11 +276,13 @@ impl<T: Versioned + Clone> Combining<T> {
         self.call(CombinedUpsert { key: key.into_key(), init, change })
     }
 
-    /// Changes attributes of the item, like [`Repository::patch`]. The patch is applied in memory, in
-    /// its turn, and is written with the other calls of its batch.
+    /// Changes attributes of the item, like [`Repository::patch`]. The worker of the key applies
+    /// the patch in memory, and writes the changed item together with the changes of the other
+    /// calls of the batch.
     ///
-    /// A patch that is sent alone conflicts with no writer. A combined patch is part of a conditional
-    /// write, and shares its cost with the other calls of the batch.
+    /// A patch from [`Repository::patch`] never conflicts with other writers. A combined patch is a
+    /// part of a conditional write, which may conflict with other writers. All calls of a batch
+    /// together pay for only one write.
     ///
     /// # Examples
     ///
@@ -276,15 +300,16 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::ConditionFailed`]: the condition of the caller is false for the copy of the item. The
-    ///   error contains this copy.
-    /// - [`Error::OutOfRange`], [`Error::Unpatchable`], [`Error::InvalidPatch`] and [`Error::Decode`]: as
-    ///   for [`Repository::patch`]. The change was not applied.
+    /// - [`Error::ConditionFailed`]: the condition of the caller is false for the batch's copy of
+    ///   the item. The error contains this copy.
+    /// - [`Error::OutOfRange`], [`Error::Unpatchable`], [`Error::InvalidPatch`] and
+    ///   [`Error::Decode`] have the same causes as for [`Repository::patch`], and the patch was not
+    ///   applied.
     /// - The other errors of [`update_with`](Self::update_with) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The cancel safety is the same as for [`update_with`](Self::update_with).
+    /// All combined calls have the same cancel safety as [`update_with`](Self::update_with).
     pub fn patch(&self, key: impl IntoKey<T>) -> CombinedCall<T, Patch<T>> {
         self.call(Patch::new(key.into_key()))
     }

@@ -1,4 +1,4 @@
-//! The waiting calls of the keys of one handle.
+//! The queues of one `Combining` handle, with the waiting calls of each key.
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
@@ -8,25 +8,26 @@ use std::{
 use super::call::BoxedQueuedCall;
 use crate::key::Key;
 
-/// The largest number of calls in one batch.
+/// The largest number of calls that one batch writes together.
 const MOST_CALLS: usize = 100;
 
 /// The waiting calls of one key, in the order of their arrival.
 struct CallQueue<C> {
     waiting: VecDeque<C>,
-    /// The number of calls that the next batch may have.
+    /// The largest number of calls in the next batch.
     most: usize,
 }
 
-/// The queues of the keys that have calls. A queue exists as long as its worker.
+/// The queues of one `Combining` handle, one queue for each key with waiting calls. A queue exists
+/// as long as its worker, the task that writes the calls of the key.
 pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 
-/// The effect of a new call on its queue.
+/// The position of a new call in the queue of its key.
 #[must_use]
 pub(super) enum Entered {
-    /// The queue is new, and needs a worker.
+    /// The call is the first call of a new queue, so the caller must start a worker for the queue.
     First,
-    /// The worker of the queue will take the call.
+    /// The queue already has a worker, which will take the call.
     Behind,
 }
 
@@ -35,25 +36,25 @@ impl<C> CallQueue<C> {
         Self { waiting: VecDeque::from([first]), most: MOST_CALLS }
     }
 
-    /// Moves waiting calls to a batch, until the batch is full.
+    /// Moves waiting calls to a batch until the batch is full, or until no call waits.
     fn fill(&mut self, batch: &mut Vec<C>) {
         let count = self.most.saturating_sub(batch.len()).min(self.waiting.len());
         batch.extend(self.waiting.drain(..count));
     }
 
-    /// Puts calls of a batch back in front of all others, in their order.
+    /// Puts calls of a batch back at the front of the queue, in their order.
     fn put_back(&mut self, calls: Vec<C>) {
         for call in calls.into_iter().rev() {
             self.waiting.push_front(call);
         }
     }
 
-    /// Makes the next batch half as large as a batch of `calls` calls.
+    /// Limits the next batch to half of `calls` calls.
     fn halve(&mut self, calls: usize) {
         self.most = (calls / 2).max(1);
     }
 
-    /// Makes the next batch twice as large, up to the limit.
+    /// Doubles the number of calls that the next batch may contain, up to 100 calls.
     fn double(&mut self) {
         self.most = (self.most * 2).min(MOST_CALLS);
     }
@@ -86,42 +87,44 @@ impl<T> Queues<T> {
         Some(batch)
     }
 
-    /// Moves waiting calls to a batch, until the batch is full.
+    /// Moves waiting calls to a batch until the batch is full, or until no call waits.
     pub(super) fn fill(&self, key: &Key, batch: &mut Vec<BoxedQueuedCall<T>>) {
         self.change(key, |queue| queue.fill(batch));
     }
 
-    /// Puts calls of a batch back in front of all others, in their order.
+    /// Puts calls of a batch back at the front of the queue, in their order.
     pub(super) fn put_back(&self, key: &Key, calls: Vec<BoxedQueuedCall<T>>) {
         self.change(key, |queue| queue.put_back(calls));
     }
 
-    /// Makes the next batch half as large as a batch of `calls` calls.
+    /// Limits the next batch to half of `calls` calls.
     pub(super) fn halve(&self, key: &Key, calls: usize) {
         self.change(key, |queue| queue.halve(calls));
     }
 
-    /// Makes the next batch twice as large, up to the limit.
+    /// Doubles the number of calls that the next batch may contain, up to 100 calls.
     pub(super) fn double(&self, key: &Key) {
         self.change(key, CallQueue::double);
     }
 
-    /// Removes the queue of a worker that has ended before its calls.
+    /// Removes the queue of a worker that was dropped before its queue was empty.
     pub(super) fn close(&self, key: &Key) {
         let closed = self.lock().remove(key);
-        // The drop of a closure may enter another call, so the lock must be free again.
+        // The drop of a waiting call drops the user's closure, which may add another call to a
+        // queue. The mutex must therefore be unlocked before the drop.
         drop(closed);
     }
 
     fn change(&self, key: &Key, change: impl FnOnce(&mut CallQueue<BoxedQueuedCall<T>>)) {
-        // The worker of the queue calls this method, and the queue exists as long as its worker.
+        // Only the worker of a queue calls `change`, and the queue exists as long as its worker.
         if let Some(queue) = self.lock().get_mut(key) {
             change(queue);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, CallQueue<BoxedQueuedCall<T>>>> {
-        // No code of the user runs under the lock.
+        // No code of the user runs while the mutex is locked, so a panic of the user cannot poison
+        // the mutex.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,11 +15,11 @@ use crate::{
     telemetry::{BoxedCall, observe_closure},
 };
 
-/// A call of a [`Combining`](super::Combining) that has not been sent. The type `C` is the kind of
-/// call.
+/// A call of a [`Combining`](super::Combining) handle that has not been sent. The type parameter
+/// `C` is the kind of the call.
 ///
-/// The call enters the queue of its key when its future is polled for the first time. A `CombinedCall`
-/// becomes a future by `IntoFuture`, like a [`Request`](crate::request::Request).
+/// The call enters the queue of its key when the future of the call is polled for the first time. A
+/// `CombinedCall` becomes a future by `IntoFuture`, like a [`Request`](crate::request::Request).
 #[must_use = "a call does nothing until it is awaited"]
 pub struct CombinedCall<T, C> {
     pub(super) repository: Repository<T>,
@@ -29,8 +29,8 @@ pub struct CombinedCall<T, C> {
 }
 
 impl<T, C> CombinedCall<T, C> {
-    /// Limits the time of the call, including its time in the queue. The default is the deadline of
-    /// the repository.
+    /// Limits the time of the call, including its time in the queue. The default deadline of a
+    /// combined call is the deadline of the repository.
     ///
     /// # Examples
     ///

@@ -1,42 +1,46 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The progress of one call, shared by its caller and its worker.
+/// The progress of one combined call, which tells the caller whether the call may have had an
+/// effect. The caller and the worker of the call share a ticket.
 #[derive(Debug, Default)]
 pub(super) struct Ticket(Mutex<Progress>);
 
-/// The progress of a call at one moment.
+/// The phase of a combined call, and the number of its requests, at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) phase: Phase,
-    /// The number of requests that the batches of the call have sent, including the request that a
-    /// frozen batch sends first.
+    /// The number of requests that the batches of the call have sent. In the phase `Frozen`, the
+    /// number of requests includes the write in flight.
     pub(super) attempts: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The call has no effect: it waits, or the attempt of its batch was certainly refused.
+    /// The call has had no effect: either the call waits in its queue, or DynamoDB refused the last
+    /// write of its batch.
     #[default]
     Waiting,
-    /// The batch of the call is frozen: its write may have been applied.
+    /// The write of the call's batch is in flight, and may have been applied.
     Frozen,
-    /// The caller does not wait any more.
+    /// The caller has dropped the future of the call, or has reached the deadline.
     Left,
 }
 
 impl Ticket {
-    /// Records that the batch of the call is written now. The batch has sent `attempts` requests.
+    /// Records that the write of the call's batch is now in flight. `attempts` is the number of
+    /// requests that the batch has sent before this write.
     pub(super) fn freeze(&self, attempts: u32) {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }
 
-    /// Records that the batch of the call was certainly not written.
+    /// Records that the last write of the call's batch was certainly not applied.
     pub(super) fn thaw(&self) {
         let attempts = self.lock().attempts;
         self.advance(Progress { phase: Phase::Waiting, attempts });
     }
 
-    /// Records that the caller has left, and returns the progress before.
+    /// Records that the caller no longer waits for the result, and returns the previous progress of
+    /// the call.
     pub(super) fn leave(&self) -> Progress {
         let mut progress = self.lock();
         let before = *progress;

@@ -1,4 +1,4 @@
-//! The task that writes the batches of one key.
+//! The worker: the task that writes the batches of combined calls on one key.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -9,17 +9,17 @@ use super::{
 };
 use crate::{
     clock,
-    codec::{Item, Stored, decode_stored},
+    codec::{Item, Stored},
     error::Error,
     key::Key,
     lease::LeasePolicy,
     model::Versioned,
-    repository::{Repository, Session},
+    repository::{Repository, Session, session::NextRun},
     telemetry,
     write::{intent::Change, send::WriteResult},
 };
 
-/// The task of one queue. The task ends when the queue is empty.
+/// The task that writes the calls in the queue of one key. The task ends when the queue is empty.
 pub(super) struct Worker<T> {
     repository: Repository<T>,
     key: Key,
@@ -27,57 +27,64 @@ pub(super) struct Worker<T> {
     state: WorkerState,
 }
 
-/// The relation of a worker to its queue.
+/// The state of a worker: the worker still takes calls from its queue, or has finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
-    /// The queue waits for this worker.
+    /// The queue exists, and the worker takes its calls.
     Working,
-    /// The worker has removed its queue. Another worker may have made a new queue for the key.
+    /// The worker has removed its empty queue. Later calls on the key use another queue with
+    /// another worker.
     Done,
 }
 
-/// The calls that are written together.
+/// The calls on one key that one write combines.
 struct Batch<T> {
     calls: Vec<BoxedQueuedCall<T>>,
-    /// The number of times that the calls were applied to a working copy.
+    /// The number of times that the worker has run the closures of the batch, once for each
+    /// attempt.
     runs: u32,
 }
 
-/// The age of the item from which a batch starts.
+/// Says whether the worker read the item of a batch before or after all calls of the batch entered
+/// the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
-    /// A call has entered the queue after the item was read or written. Another writer may have
-    /// changed the item before this call.
+    /// A call of the batch may have entered the queue after the worker read or wrote the item.
+    /// Between the read and the start of this call, another writer may have changed the item.
     BeforeCalls,
-    /// The item was read after all calls of the batch had entered the queue.
+    /// The worker read the item after all calls of the batch had entered the queue.
     AfterCalls,
 }
 
 /// The result of a batch whose outcome is certain.
 struct Committed<T> {
-    /// The item for the callers, or the error of the callers if there is no item.
+    /// The item that the callers of the batch get, or the error that they get if the key has no
+    /// item.
     stored: Result<Stored<T>, Error>,
-    /// The item from which the next batch may start.
+    /// The stored item after the batch, or `None` if the next batch must read the item.
     next: Option<Item>,
 }
 
-/// The result of one attempt to write a batch.
+/// The result of one attempt to write a batch of combined calls.
 enum Attempt<T> {
     Committed(Committed<T>),
-    /// The batch would write nothing, and has decided on an item that may be outdated.
+    /// The batch would write nothing, but its closures ran on an item that may be outdated. The
+    /// worker must read the item a second time, and run all closures on the newer item.
     Outdated,
-    /// Another writer was faster. The fields are the version that the write required, and the item
-    /// that refused the write.
+    /// Another writer changed the item before this attempt. `expected` is the version that the
+    /// write required, and `met` is the item that DynamoDB returned with the refusal.
     Conflict {
         expected: Option<u64>,
         met: Option<Item>,
     },
 }
 
-/// The growth of a write, in bytes, after which its batch runs no further call.
+/// The number of bytes that the calls after the first call of a batch may add to the batch's write.
+/// If the write of a batch has grown by more than `MOST_GROWTH`, the batch runs no further call.
 const MOST_GROWTH: usize = 64 * 1024;
 
-/// The time after which a batch runs no further call.
+/// The time limit for one run of all closures of a batch. If the closures have run for longer than
+/// `LONGEST_RUN`, the batch runs no further call.
 const LONGEST_RUN: Duration = Duration::from_millis(100);
 
 impl<T: Versioned + Clone> Worker<T> {
@@ -94,7 +101,8 @@ impl<T: Versioned + Clone> Worker<T> {
         self.state = WorkerState::Done;
     }
 
-    /// Writes one batch and answers its calls. Returns the item from which the next batch may start.
+    /// Writes one batch and sends the results to its callers. Returns the stored item after the
+    /// batch, or `None` if the next batch must read the item.
     async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> Option<Item> {
         let mut session = Session::under(&self.repository, LeasePolicy::outside(T::MODEL, self.repository.options));
         let result = self.write(&mut session, &mut batch, last).await;
@@ -119,14 +127,17 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Answers the calls of a batch that failed, or puts them back.
+    /// Handles the error of a batch: sends the error to the callers, or puts their calls back into
+    /// the queue.
     fn fail(&self, calls: Vec<BoxedQueuedCall<T>>, error: &Error) {
-        // One call may have made the item too large. Smaller batches find this call.
+        // If the item would be too large, the worker halves the batch again and again, until only
+        // the call that makes the item too large fails.
         if calls.len() > 1 && is_of_content(error) {
             self.queues.halve(&self.key, calls.len());
             return self.put_back(calls);
         }
-        // A refusal has no effect, and was decided on a state that was not committed.
+        // If the write of a batch fails, each closure that returned an error runs again, because
+        // the closure ran on a copy of the item that was never stored.
         let (refused, failed): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.is_refused());
         self.put_back(refused);
         for call in failed {
@@ -134,8 +145,8 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Attempts to write a batch until the outcome is certain. Starts from the item that the last
-    /// batch has left, or reads the item.
+    /// Attempts to write a batch until the outcome is certain. The first attempt starts from
+    /// `last`, the item that the last batch wrote, or from a read if `last` is `None`.
     async fn write(
         &self,
         session: &mut Session<T>,
@@ -158,23 +169,20 @@ impl<T: Versioned + Clone> Worker<T> {
                 }
                 Attempt::Conflict { expected, met } => {
                     batch.thaw();
-                    item = Box::pin(session.after_conflict(&get, &self.key, expected, met)).await?;
-                    // A late copy of an earlier attempt may have been applied.
-                    if let Some(item) = item.take_if(|item| session.has_written(item)) {
-                        // After several runs, it is unknown which of them was applied.
-                        if batch.runs > 1 {
-                            return Err(session.indeterminate());
-                        }
-                        return Ok(Committed { stored: Ok(decode_stored(session.table(), item)?), next: None });
-                    }
+                    item = match Box::pin(session.next_run(&get, &self.key, expected, met)).await? {
+                        NextRun::On(item) => item,
+                        // The batch may now contain other calls than in the run that DynamoDB has
+                        // applied.
+                        NextRun::AppliedLate(_) => return Err(session.indeterminate()),
+                    };
                     age = self.join(session, batch);
                 }
             }
         }
     }
 
-    /// Adds waiting calls to a batch that is not frozen. Returns the age of the item that the batch
-    /// has.
+    /// Adds waiting calls to a batch that has no write in flight. Returns `BeforeCalls` if a
+    /// waiting call has joined the batch, because the worker read the item earlier.
     fn join(&self, session: &mut Session<T>, batch: &mut Batch<T>) -> ItemAge {
         let before = batch.calls.len();
         self.queues.fill(&self.key, &mut batch.calls);
@@ -182,7 +190,7 @@ impl<T: Versioned + Clone> Worker<T> {
         if batch.calls.len() > before { ItemAge::BeforeCalls } else { ItemAge::AfterCalls }
     }
 
-    /// Applies the calls of a batch to an item, and writes the result.
+    /// Runs the closures of a batch on a copy of the item, and writes the changed copy.
     async fn attempt(
         &self,
         session: &mut Session<T>,
@@ -195,7 +203,8 @@ impl<T: Versioned + Clone> Worker<T> {
             let stored = Err(session.not_found(&self.key));
             return Ok(Attempt::Committed(Committed { stored, next: None }));
         }
-        // A create overwrites an expired item, if the item is still unchanged.
+        // An expired item counts as absent. A create may overwrite an expired item that has not
+        // changed since the read.
         let expired = item.take_if(|item| session.is_expired(item));
         let mut copy = WorkingCopy::new(&self.repository, &self.key, session.spent(), item)?;
         let rest = batch.run(&mut copy);
@@ -218,14 +227,13 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         Ok(match result {
             WriteResult::Applied(stored) => {
-                // The write of this run was applied, and not that of an earlier run.
-                let is_own = match expected {
-                    Some(version) => stored.version() == version.saturating_add(1),
-                    None => stored.version() == 1 && batch.runs == 1,
-                };
-                // An item that was kept over a pause may be outdated.
+                // If DynamoDB applied a late copy of the write, another writer may have changed the
+                // item before the library read it. The next batch must then read the item.
+                let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
+                // If the batch slept between its attempts, another writer may have changed the item
+                // after the write of the batch, so the next batch must read the item.
                 let is_fresh = session.pauses() == 0;
-                let mut next = after.filter(|_| is_own && is_fresh);
+                let mut next = after.filter(|_| is_newest && is_fresh);
                 if let Some(item) = &mut next {
                     stored.write_state_into(item);
                 }
@@ -235,7 +243,7 @@ impl<T: Versioned + Clone> Worker<T> {
         })
     }
 
-    /// Puts calls back in front of their queue. These calls have no effect.
+    /// Puts calls that have had no effect back at the front of their queue.
     fn put_back(&self, mut calls: Vec<BoxedQueuedCall<T>>) {
         for call in &mut calls {
             call.thaw();
@@ -246,7 +254,8 @@ impl<T: Versioned + Clone> Worker<T> {
 
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
-        // The runtime was shut down, or a `Clone` or a `Drop` of the user panicked.
+        // A worker in the state `Working` is dropped only if its runtime was shut down, or if a
+        // `Clone` or a `Drop` of the user panicked.
         if self.state == WorkerState::Working {
             self.queues.close(&self.key);
         }
@@ -254,8 +263,8 @@ impl<T> Drop for Worker<T> {
 }
 
 impl<T> Batch<T> {
-    /// Freezes the batch until the outcome of its next attempt is certain. Calls whose callers have
-    /// left are taken out.
+    /// Marks the calls of the batch as frozen: from now on, DynamoDB may have applied the write of
+    /// the batch. Removes the calls whose callers have dropped the future or reached the deadline.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
@@ -263,15 +272,15 @@ impl<T> Batch<T> {
         self.calls.retain(|call| !call.is_left());
     }
 
-    /// Records that no attempt of the batch was applied.
+    /// Records in each call of the batch that DynamoDB has applied no write of the batch.
     fn thaw(&mut self) {
         for call in &mut self.calls {
             call.thaw();
         }
     }
 
-    /// Applies the calls to a working copy, in their order. Returns the calls for which the batch
-    /// has no room.
+    /// Runs the closures of the batch on a copy of the item, in the order of the calls. Returns the
+    /// calls that did not run because the batch reached a limit.
     fn run(&mut self, copy: &mut WorkingCopy<'_, T>) -> Vec<BoxedQueuedCall<T>>
     where
         T: Versioned,
@@ -283,7 +292,8 @@ impl<T> Batch<T> {
         for call in rest.by_ref() {
             self.calls.extend(call.run(copy));
             let bytes = copy.changed_bytes();
-            // The first call counts nothing, so that a large item can be written.
+            // The limit counts only the bytes that the calls after the first call add, so that a
+            // batch can write a large item.
             let most_bytes = *most_bytes.get_or_insert(bytes + MOST_GROWTH);
             if bytes > most_bytes || clock::now().duration_since(started) > LONGEST_RUN {
                 break;
@@ -292,13 +302,14 @@ impl<T> Batch<T> {
         rest.collect()
     }
 
-    /// Returns the time until the latest deadline of a call.
+    /// Returns the time until the latest deadline of the calls in the batch.
     fn time_left(&self) -> Duration {
         self.calls.iter().map(|call| call.time_left()).max().unwrap_or_default()
     }
 }
 
-/// Returns whether another content of the write may be accepted.
+/// Returns `true` if the content of the write was the reason for its refusal, so that a smaller
+/// batch may succeed.
 fn is_of_content(error: &Error) -> bool {
     match error {
         Error::ItemTooLarge { .. } | Error::ExpressionTooLong { .. } | Error::InvalidKey { .. } | Error::Encode(_) => {

@@ -16,38 +16,43 @@ use crate::{
     random, telemetry,
 };
 
-/// The time for which a call relies on its ClientRequestToken. DynamoDB remembers a token for ten
-/// minutes. The margin of one minute is for requests that arrive late.
+/// The time for which a call assumes that DynamoDB still remembers the call's ClientRequestToken.
+/// DynamoDB remembers a token for ten minutes. The constant is one minute shorter than ten minutes,
+/// because a request that the call sends may arrive late at DynamoDB.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
-/// One call of the public API, with all its requests.
+/// One call of the public API: the limits of the call, and the state of the call's requests and
+/// retries.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts so far, which the limit of the call applies to. An answered read does
-    /// not count as an attempt.
+    /// The number of attempts that the call has made so far. The limit that the caller sets with
+    /// `attempts` applies to this number. An answered read does not count as an attempt.
     count: u32,
-    /// The number of these attempts that never left the SDK.
+    /// The number of attempts whose requests never left the SDK. The field `count` includes these
+    /// attempts.
     unsent: u32,
     in_doubt: bool,
-    /// The cost of the call, or `None` if the call is not metered.
+    /// The counter of the capacity that the call consumes, or `None` if the library does not count
+    /// this capacity.
     call_cost: Option<Arc<CallCost>>,
     cost_context: CostContext,
     pauses: u32,
-    /// The number of attempts in a row that were not answered.
+    /// The number of consecutive attempts without an answer.
     unanswered: u32,
     rng: LazyRng,
     backoff: Backoff,
     pacer: ConflictBackoff,
-    /// The smoothed duration of a run of the closure of a unit of work. Each run has a weight of one
-    /// eighth. Zero for other calls.
+    /// The average time that one run of the closure takes, in a unit of work. Each new run has a
+    /// weight of one eighth in the average. The average is zero for calls without a closure.
     run: Duration,
 }
 
-/// The random numbers of a call. A call that needs none, such as a read without a retry, does not
-/// ask the operating system for a seed.
+/// The random number generator of a call, which is made when the call needs its first random
+/// number. A call that needs no random numbers, for example a read without a retry, does not ask
+/// the operating system for a seed.
 #[derive(Debug, Default)]
 struct LazyRng(Option<fastrand::Rng>);
 
@@ -57,14 +62,14 @@ impl LazyRng {
     }
 }
 
-/// The next step of a call after a conflict.
+/// The next step of a call after a conflict with another writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterConflict {
-    /// The next attempt starts from the item that the conflict returned.
+    /// The next attempt follows at once, and starts from the item that the conflict returned.
     AtOnce,
-    /// The call has slept, so the items that it read before may be outdated.
+    /// The call has slept, so the items that the call read before the sleep may be outdated.
     Slept,
-    /// The call has no time left, and ends with the conflict.
+    /// The call has no time left for another attempt, and ends with the error of the conflict.
     NoTimeLeft,
 }
 
@@ -73,7 +78,8 @@ impl Attempts {
         Self::on(CallCost::begin_call(connection.meter.as_ref(), limits.budget), connection, limits)
     }
 
-    /// Starts a part of a call whose cost is counted here.
+    /// Begins a call, or a part of a call. `call_cost` counts the capacity that the requests
+    /// consume.
     pub(crate) fn on(call_cost: Option<Arc<CallCost>>, connection: &Arc<Connection>, limits: Limits) -> Self {
         Self {
             call_cost,
@@ -93,26 +99,28 @@ impl Attempts {
         }
     }
 
-    /// Sets the purpose of the following requests.
+    /// Sets the purpose of the next requests. The purpose decides the cause to which the library
+    /// charges the cost of a request.
     pub(crate) fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.cost_context.purpose = purpose;
         self
     }
 
-    /// Exempts the following reads from the budget of the call, because they find out whether a
-    /// write was applied.
+    /// Exempts all later reads of the call from the capacity budget of the call. These reads find
+    /// out whether DynamoDB has applied a write.
     pub(crate) fn exempt_reads(&mut self) {
         self.cost_context.reads_are_exempt = true;
     }
 
-    /// Returns the number of requests that were sent, the time since the start of the call, and its
-    /// cost.
+    /// Returns the number of requests that the call has sent, the time since the start of the call,
+    /// and the capacity that the call has consumed.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
     }
 
-    /// Returns the cost of the call, or `None` if the call is not metered.
+    /// Returns the counter of the capacity that the call consumes, or `None` if the library does
+    /// not count this capacity.
     pub(crate) fn call_cost(&self) -> Option<Arc<CallCost>> {
         self.call_cost.clone()
     }
@@ -121,24 +129,25 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns whether a request of this call has an unknown outcome: the request may have been
-    /// applied, or may still be applied later.
+    /// Returns `true` if a request of the call has an unknown outcome: DynamoDB may have applied
+    /// the request, or may still apply the request later.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// Continues a call that began earlier and has already used `attempts` attempts.
+    /// Continues a call that began at `started` and has already made `attempts` attempts.
     pub(crate) fn since(self, started: Instant, attempts: u32) -> Self {
         Self { started, count: attempts, ..self }
     }
 
-    /// Sets the number of attempts of the whole call, including attempts that were counted in
-    /// another `Attempts`.
+    /// Sets the number of requests that the whole call has sent, including the requests that
+    /// another `Attempts` of the call has counted.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
 
-    /// Returns the number of sleeps between requests.
+    /// Returns the number of sleeps after failed requests of the call. Sleeps after conflicts are
+    /// not included.
     pub(crate) fn pauses(&self) -> u32 {
         self.pauses
     }
@@ -147,8 +156,8 @@ impl Attempts {
         self.rng.get()
     }
 
-    /// Sends a request again until DynamoDB answers it or the call ends. The request must be safe
-    /// to repeat.
+    /// Sends a request until DynamoDB answers the request or the call ends. Only a request that is
+    /// safe to repeat may be sent in this way.
     pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, request: impl FnMut() -> F) -> Result<O, Error>
     where
         F: Future<Output = Result<O, Failure>>,
@@ -156,7 +165,8 @@ impl Attempts {
         self.repeat_of(1, table, request).await
     }
 
-    /// Repeats a request for `items` items, like [`repeat`](Self::repeat).
+    /// Sends a request for `items` items, like [`repeat`](Self::repeat), until DynamoDB answers the
+    /// request or the call ends.
     pub(crate) async fn repeat_of<O, F>(
         &mut self,
         items: usize,
@@ -174,12 +184,14 @@ impl Attempts {
         }
     }
 
-    /// Sleeps after a conflict with an item of this size, if the pace requires a sleep. Ends the call
-    /// if the next attempt would not be answered before the deadline: the outcome of a write that
-    /// the deadline interrupts would be unknown.
+    /// Sleeps after a conflict, if the pace of the call requires a sleep after a conflict with an
+    /// item of this size. Returns `NoTimeLeft` if the deadline leaves no time for the next attempt
+    /// and DynamoDB's answer. If the deadline interrupted a write, the outcome of the write would
+    /// be unknown.
     pub(crate) async fn pause_after_conflict(&mut self, size: usize) -> AfterConflict {
         let turn = self.turn();
-        // After a sleep, the call reads the item again, so it needs a second round trip.
+        // After a sleep, the call needs time for two round trips: one for a new read of the item,
+        // and one for the write.
         let longest = self.time_left().saturating_sub(2 * turn);
         let times = Times { age: self.elapsed(), round_trip: turn, longest };
         let step = self.pacer.conflict(size, times, &self.connection.contenders, self.rng.get());
@@ -194,21 +206,22 @@ impl Attempts {
         }
     }
 
-    /// Records a run of the closure of a unit of work, which began at this time and ends now. The
-    /// sleeps of the unit of work are measured in runs, because a run takes longer than a round
-    /// trip.
+    /// Records the duration of a run of the closure, for a unit of work. The run has started at
+    /// `began` and ends now. A unit of work measures its sleeps in runs of its closure instead of
+    /// round trips, because a run of the closure takes longer than a round trip.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
     }
 
-    /// Returns the time from the first read of an attempt to the answer of its write: a run of the
-    /// closure and a round trip.
+    /// Returns the expected duration of one attempt, from the first read to the answer to the
+    /// write: a run of the closure and a round trip.
     fn turn(&self) -> Duration {
         self.run + self.connection.round_trip.get()
     }
 
-    /// Sleeps between two requests of a call that waits for a change on the server.
+    /// Sleeps before the next request of a call that waits for DynamoDB, for example for a new
+    /// table or for unprocessed items.
     pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
         let pause = backoff.next(Backoff::FIRST, self.rng.get());
         if !self.may_go_on(pause) {
@@ -223,9 +236,9 @@ impl Attempts {
         self.attempt_of(1, request).await
     }
 
-    /// Sends one attempt of a request for `items` items. The timeout doubles with each attempt in a
-    /// row that had no answer: the first attempt may have to fetch credentials and open a
-    /// connection, and each attempt after a timeout starts these steps again.
+    /// Sends one attempt of a request for `items` items. The timeout doubles after each attempt
+    /// without an answer. The first attempt may have to fetch credentials and open a connection.
+    /// After a timeout, the next attempt may have to start these steps from the beginning.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -235,8 +248,8 @@ impl Attempts {
         let sent = clock::now();
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.unanswered.min(3));
         let timeout = timeout.min(self.time_left());
-        // The attempt is counted before it is sent, because the caller may drop this future at any
-        // time.
+        // The code counts the attempt before it sends the request, because the caller may drop this
+        // future while the request is in flight.
         self.count += 1;
         let metered_attempt = self.call_cost.as_ref().map(|call_cost| call_cost.begin_attempt(self.cost_context));
         let metered = metered_attempt.as_ref().map(|attempt| Arc::clone(attempt.request()));
@@ -245,11 +258,11 @@ impl Attempts {
             (outcome, IN_FLIGHT.with(|in_flight| in_flight.departed.get()))
         };
         let (outcome, departed) = IN_FLIGHT.scope(InFlight { departed: Cell::new(false), metered }, attempt).await;
-        // If the request has not departed, it was still waiting for credentials or for its
-        // signature, so it was not sent.
+        // If the SDK has not passed the request to the connector, the request was still waiting for
+        // credentials or for a signature. DynamoDB has therefore not received the request.
         let outcome = if departed { outcome } else { outcome.map_err(Failure::unsent) };
-        // The SDK hands the request over before the connector looks up the host name, so `departed`
-        // is true even for an unknown host name.
+        // A misconfigured request counts as unsent even if `departed` is true, because `departed`
+        // becomes true before the connector looks up the host name.
         if outcome.is_err() && (!departed || matches!(outcome, Err(Failure::Misconfigured(_)))) {
             self.unsent += 1;
         }
@@ -261,8 +274,8 @@ impl Attempts {
             Err(Failure::Unsent(_) | Failure::Ambiguous(_)) => self.unanswered.saturating_add(1),
             Ok(_) | Err(_) => 0,
         };
-        // A false condition is an answer, too: the service works, and the round trip is a valid
-        // sample.
+        // A refusal because of a false condition is an answer, too. The refusal shows that DynamoDB
+        // works, and gives a valid sample of the round trip time.
         let answered = match &outcome {
             Ok(_) | Err(Failure::Condition(_)) => true,
             Err(Failure::Cancelled(reasons)) => !reasons.pass(),
@@ -276,7 +289,7 @@ impl Attempts {
         outcome
     }
 
-    /// Charges a metered request.
+    /// Adds the consumed capacity of a request to the cost of the call.
     fn end_metered<O>(&mut self, attempt: MeteredAttempt, outcome: &Result<O, Failure>) {
         let is_read = attempt.is_read();
         let ended = attempt.end(outcome);
@@ -289,17 +302,18 @@ impl Attempts {
         context.reads_are_exempt |= !is_read && matches!(ended, CostOutcome::Lost | CostOutcome::Answered);
     }
 
-    /// Sleeps before the next attempt, or returns the error that ends the call.
+    /// Sleeps before the attempt that follows a failed attempt. Returns an error if the failure
+    /// ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
-        // Another transaction or an earlier copy of the request is still running, and will soon
-        // end. DynamoDB is not overloaded, so the retry does not use the budget.
+        // If another transaction or an earlier copy of the request is still running, DynamoDB is
+        // not overloaded. A retry for this reason therefore takes no token from the retry budget.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
         let last = self.failed(table, failure)?;
         self.pause_after(last, costs).await
     }
 
-    /// Converts a failure into an error. Returns `Ok` if another attempt may succeed, and `Err` if
-    /// the failure ends the call.
+    /// Converts the failure of an attempt into an error. Returns the error in `Ok` if another
+    /// attempt may succeed, and in `Err` if the failure ends the call.
     pub(crate) fn failed(&self, table: &Arc<str>, failure: Failure) -> Result<Error, Error> {
         match failure {
             Failure::NoTable => Err(Error::TableNotFound { table: Arc::clone(table), spent: self.spent() }),
@@ -325,21 +339,24 @@ impl Attempts {
         }
     }
 
-    /// Sleeps before the next attempt. If the call allows no further attempt, returns the error of
-    /// the last attempt. If `costs` is `true`, the retry takes a token from the retry budget.
+    /// Sleeps before the attempt that follows a failed attempt. Returns [`Error::Exhausted`] with
+    /// the error `last` if the limits of the call allow no further attempt. If `costs` is `true`,
+    /// the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let first = match &last {
-            // The item shows the outcome of a lost reply only until later writes remove the write
-            // id from the ring. The first pause is therefore short.
+            // The first pause after a lost reply is at most one round trip, because later writes
+            // will remove the write id from the item. An item without the write id no longer shows
+            // whether the write was applied.
             Error::Unavailable(_) => self.connection.round_trip.get().min(Backoff::FIRST),
-            // A unit of work competes with whole runs of others. Shorter pauses cost more refusals
-            // than they gain: `cargo bench --bench transactions_contention`.
+            // A unit of work competes with other units of work, and a run of their closures takes
+            // longer than a round trip. With pauses shorter than eight runs,
+            // `cargo bench --bench transactions_contention` shows more refusals and no gain.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => 8 * self.turn(),
             _ => Backoff::FIRST,
         };
         let pause = self.backoff.next(first, self.rng.get());
-        // The order of these tests matters: a retry that has no time left must not take a token
-        // from the budget.
+        // The code tests the time before it tests the retry budget, because a call that has no time
+        // left must not take a token from the retry budget.
         if !self.may_go_on(pause) || (costs && !self.connection.retry_budget.withdraw()) {
             return Err(self.exhausted(last));
         }
@@ -349,13 +366,14 @@ impl Attempts {
         Ok(())
     }
 
-    /// Returns whether the deadline and the number of attempts allow another request after a pause.
+    /// Returns `true` if the deadline and the limit of attempts allow another request after a pause
+    /// of this length.
     pub(crate) fn may_go_on(&self, pause: Duration) -> bool {
         let attempts_left = self.limits.attempts.is_none_or(|limit| self.count < limit);
         attempts_left && self.elapsed() + pause < self.limits.deadline
     }
 
-    /// Moves the deadline to this time from now.
+    /// Sets the deadline of the call to the current time plus `time`.
     pub(crate) fn allow(&mut self, time: Duration) {
         self.limits.deadline = self.elapsed().saturating_add(time);
     }
@@ -364,15 +382,16 @@ impl Attempts {
         self.limits.deadline.saturating_sub(self.elapsed())
     }
 
-    /// Returns an error if the deadline has passed, so that no write starts after the deadline.
+    /// Returns an error if the deadline of the call has passed. A call that writes calls
+    /// `check_time` before its first request.
     pub(crate) fn check_time(&self) -> Result<(), Error> {
         if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
     }
 
-    /// Returns whether DynamoDB still remembers the client request tokens of this call.
+    /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of this call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // The token was first sent after the start of the call, so DynamoDB remembers the token for
-        // longer than this calculation assumes.
+        // The calculation uses the time since the start of the call. The call sent its token only
+        // after its start, so DynamoDB remembers the token for longer than the calculation assumes.
         self.elapsed() < TOKEN_LIFE
     }
 
@@ -385,13 +404,14 @@ impl Attempts {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    /// Returns the error of a call whose last attempt failed with `last`.
+    /// Returns the error of a call that makes no further attempt, and whose last attempt failed
+    /// with `last`.
     pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
 
-    /// Returns the error of a write whose outcome stays unknown. `stop` is the error that ended the
-    /// retries.
+    /// Returns the error of a write whose outcome stays unknown. `stop` is the error that has ended
+    /// the retries of the write.
     pub(crate) fn indeterminate(
         &self,
         table: &Arc<str>,
@@ -400,8 +420,8 @@ impl Attempts {
         stop: Option<Error>,
     ) -> Error {
         let last = stop.map(|stop| match stop {
-            // `Indeterminate` already contains the attempts and the time, so the inner `Exhausted`
-            // is removed.
+            // `Indeterminate` itself contains the number of attempts and the time, so the code
+            // takes the last error out of `Exhausted`.
             Error::Exhausted { last, .. } => last,
             stop => Box::new(stop),
         });
@@ -409,14 +429,15 @@ impl Attempts {
     }
 }
 
-/// Returns the error for a request whose key attributes differ from those of its table.
+/// Returns the error of a request that DynamoDB refused because the key attributes of the table
+/// differ from the key attributes in the request.
 pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
     let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
     Error::TableMismatch { table: Arc::clone(table), reason }
 }
 
-/// Returns a refusal for a false condition of a request that has no condition. DynamoDB never sends
-/// a false condition for a request without a condition, but a broken gateway may.
+/// Returns the error for a server that reports a false condition for a request without a condition.
+/// DynamoDB never reports a false condition for such a request, but a broken gateway may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

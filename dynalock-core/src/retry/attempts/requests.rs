@@ -1,5 +1,5 @@
-//! Requests that are safe to repeat: reads, and writes whose own condition makes a repetition
-//! harmless.
+//! Requests that are safe to repeat: reads, and writes whose condition prevents a second change by
+//! a repeated request.
 
 use std::sync::Arc;
 
@@ -13,14 +13,16 @@ use crate::{
 
 /// The result of a write that is safe to repeat.
 pub(crate) enum Answered {
-    /// The write was applied. The field is the item before an update.
+    /// DynamoDB has applied the write. For an update, the field is the item before the update.
     Applied(Option<Item>),
-    /// The condition was false. The field is the item with which DynamoDB evaluated the condition.
+    /// The condition of the write was false. The field is the item with which DynamoDB evaluated
+    /// the condition.
     Refused(Option<Item>),
 }
 
 impl Attempts {
-    /// Reads an item until DynamoDB answers. An answered read does not count as an attempt.
+    /// Reads an item, and repeats the request until DynamoDB answers. An answered read does not
+    /// count as an attempt.
     pub(crate) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
         let client = self.connection.client.clone();
         let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
@@ -28,8 +30,16 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Reads several items of a table until DynamoDB has processed all keys. Returns the existing
-    /// items, in any order.
+    /// Sends one attempt of a read, like [`read`](Self::read).
+    pub(crate) async fn read_once(&mut self, get: &GetItem) -> Result<Option<Item>, Failure> {
+        let client = self.connection.client.clone();
+        let item = self.attempt(Box::pin(get.send(&client))).await?;
+        self.count -= 1;
+        Ok(item)
+    }
+
+    /// Reads the items with these keys, and repeats requests until DynamoDB has processed all keys.
+    /// Returns the items that exist, in any order.
     pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
         let client = self.connection.client.clone();
         let mut items = Vec::with_capacity(keys.len());
@@ -40,8 +50,8 @@ impl Attempts {
             let (found, unprocessed) = self.repeat_of(get.keys.len(), table, || Box::pin(get.send(&client))).await?;
             self.count -= 1;
             items.extend(found);
-            // DynamoDB leaves keys out if the answer exceeds 16 MB or a partition is throttled. The
-            // pause gives a throttled partition time.
+            // DynamoDB leaves keys unprocessed if the answer would exceed 16 MB, or if DynamoDB
+            // throttles a partition. The call sleeps so that a throttled partition can recover.
             if !unprocessed.is_empty() {
                 let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
                 self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;
@@ -51,7 +61,8 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Reads several items in one transaction, so that all items are from the same moment.
+    /// Reads several items in one transaction, which returns all items as they are at the same
+    /// moment.
     pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
         let tables = snapshot.tables();
@@ -60,8 +71,8 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Sends a write until DynamoDB answers. Each attempt builds a new request. The condition of the
-    /// write must make a repetition harmless.
+    /// Sends a write, and repeats the write until DynamoDB answers. `make` builds a new request for
+    /// each attempt. The condition of the write must prevent a second change by a repeated request.
     pub(crate) async fn write(&mut self, mut make: impl FnMut() -> Write) -> Result<Answered, Error> {
         let client = self.connection.client.clone();
         loop {
@@ -70,8 +81,8 @@ impl Attempts {
             match self.attempt(Box::pin(write.send(&client))).await {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
-                // Either no item exists, or the server did not return the item. The read shows
-                // which of the two is the case.
+                // A refusal without an item is ambiguous: either the key has no item, or the server
+                // does not return the item. The read of the item removes the doubt.
                 Err(Failure::Condition(None)) => {
                     return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
                 }

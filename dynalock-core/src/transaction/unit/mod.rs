@@ -23,20 +23,23 @@ use crate::{
 };
 
 /// Runs a closure whose reads and writes become one transaction. The transaction is serializable
-/// over the items that the closure read and wrote. If the closure writes nothing or returns an
-/// error, its run is serializable only with [`snapshot`](UnitOfWork::snapshot).
+/// with respect to the items that the closure read and wrote. If a run of the closure writes
+/// nothing or returns an error, its reads are serializable only with
+/// [`snapshot`](UnitOfWork::snapshot).
 ///
-/// The closure reads items through its [`Tx`] and records its writes there. The commit starts after
-/// the closure has returned `Ok`. The commit writes each item on the condition that the item has
-/// not changed since the closure read it. The commit also checks each item that the closure only
-/// read. After a conflict, the closure runs again. An immediate rerun starts from the items that
-/// the refusal returned and the items that the closure has already read. A rerun after a pause
-/// reads the items again. If the closure returns an error, the unit of work ends and nothing is
-/// written.
+/// The closure reads items through its [`Tx`], and records its writes in the `Tx`. The commit
+/// starts after the closure has returned `Ok`. The commit writes each item on the condition that
+/// the item has not changed since the closure read the item. The commit also checks that each item
+/// that the closure only read has not changed since the read. If one of these items has changed,
+/// the closure runs again. If the closure runs again without a pause, its reads return the changed
+/// items from DynamoDB's refusal, and the other items from the previous run. If the closure runs
+/// again after a pause, the closure reads all items from DynamoDB again. If the closure returns an
+/// error, the unit of work ends and writes nothing.
 ///
-/// If DynamoDB refuses the transaction because another transaction is running on an item, the unit
-/// of work sleeps. Then the closure runs again and reads all items again. A request with an unknown
-/// outcome is sent again without a run of the closure.
+/// If DynamoDB refuses the transaction because another transaction with one of its items is
+/// running, the unit of work sleeps. After the sleep, the closure runs again, and reads all items
+/// from DynamoDB again. If a reply is lost, the unit of work sends the same request again without
+/// another run of the closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -61,30 +64,33 @@ use crate::{
 /// # }
 /// ```
 ///
-/// The closure may run several times, so it should only read, decide and write through its handle.
+/// The closure may run several times, so it should only read, decide and write through its [`Tx`].
 /// The closure reads one item after another, so it may see states of items that never existed
-/// together. A write that is based on items from different moments is refused. An error that is
-/// based on items from different moments is returned to the caller, unless `snapshot` validates it.
-/// An unvalidated error can come from the first run, and from later runs that have read their items
-/// again.
+/// together. DynamoDB refuses a write that is based on states that never existed together. If the
+/// closure returns an error that is based on states that never existed together, the caller
+/// receives the error, unless [`snapshot`](UnitOfWork::snapshot) is set. A run that has read all
+/// its items from DynamoDB, for example the first run, can return such an error to the caller.
 ///
-/// A unit of work can read and write up to 100 items. A unit of work consumes twice the write units
-/// of the items that it reads and writes. A single update or replace without other reads is a plain conditional write, at
-/// half the cost of a transaction. Queries are not protected: another caller may add an item that a
-/// query would have found.
+/// A unit of work can read and write up to 100 items. The commit of a unit of work consumes, for
+/// each item that the closure read or wrote, twice the write units of a plain write. If a unit of
+/// work only updates or replaces one item and reads no other item, the commit is a plain
+/// conditional write. This write costs half as much as a transaction. A unit of work does not
+/// protect queries: another caller may add an item that a query of the closure would have found.
 ///
 /// # Errors
 ///
-/// - The closure's own error.
+/// - The error that the closure returned.
 /// - The errors of [`Transaction::commit`](crate::Transaction::commit), converted by `From`.
-/// - [`Error::Cancelled`]: another run of the closure would have the same result. A create found an
-///   item, or a condition of the caller was false, and no item that the closure read has changed.
-/// - [`Error::Exhausted`]: each run met a conflict until the deadline.
+/// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
+///   no item that the closure read has changed. Another run of the closure would have the same
+///   result.
+/// - [`Error::Exhausted`]: each run of the closure met a conflict until the deadline.
 ///
 /// # Cancel safety
 ///
-/// If the future is dropped, the transaction may have been applied as a whole, or not at all.
-/// Nothing is sent after the drop, but a request that was sent may still arrive.
+/// After the caller has dropped the future, DynamoDB may have applied the whole transaction or
+/// nothing. A dropped unit of work sends no further requests, but a request that it has already
+/// sent may still arrive.
 pub fn transact<'f, F, Fut, O, E>(client: &Client, work: F) -> UnitOfWork<'f, F>
 where
     F: FnMut(Tx) -> Fut + Send + 'f,
@@ -94,8 +100,8 @@ where
     UnitOfWork { client: client.clone(), limits: Limits::of_transaction(), snapshot: false, work, borrows: PhantomData }
 }
 
-/// A unit of work that has not been started: [`transact`] returns it. The caller changes the
-/// settings of the unit of work, then awaits it.
+/// A unit of work (a call of `transact`) that has not been started. [`transact`] returns a
+/// `UnitOfWork`. The caller changes the settings of the unit of work, then awaits the unit of work.
 #[must_use = "a unit of work does nothing until it is awaited"]
 pub struct UnitOfWork<'f, F> {
     client: Client,
@@ -106,9 +112,10 @@ pub struct UnitOfWork<'f, F> {
 }
 
 impl<F> UnitOfWork<'_, F> {
-    /// Limits the time of the unit of work, including all runs, requests and pauses. The default
-    /// deadline is 10 seconds. The time of the closure counts, but the deadline does not interrupt
-    /// a run. The deadline and the pace of a repository do not apply.
+    /// Limits the time of the unit of work, including all runs of the closure, requests and pauses.
+    /// The default deadline is 10 seconds. The deadline includes the time of the closure, but does
+    /// not interrupt a run of the closure. The deadline and the pace of a repository do not apply
+    /// to a unit of work.
     ///
     /// # Examples
     ///
@@ -134,8 +141,8 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts. The limit is at least 1. Without a
-    /// limit, the closure runs again until the deadline.
+    /// Limits the number of failed requests and conflicts. The limit must be at least 1. Without a
+    /// limit on its attempts, a unit of work runs its closure again until the deadline.
     ///
     /// # Examples
     ///
@@ -159,11 +166,12 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Limits the capacity units that the unit of work, with all its runs, may consume: read units and write units together. The
-    /// library estimates the units of each request before it is sent, as the [module
-    /// `cost`](crate::cost) says. If a request would pass the budget, it is not sent, and the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is
-    /// always metered.
+    /// Limits the capacity units that all runs of the unit of work together may consume: read units
+    /// and write units together. The library estimates the units of a request before it sends the
+    /// request. The [module `cost`](crate::cost) describes the estimate. If the estimate of a
+    /// request is more than the rest of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
+    /// library always counts the cost of a call with a budget.
     ///
     /// The budgets of the repositories do not apply to a unit of work.
     ///
@@ -189,10 +197,11 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the time after which the first request counts as lost. The default timeout is 1 second.
-    /// A request for several items (BatchGetItem, TransactGetItems or TransactWriteItems) has 20
-    /// milliseconds more for each item after the first. The timeout doubles with each attempt
-    /// without an answer, up to eight times its first value.
+    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
+    /// is 1 second. The timeout of a request for several items (BatchGetItem, TransactGetItems or
+    /// TransactWriteItems) is 20 milliseconds longer for each item after the first item. The
+    /// timeout doubles with each attempt without an answer, up to eight times the timeout of the
+    /// first attempt.
     ///
     /// # Examples
     ///
@@ -218,9 +227,11 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Sets the reaction to conflicts. Where [`Pace`] counts in round trips, a unit of work counts in
-    /// runs of its closure, because a run takes longer than a round trip. The pace does not apply to
-    /// a refusal because of another running transaction.
+    /// Sets how the unit of work reacts to conflicts: how many times the closure runs again without
+    /// a pause, and how long the pauses are. The documentation of [`Pace`] states pauses in round
+    /// trips. A unit of work uses the time of one run of its closure in place of a round trip,
+    /// because a run takes longer than a round trip. If DynamoDB refuses a request because of
+    /// another running transaction, the pace does not apply.
     ///
     /// # Examples
     ///
@@ -244,9 +255,9 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Also validates the runs that write nothing. The result of a validated run, including an
-    /// error, is based on items from the same moment. If the run read more than one item, the
-    /// validation costs one TransactGetItems.
+    /// Also validates each run of the closure that writes nothing or returns an error. The
+    /// validation ensures that all items that the run read existed at the same moment. If such a
+    /// run read more than one item, the validation costs one TransactGetItems request.
     ///
     /// # Examples
     ///
@@ -288,8 +299,8 @@ where
             loop {
                 let (tx, handle) = unit.begin();
                 let result = work(tx).await;
-                // A clone of the handle that is still alive could record a write after the commit,
-                // so it is an error.
+                // If a clone of the `Tx` is still alive, the clone could record a write after the
+                // commit. In this case, `end` returns an error.
                 let run = handle.end()?;
                 let next = match &result {
                     Ok(_) => unit.commit(run).await?,
@@ -301,7 +312,8 @@ where
                 }
             }
         };
-        // The tables are known at the commit.
+        // The telemetry of the call names no table at the start, because the tables are known only
+        // at the commit.
         let tables = Arc::default();
         observe_closure("transact", tables, call)
     }

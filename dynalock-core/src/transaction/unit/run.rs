@@ -1,4 +1,4 @@
-//! The reads and the pending writes of one run of the closure.
+//! The reads and the pending writes of one run of the closure of a unit of work.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// One run of the closure.
+/// One run of the closure of a unit of work.
 pub(super) struct Run {
     pub(super) id: TransactionId,
     pub(super) session: UnitShared,
@@ -23,40 +23,42 @@ pub(super) struct Run {
     pub(super) pending: Vec<PendingOperation>,
 }
 
-/// The items that a run knows, in the order in which it learned them.
+/// The items that a run of the closure knows from reads of this run or of an earlier run, without
+/// duplicates.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) held: Vec<KnownItem>,
-    /// The index of each item, by table and key.
+    /// The index of each item in `held`, by table and key.
     positions: HashMap<Arc<str>, HashMap<Key, usize>>,
 }
 
-/// The state that all runs of a unit of work share.
+/// The state that all runs of the closure of a unit of work share.
 #[derive(Clone)]
 pub(super) struct UnitShared {
     pub(super) link: Link,
     pub(super) limits: Limits,
     pub(super) started: Instant,
-    /// The number of failed requests and conflicts.
+    /// The number of failed requests and conflicts of the unit of work so far.
     pub(super) attempts: u32,
 }
 
-/// An item that the unit of work knows.
+/// An item that the unit of work has received from DynamoDB, by a read or with a refusal.
 pub(super) struct KnownItem {
     pub(super) item_ref: ItemRef,
     pub(super) item: Option<Item>,
     pub(super) origin: ItemOrigin,
-    /// `true` if the current run has read the item. The commit checks only the items that the
-    /// current run has read.
+    /// `true` if the current run of the closure has read the item. The commit checks only the items
+    /// that the current run has read.
     pub(super) is_read: bool,
 }
 
-/// The source of a known item.
+/// Says which run of the closure received an item from DynamoDB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemOrigin {
-    /// This run has read the item from DynamoDB.
+    /// The current run of the closure has read the item from DynamoDB.
     Fresh,
-    /// An earlier run has read the item, or the refusal of that run has returned it.
+    /// An earlier run of the closure has read the item, or the refusal of an earlier run has
+    /// returned the item.
     Kept,
 }
 
@@ -68,17 +70,19 @@ impl KnownItem {
 }
 
 impl UnitShared {
-    /// Returns the counter of requests and retries for the next request of the unit of work.
+    /// Returns the [`Attempts`] for the next request of the unit of work. The deadline and the
+    /// number of attempts apply to the whole unit of work.
     pub(super) fn attempts(&mut self) -> Attempts {
         self.link.attempts(self.limits).since(self.started, self.attempts)
     }
 }
 
 impl Run {
-    /// Returns a known item, and records that this run has read it.
+    /// Returns an item if the run already knows the item, and records that the closure has read the
+    /// item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
-        // The writes are not sent before the closure ends, so DynamoDB would return the item as it
-        // was before the write.
+        // The unit of work sends the writes of the closure only after the closure ends. A read of a
+        // written item would therefore return the item as it was before the write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();
@@ -90,8 +94,8 @@ impl Run {
         }))
     }
 
-    /// Stores an item that was read. If two parts of the closure read the same item at the same
-    /// time, both get the first answer.
+    /// Stores an item that the closure has read. If two parts of the closure read the same item at
+    /// the same time, both parts get the first answer.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.read_known(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),
@@ -104,12 +108,12 @@ impl Run {
 }
 
 impl Known {
-    /// Returns the items that the run has read.
+    /// Returns the items that the current run of the closure has read.
     pub(super) fn reads(&self) -> impl Iterator<Item = &KnownItem> {
         self.held.iter().filter(|held| held.is_read)
     }
 
-    /// Returns the item of an operation, if the run has read it.
+    /// Returns the item `item_ref`, if the current run of the closure has read this item.
     pub(super) fn read_of(&self, item_ref: &ItemRef) -> Option<&KnownItem> {
         let position = *self.positions.get(&*item_ref.table)?.get(&item_ref.key)?;
         self.held.get(position).filter(|held| held.is_read)

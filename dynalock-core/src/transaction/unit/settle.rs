@@ -1,4 +1,5 @@
-//! Ends a run of the closure: with a result, with a request, or with another run.
+//! The end of a run of the closure of a unit of work: the commit of the run, and the decision
+//! whether the closure runs again.
 
 use aws_sdk_dynamodb::Client;
 
@@ -33,24 +34,25 @@ use crate::{
     },
 };
 
-/// One unit of work, with all runs of its closure.
+/// The state of one unit of work during all runs of its closure.
 pub(super) struct Unit {
     id: TransactionId,
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// The token of a run that met contention. The next run uses the same token, so that DynamoDB
-    /// applies only one of the two, even if a network delivers a request twice.
+    /// The ClientRequestToken of the last commit, if DynamoDB refused this commit because of
+    /// another running transaction. The next commit uses the same token, so DynamoDB applies only
+    /// one of the two commits, even if a late copy of the first request arrives.
     token: Option<String>,
-    /// The start of the last run.
+    /// The time at which the last run of the closure started.
     began: Instant,
-    /// The items that the next run already knows.
+    /// The items that the next run of the closure gets without a read from DynamoDB.
     known: Known,
-    /// `true` if all known items are from the same moment.
+    /// `true` if all items in `known` existed at the same moment.
     as_of_one_moment: bool,
 }
 
-/// The next step after a run.
+/// The next step of a unit of work after a run of its closure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// The unit of work returns the result of the closure.
@@ -73,20 +75,21 @@ impl Unit {
         }
     }
 
-    /// Starts a run with the known items.
+    /// Starts a run of the closure with the items in `known`.
     pub(super) fn begin(&mut self) -> (Tx, Handle) {
         let known = std::mem::take(&mut self.known);
         self.began = clock::now();
         Handle::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
-    /// Ends a run whose closure returned an error. Nothing is written.
+    /// Ends a run in which the closure returned an error. `abort` sends no write.
     pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
         let (known, _) = self.resume(run);
         self.without_writing(known).await
     }
 
-    /// Ends a run whose closure returned `Ok`, and sends its writes.
+    /// Ends a run in which the closure returned `Ok`, and sends the writes that the closure has
+    /// recorded.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
         let (known, pending) = self.resume(run);
         if pending.is_empty() {
@@ -100,7 +103,8 @@ impl Unit {
         match sent {
             Ok(CommitResult::Everything) => Ok(Next::Done),
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
-            // The next run reads all items again.
+            // Another transaction with one of the items is running. `known` stays empty, so the
+            // next run of the closure reads all items again.
             Err(Error::Cancelled(refused)) if refused.class() == CancellationClass::Contention => {
                 self.as_of_one_moment = false;
                 Ok(Next::Again)
@@ -108,7 +112,7 @@ impl Unit {
             Err(Error::Cancelled(refused)) => {
                 let slept = self.attempts.as_ref().is_some_and(|attempts| attempts.pauses() > pauses);
                 self.token = None;
-                // Items that were read before a sleep may be outdated.
+                // Items that the closure read before a sleep may be outdated.
                 let kept = if slept { Kept::Nothing } else { Kept::Reads };
                 self.after_refusal(known, refused, kept).await
             }
@@ -116,7 +120,7 @@ impl Unit {
         }
     }
 
-    /// Takes the reads and the operations out of a run that has ended.
+    /// Takes the known items and the recorded operations out of a run that has ended.
     fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
         let Run { session, known, pending, .. } = run;
         self.session = session;
@@ -126,10 +130,10 @@ impl Unit {
         (known, pending)
     }
 
-    /// Ends a run without writes. A run that reads several items one after another may see states
-    /// that never existed together. With [`snapshot`](super::UnitOfWork::snapshot), a request
-    /// validates the items of the run. Without `snapshot`, a run that used items of an earlier run
-    /// is repeated with newly read items.
+    /// Ends a run that sends no write. A run that reads several items one after another may see
+    /// states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot), a
+    /// TransactGetItems validates the items of the run. Without `snapshot`, if the run has used
+    /// items of an earlier run, the closure runs again and reads all items from DynamoDB.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -138,7 +142,7 @@ impl Unit {
             return Ok(Next::Done);
         }
         if !self.snapshot {
-            // The next run reads the items again.
+            // `known` stays empty, so the next run of the closure reads the items again.
             return Ok(Next::Again);
         }
         let item_refs: Vec<_> = reads.iter().map(|held| &held.item_ref).collect();
@@ -148,15 +152,17 @@ impl Unit {
         if same {
             return Ok(Next::Done);
         }
-        // The items of the failed validation are from one moment, so the next run starts from them
-        // and needs no further validation.
+        // The TransactGetItems of the validation has returned items from the same moment. The next
+        // run starts from these items, and needs no further validation if the run reads no other
+        // item.
         let kept = reads.iter().zip(items);
         self.known = kept.map(|(held, item)| KnownItem::kept(held.item_ref.clone(), item)).collect();
         self.as_of_one_moment = true;
         Ok(Next::Again)
     }
 
-    /// Sends the writes of a run, with a check of each item that the run only read.
+    /// Sends the writes of a run of the closure, with a check of each item that the closure has
+    /// only read.
     async fn write(&mut self, pending: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         attempts.ran_since(self.began);
@@ -164,7 +170,8 @@ impl Unit {
         let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
             if let Some(held) = known.read_of(&operation.item_ref) {
-                // This is the first plan, whatever the item shows.
+                // The code ignores the result of `adapt`, because the code below makes a request in
+                // any case.
                 let _ = operation.adapt(held.item.as_ref())?;
             }
         }
@@ -175,14 +182,15 @@ impl Unit {
         let (drawn, mut stamps) = commit::token_and_stamps(None, attempts);
         let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
-        // A run that changes nothing needs no write. Only checks that the caller asked for must be
-        // sent in any case.
+        // If a run changes no item, the commit sends no transaction, unless the closure has called
+        // a method such as `check`.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
         match OnlyWrite::of(&operations, &assembly) {
-            // A plain create or delete must not be repeated after a lost reply. The repetition
-            // could undo a write that another caller sent in between.
+            // Only a write that requires the state that the closure has read is sent without a
+            // token. After a lost reply, a repeated create or delete without a token could undo a
+            // write that another caller made between the two attempts.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -203,15 +211,18 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// Handles a refusal. The closure runs again if another run can have another result.
+    /// Handles a refusal of the commit. If another run of the closure can have another result, the
+    /// closure runs again.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
-        // The largest item decides the pause, because another refusal for this item costs the most.
+        // The size of the largest changed item decides the length of the pause, because a refused
+        // write of the largest item consumes the most write units.
         let Some(bytes) = changed.map(|reason| reason.current_item().map_or(0, size)).max() else {
             return Err(Error::Cancelled(refused));
         };
-        // An operation that DynamoDB never accepts makes each further run fail.
+        // If DynamoDB can never accept one of the operations, each further run of the closure would
+        // also fail.
         if refused.reasons().any(is_permanent) {
             return Err(Error::Cancelled(refused));
         }
@@ -228,21 +239,22 @@ impl Unit {
     }
 }
 
-/// The items that the next run may start from.
+/// Says whether the next run of the closure may start from the items of the last run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Reads,
     Nothing,
 }
 
-/// The result of a run's commit.
+/// Says whether the commit of a run has sent a request.
 enum CommitResult {
     Everything,
-    /// The run changes no item and asked for no check, so nothing was sent.
+    /// The closure changed no item and asked for no check, so the commit sent no request.
     Nothing,
 }
 
-/// Adds a check of each item that was read, unless a write of the item has the same condition.
+/// Adds a check of each item that the closure has read, unless a write of the item has the same
+/// condition.
 fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
     for KnownItem { item_ref, item, .. } in known.reads() {
         let mut writes = operations.iter().filter(|operation| operation.item_ref.is(&item_ref.table, &item_ref.key));
@@ -262,7 +274,8 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
-/// Sends a single update as a plain conditional write, at half the price of a transaction.
+/// Sends a single update or replace as a plain conditional write, which costs half as much as a
+/// transaction.
 async fn write_alone(
     attempts: &mut Attempts,
     id: TransactionId,
@@ -270,8 +283,9 @@ async fn write_alone(
     assembly: Assembly,
     stamps: WriteStamps,
 ) -> Result<(), Error> {
-    // Only an item with a separate lease row has a companion write. Such an item is sent by a
-    // transaction.
+    // A companion write is the operation on the separate lease row that accompanies a write of an
+    // item. A plain write needs no companion write: if an item has a separate lease row, the
+    // library writes the item by a transaction.
     let mut companion = CompanionWrite::Check;
     let writer = Writer {
         intent: only,
@@ -290,16 +304,16 @@ async fn write_alone(
     }
 }
 
-/// Returns whether the item that refused the write has changed since the run read it. If the item
-/// has changed, the closure may have another result.
+/// Returns `true` if a condition was false and the item of this condition has changed since the
+/// closure read the item. In this case, another run of the closure may have another result.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run. The content comes from the refusal. If the refusal has no
-/// content, it comes from the read of the last run. Returns `None` for an item that must be read
-/// again.
+/// Returns an item for the next run of the closure. If the item caused the refusal, the returned
+/// content comes from the refusal, and otherwise from the last run. Returns `None` if the next run
+/// must read the item from DynamoDB.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {
@@ -307,7 +321,8 @@ fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     };
     match refused.reasons().find(is_of) {
         None => Some(KnownItem::kept(item_ref, item)),
-        // A refusal without an item may mean a missing item, or a server that does not return it.
+        // A refusal without an item is ambiguous: either the key has no item, or the server does
+        // not return the item.
         Some(reason) => reason.current_item().map(|item| KnownItem::kept(item_ref, Some(item.clone()))),
     }
 }

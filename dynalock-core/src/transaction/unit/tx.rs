@@ -18,18 +18,21 @@ use crate::{
     write::{Guard, key::checked_key},
 };
 
-/// The handle of a unit of work, for one run of its closure: [`transact`](crate::transact).
+/// The handle through which the closure of a unit of work ([`transact`](crate::transact)) reads and
+/// writes items. Each run of the closure receives its own `Tx`.
 ///
-/// An [expired](crate::Repository#expired-items) item counts as absent. The commit then requires
-/// that the expired item has not changed since it was read.
+/// An [expired](crate::Repository#expired-items) item counts as absent. If the closure has read an
+/// expired item, the commit requires that the item has not changed since the read.
 ///
-/// A handle is cheap to clone, so parts of the closure can run concurrently. All clones must be
-/// dropped before the closure ends. Writes are recorded, and sent after the closure has ended. A
-/// read of an item after its write is an error, because the read would not show the write.
+/// A `Tx` is cheap to clone, so parts of the closure can run concurrently. The closure must drop
+/// all clones of its `Tx` before it ends. A `Tx` records the writes, and the commit sends the
+/// writes after the closure has ended. A read of an item that the closure has already written is an
+/// error, because the read would return the item without the write.
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// Gives access to the run after its closure has ended.
+/// The handle through which the unit of work gets the reads and writes of a run after the closure
+/// has ended.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {
@@ -39,15 +42,16 @@ impl Handle {
     }
 
     pub(super) fn end(self) -> Result<Run> {
-        // A clone that has outlived the closure still holds the run.
+        // If a clone of the `Tx` has outlived the closure, the clone still holds a reference to the
+        // run, and `into_inner` returns `None`.
         let run = Arc::into_inner(self.0).ok_or(Error::InvalidTransaction(InvalidTransaction::Escaped))?;
         Ok(run.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Tx {
-    /// Returns the item with this key, or `None` if there is no item. This read is strongly
-    /// consistent. A second read of the item in the same run returns the same value.
+    /// Returns the item with this key, or `None` if the key has no item. The read is strongly
+    /// consistent. A second read of the item in the same run of the closure returns the same value.
     ///
     /// # Examples
     ///
@@ -64,13 +68,14 @@ impl Tx {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidTransaction`]: this run has written the item.
-    /// - The errors of [`Repository::get`] are possible too.
+    /// - [`Error::InvalidTransaction`]: the closure has recorded a write of the item before the
+    ///   read.
+    /// - `Tx::get` also returns the errors of [`Repository::get`].
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If the future is dropped, the item does not count as
-    /// read.
+    /// The caller may drop the future of `Tx::get` at any time. If the future is dropped, the item
+    /// does not count as an item that the closure has read.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -94,8 +99,8 @@ impl Tx {
     }
 
     /// Returns the items with these keys, in the order of the keys, with as few requests as
-    /// possible. The items are read at different moments. The commit verifies that these states
-    /// existed together.
+    /// possible. `get_many` may read the items at different moments. The commit fails and the
+    /// closure runs again if one of these items has changed since its read.
     ///
     /// # Examples
     ///
@@ -113,12 +118,13 @@ impl Tx {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`get`](Self::get).
+    /// `get_many` returns the same errors as [`get`](Self::get).
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. Items that were already read may still count as read.
-    /// The commit then checks these items.
+    /// The caller may drop the future of `get_many` at any time. If the future is dropped, items
+    /// that an earlier run of the closure has read may still count as read by this run. The commit
+    /// checks each item that counts as read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -166,7 +172,7 @@ impl Tx {
     }
 
     /// Records a write of the changed attributes of a value. The commit requires that the item has
-    /// not changed since it was read.
+    /// not changed since the program read the item.
     ///
     /// # Examples
     ///
@@ -184,7 +190,7 @@ impl Tx {
     }
 
     /// Records a write of the whole value over its item. The commit requires that the item has not
-    /// changed since it was read.
+    /// changed since the program read the item.
     ///
     /// # Examples
     ///
@@ -200,8 +206,8 @@ impl Tx {
         self.add(repository, PendingOperation::replace(repository, stored));
     }
 
-    /// Records a delete of the item. The commit requires that the item has not changed since it was
-    /// read.
+    /// Records a delete of the item. The commit requires that the item has not changed since the
+    /// program read the item.
     ///
     /// # Examples
     ///
@@ -217,8 +223,9 @@ impl Tx {
         self.add(repository, PendingOperation::delete(repository, stored));
     }
 
-    /// Requires that an item has not changed since it was read elsewhere. Items that were read
-    /// through this handle are checked in any case.
+    /// Requires that an item that the program has read outside this unit of work has not changed
+    /// since the read. An item that the closure has read through this `Tx` needs no call of
+    /// `check`, because the commit checks such an item anyway.
     ///
     /// # Examples
     ///
@@ -235,7 +242,7 @@ impl Tx {
     }
 
     /// Requires that the key has an item, and that the item has not
-    /// [expired](crate::Repository#expired-items) at the time of this call.
+    /// [expired](crate::Repository#expired-items) at the time of the call of `check_exists`.
     ///
     /// # Examples
     ///
@@ -252,7 +259,8 @@ impl Tx {
     }
 
     /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item counts
-    /// as absent, if it has not changed since the refusal that returned it.
+    /// as absent: after DynamoDB's refusal has returned the expired item, the commit sends a second
+    /// request, which requires that the item is unchanged.
     ///
     /// # Examples
     ///
@@ -269,9 +277,9 @@ impl Tx {
     }
 
     /// Requires that a condition is true for the item with this key, expired or not. If the
-    /// condition is false and the item has changed since the closure read it, the closure runs
-    /// again. If the item has not changed, the unit of work fails with [`Error::Cancelled`],
-    /// because another run would have the same result.
+    /// condition is false and the item has changed since the closure read the item, the closure
+    /// runs again. If the condition is false and the item has not changed, the unit of work fails
+    /// with [`Error::Cancelled`], because another run of the closure would have the same result.
     ///
     /// # Examples
     ///
@@ -287,9 +295,10 @@ impl Tx {
         self.add(repository, PendingOperation::when(repository, key.into_key(), condition));
     }
 
-    /// Adds a condition to the whole unit of work: a lease or a named lock must still be held. If
-    /// the lease or lock is no longer held, the unit of work fails with [`Error::Lost`]. A write of
-    /// the leased item itself needs this guard, too.
+    /// Adds a condition to the whole unit of work: a guard must still hold its lease or its named
+    /// lock. If the guard no longer holds the lease or lock, the unit of work fails with
+    /// [`Error::Lost`]. A unit of work that writes the leased item also needs the guard of the
+    /// lease.
     ///
     /// # Examples
     ///
@@ -332,13 +341,13 @@ impl Tx {
     /// Adds the attempts of a read to the attempts of the unit of work.
     fn count<O>(&self, outcome: O, attempts: &Attempts) -> O {
         let mut run = self.run();
-        // Reads may run concurrently. Each starts from the same count, so the largest count is
-        // kept.
+        // Two concurrent reads start from the same number of attempts, so `count` keeps the larger
+        // of the two numbers after the reads.
         run.session.attempts = run.session.attempts.max(attempts.spent().attempts);
         outcome
     }
 
-    /// Returns the items that are not known yet, each item once.
+    /// Returns those of the items that the run does not know yet, each item only once.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {
@@ -351,7 +360,7 @@ impl Tx {
         Ok(unknown)
     }
 
-    /// Locks the run. The mutex is never held across an await.
+    /// Locks the mutex of the run. No caller holds the mutex across an `.await`.
     fn run(&self) -> MutexGuard<'_, Run> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,126 +1,136 @@
-//! The steps of a client, and the faults of the network.
+//! The steps of a client of the model, and the faults of the network.
 
 use std::rc::Rc;
 
 use super::{
     Sending, Setup,
-    rules::{Batches, Drawn, LostPatch, Patch},
+    rules::{Batches, Drawn, LostPatch, Patch, RefusedRuns},
     world::{Basis, Change, Request, World},
 };
 use crate::version::{Doubt, LateCopies, Verdict, ring::tests::id as write_id};
 
-/// A call of the public API.
+/// A call of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
-    /// The client reads the item, and writes it once.
+    /// The client reads the item, and sends one write of the item, without a new write after a
+    /// conflict.
     Update,
-    /// The client reads and writes the item until a write is applied.
+    /// After each conflict, the client reads the item again and sends another write, until the
+    /// server applies a write.
     Modify,
-    /// Like `Modify`, but creates a missing item.
+    /// If the item is missing, the client creates the item. Otherwise, the client does the same as
+    /// for `Modify`.
     Upsert,
     Delete,
     /// The client writes the item without a read.
     Patch,
-    /// The client updates the item as it was before the first call, under a token of the caller.
-    /// All such calls of a search have the same token, and are one call of several processes.
+    /// An update with a token of the caller, which starts from the first item of the search. All
+    /// `Given` calls of a search have the same token, because they model one call that several
+    /// processes make.
     Given,
-    /// An upsert through a combining handle. The calls of this kind that follow each other in a
-    /// script wait in one queue, and the client is the worker of the queue: it writes one or more of
-    /// them together, under one write id.
+    /// An upsert through a handle that combines calls. Consecutive `Combined` calls of a script
+    /// wait in one queue. The client models the worker of this queue, and writes one or more of the
+    /// waiting calls together, with one write id.
     Combined,
     /// The client updates the item that its last batch has returned, without a read.
     UpdateReturned,
-    /// A call of another program. It is one request, which is always answered.
+    /// A call of a program that does not use the library. This program sends one request in each
+    /// call, and always receives the answer.
     Foreign(Foreign),
 }
 
-/// An act of a program that does not know write ids.
+/// A request of a program that does not know write ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Foreign {
-    /// An update that increments the version and leaves the ids unchanged.
+    /// An update that increments the version and leaves the write ids unchanged.
     Count,
-    /// A put over the item, with the next version and without any ids.
+    /// A put over the stored item, with a version that is higher by one, and without write ids.
     Put,
-    /// A put of a new item, at version 1 and without ids.
+    /// A put of a new item, with version 1 and without write ids.
     PutNew,
-    /// An update that removes the version.
+    /// An update that removes the version of the item.
     Strip,
-    /// An update that removes the ids of patches, and leaves the version unchanged.
+    /// An update that removes the patch ids from the item, and leaves the version unchanged.
     Wipe,
     Delete,
 }
 
 impl Call {
-    /// Returns whether the call is repeated after a conflict.
+    /// Returns `true` if the client repeats the call after a conflict.
     fn is_repeated(self) -> bool {
         matches!(self, Self::Modify | Self::Upsert | Self::Combined)
     }
 }
 
-/// The end of a call.
+/// The result of a call in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     Open,
     Applied,
-    /// A delete with `certain: false`. The item of this life is gone.
+    /// A delete has returned `certain: false`. The field `life` is the number of deletes that
+    /// happened before the create of the deleted item.
     Gone {
         life: Option<u8>,
     },
-    /// An error that says that nothing was written: `Conflict`, `AlreadyExists`, `NotFound`,
-    /// `Throttled`, or `Exhausted` after one of them.
+    /// The call has returned an error which says that the call has written nothing. Examples are
+    /// `Conflict`, `AlreadyExists`, `NotFound` and `Exhausted`.
     Conflict,
     Indeterminate,
 }
 
-/// The state of a client.
+/// The state of one client of the model.
 #[derive(Clone, Hash)]
 pub(super) struct Client {
     number: u8,
-    /// The number of its calls that have ended.
+    /// The number of calls of this client that have ended.
     done: u8,
     phase: Phase,
-    /// The item that the last call returned, if the last call was combined.
+    /// The item that the last call of this client returned, if this call was a combined call.
     returned: Option<Basis>,
 }
 
 #[derive(Clone, Hash)]
 enum Phase {
-    /// The client is between two calls, or before a read that follows a conflict.
+    /// The next step of the client is the read with which a call starts, or the read after a
+    /// conflict.
     Reading {
         attempts: u8,
         batch: Batch,
     },
     Sending(Attempt),
-    /// The client is about to read the item, because the condition was false and the answer had no
-    /// item.
+    /// The next step of the client is a read, because the server refused a request without
+    /// returning the item.
     Looking(Attempt),
 }
 
 #[derive(Clone, Hash)]
 struct Attempt {
     request: Rc<Request>,
-    /// The number of requests that this call has sent.
+    /// The number of requests that the earlier runs of this call have sent.
+    before: u8,
+    /// The number of requests that the call has sent so far.
     sent: u8,
     in_doubt: bool,
     batch: Batch,
 }
 
-/// The calls that a client writes together.
+/// The combined calls that a client writes together, with one write id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Batch {
-    /// The number of calls whose changes are written.
+    /// The number of calls whose changes the batch writes.
     calls: u8,
-    /// The number of calls at the end of the batch whose callers have left.
+    /// The number of calls that the batch no longer writes because their callers have left the
+    /// batch.
     left: u8,
 }
 
 impl Batch {
-    /// A call that is written alone.
+    /// A batch with one call.
     const ONE: Self = Self { calls: 1, left: 0 };
 }
 
-/// An event, for a trace.
+/// An event in the trace of a counterexample.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
     Reads,
@@ -135,7 +145,8 @@ pub(super) enum Event {
     GivesUp,
 }
 
-/// One transition: the number of the client or call, the event, and the world after it.
+/// One step of the model: the number of the client or call, the event, and the state of the model
+/// after the event.
 pub(super) type Step = (u8, Event, World);
 
 impl Client {
@@ -143,7 +154,7 @@ impl Client {
         Self { number, done: 0, phase: Phase::Reading { attempts: 0, batch: Batch::ONE }, returned: None }
     }
 
-    /// Adds the next possible steps of this client.
+    /// Adds all possible next steps of this client to `steps`.
     pub(super) fn steps(&self, setup: &Setup, world: &World, steps: &mut Vec<Step>) {
         let Some(&call) = setup.scripts[usize::from(self.number)].get(usize::from(self.done)) else { return };
         if let Call::Foreign(act) = call {
@@ -184,17 +195,19 @@ impl Client {
         }
     }
 
-    /// Returns the items from which a call may start.
+    /// Returns the items from which a call may compute its write.
     fn bases(&self, world: &World, call: Call) -> Vec<Option<Basis>> {
         match (call, &self.returned) {
             (Call::UpdateReturned, returned) => vec![returned.clone()],
-            // A batch starts from the result of the last batch, or reads the item.
+            // A batch starts either from the item that the last batch returned, or from a read of
+            // the item.
             (Call::Combined, Some(returned)) => vec![Some(returned.clone()), world.basis()],
             _ => vec![world.basis()],
         }
     }
 
-    /// Returns the batches that waiting calls may make of a batch.
+    /// Returns the batches that are possible if none, some or all of the waiting calls join a
+    /// batch.
     fn joined(&self, setup: &Setup, batch: Batch) -> impl Iterator<Item = Batch> + use<> {
         let rest = &setup.scripts[usize::from(self.number)][usize::from(self.done)..];
         let combined = rest.iter().take_while(|call| **call == Call::Combined).count();
@@ -202,8 +215,9 @@ impl Client {
         (batch.calls..=most.max(batch.calls)).map(move |calls| Batch { calls, ..batch })
     }
 
-    /// Returns the world after the last caller of a batch has left, and has learned that its call
-    /// has no effect. To keep the search small, callers leave only when no call waits.
+    /// Returns the state of the model after the last caller of a batch has left the batch. This
+    /// caller has learned that its call has no effect. To keep the search small, a caller leaves a
+    /// batch only when the queue is empty.
     fn left(&self, setup: &Setup, world: &World, batch: Batch) -> Option<(World, Batch)> {
         let is_queue_empty = self.joined(setup, batch).count() == 1;
         let calls = batch.calls.checked_sub(1).filter(|calls| *calls > 0 && is_queue_empty)?;
@@ -212,9 +226,15 @@ impl Client {
         Some((world, Batch { calls, left: batch.left + 1 }))
     }
 
-    /// Returns the world in which the client sends its first request, computed from the item `basis`.
+    /// Returns the state of the model in which the client sends the first request after a read. The
+    /// client computes the request from the item `basis`.
     fn start(&self, setup: &Setup, world: World, basis: Option<Basis>, batch: Batch, sent: u8, at: u64) -> World {
         let call = setup.scripts[usize::from(self.number)][usize::from(self.done)];
+        if basis.as_ref().is_some_and(|basis| self.shows_refused_run(setup, basis, sent)) {
+            // A batch may have other calls than the run that was applied.
+            let end = if call == Call::Combined { End::Indeterminate } else { End::Applied };
+            return self.ends(setup, world, end);
+        }
         let change = match (call, basis) {
             (Call::Given, _) => match setup.world().basis() {
                 Some(basis) => Change::Given(basis),
@@ -233,7 +253,15 @@ impl Client {
         self.sends(setup, world, change, batch, sent, at)
     }
 
-    /// Returns the world in which the client sends this change, with no attempt in doubt.
+    /// Returns `true` if the item contains the write id of an earlier, refused run of the call. The
+    /// earlier runs have sent `sent` requests.
+    fn shows_refused_run(&self, setup: &Setup, basis: &Basis, sent: u8) -> bool {
+        let mut ids = (0..sent).map(|before| write_id(16 * self.call(setup) + before));
+        setup.rules.refused_runs == RefusedRuns::AreLookedFor && ids.any(|id| basis.shows(id))
+    }
+
+    /// Returns the state of the model in which the client sends this change, and no earlier attempt
+    /// has an unknown outcome.
     fn sends(&self, setup: &Setup, mut world: World, change: Change, batch: Batch, sent: u8, at: u64) -> World {
         let request = Request {
             call: self.call(setup),
@@ -244,7 +272,10 @@ impl Client {
             at,
             keep: setup.keep[usize::from(self.number)],
         };
-        let attempt = Attempt { request: Rc::new(marked(setup, request, sent)), sent, in_doubt: false, batch };
+        // All attempts of a patch have one id.
+        let before = if matches!(request.change, Change::Patch(_)) { 0 } else { sent };
+        let request = Rc::new(marked(setup, request, before, sent));
+        let attempt = Attempt { request, before, sent, in_doubt: false, batch };
         world.clients[usize::from(self.number)].phase = Phase::Sending(attempt);
         world
     }
@@ -265,7 +296,7 @@ impl Client {
         steps.push((self.number, Event::IsRefusedWithoutItem, next));
     }
 
-    /// Returns the world after the server has refused the request because of its load.
+    /// Returns the state of the model after the server has throttled a request of the client.
     fn after_throttling(&self, setup: &Setup, world: World, attempt: &Attempt) -> World {
         let again = Attempt { sent: attempt.sent + 1, ..attempt.clone() };
         match (again.sent == setup.attempts, again.in_doubt) {
@@ -293,7 +324,8 @@ impl Client {
         }
     }
 
-    /// Returns the batches of the next attempt, while this attempt is in doubt.
+    /// Returns the batches that the next attempt may write after an attempt with an unknown
+    /// outcome.
     fn batches_in_doubt(&self, setup: &Setup, world: &World, batch: Batch) -> impl Iterator<Item = (World, Batch)> {
         let joined = match setup.rules.batches {
             Batches::Frozen | Batches::Left => vec![batch],
@@ -305,12 +337,13 @@ impl Client {
 
     fn sends_again(&self, setup: &Setup, mut world: World, again: &Attempt) -> World {
         let request = Request { calls: again.batch.calls, ..Request::clone(&again.request) };
-        let request = Rc::new(marked(setup, request, again.sent));
+        let request = Rc::new(marked(setup, request, again.before, again.sent));
         world.clients[usize::from(self.number)].phase = Phase::Sending(Attempt { request, ..*again });
         world
     }
 
-    /// Interprets a false condition, or a lost reply to a patch, by the current item.
+    /// Decides from the current item about the outcome of a request that the server refused, or of
+    /// a patch whose reply was lost.
     fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
         let item = world.item.clone();
         let found = item.as_deref().map(|item| &item.revision);
@@ -324,12 +357,14 @@ impl Client {
         let verdict = match (setup.rules.verdict)(request.expected(), write_id(request.id), doubt, found) {
             _ if item.as_ref().is_some_and(|item| item.shows_patch(request)) => Verdict::Applied,
             Verdict::Unknown if matches!(request.change, Change::Patch(_)) => setup.rules.absent_patch,
-            // A transaction in doubt needs a token that the server remembers.
+            // If an attempt of a transaction has an unknown outcome, a conflict is certain only
+            // while the server remembers the token.
             Verdict::Conflict if call == Call::Given && matches!(doubt, Doubt::Plain(_)) => Verdict::Unknown,
             verdict => verdict,
         };
         match verdict {
-            // A unit of work has no result for a delete that is not certain.
+            // A delete outside a unit of work may return `certain: false`. A unit of work has no
+            // such result.
             Verdict::Applied if item.is_none() && setup.sending != Sending::UnitOfWork => {
                 step(self.ends(setup, world, End::Gone { life: request.life() }));
             }
@@ -358,7 +393,8 @@ impl Client {
         }
     }
 
-    /// Returns the world after the end of the current call, or of all calls of the current batch.
+    /// Returns the state of the model after the current call of this client, or all calls of the
+    /// current batch, have ended with the result `end`.
     fn ends(&self, setup: &Setup, mut world: World, end: End) -> World {
         let (batch, request) = match &self.phase {
             Phase::Reading { batch, .. } => (*batch, None),
@@ -377,8 +413,8 @@ impl Client {
         world
     }
 
-    /// Returns the number of the current call. The calls of several processes under one token have
-    /// one number.
+    /// Returns the number of this client's current call. All calls with the same token of the
+    /// caller have the same number.
     fn call(&self, setup: &Setup) -> u8 {
         if setup.scripts[usize::from(self.number)][usize::from(self.done)] == Call::Given {
             let first = setup.scripts.iter().copied().flatten().position(|call| *call == Call::Given).unwrap();
@@ -393,23 +429,27 @@ fn has_token(setup: &Setup, attempt: &Attempt) -> bool {
     setup.sending.has_token(&attempt.request.change)
 }
 
-/// Returns whether an attempt is a patch with an unknown outcome. Such a patch is sent again only
-/// under a token.
+/// Returns `true` if the attempt is a patch with an unknown outcome, and the client follows the
+/// rule `IsLookedFor`. Under this rule, the client sends the patch again only if the patch has a
+/// token.
 fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
     let is_patch = matches!(attempt.request.change, Change::Patch(_));
     is_patch && attempt.in_doubt && setup.rules.lost_patch == LostPatch::IsLookedFor
 }
 
-/// The bit of the number of a write under a token of the caller.
+/// The bit that marks the write id of a write with a token of the caller.
 const OF_TOKEN: u8 = 0x80;
 
-/// Returns the request with the id and the incarnation of its attempt.
-fn marked(setup: &Setup, request: Request, sent: u8) -> Request {
+/// Returns the request with the write id and the incarnation of its attempt. The earlier runs of the
+/// call have sent `before` requests, and the current run has sent `sent` requests.
+fn marked(setup: &Setup, request: Request, before: u8, sent: u8) -> Request {
     let mark = |drawn| match drawn {
-        Drawn::PerCall => 16 * request.call,
+        Drawn::Once => 16 * request.call,
+        Drawn::PerRun => 16 * request.call + before,
         Drawn::PerAttempt => 16 * request.call + sent,
     };
-    // All attempts under one token are equal.
+    // All attempts with the same ClientRequestToken must have the same incarnation, because their
+    // content must be the same.
     let incarnations = match setup.sending.has_token(&request.change) {
         true => setup.rules.tokens,
         false => setup.rules.incarnations,

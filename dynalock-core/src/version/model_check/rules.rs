@@ -1,4 +1,5 @@
-//! The rules of the library, and broken variants of them.
+//! The rules by which the library writes items and interprets lost replies, and broken variants of
+//! these rules.
 
 use super::world::Item;
 use crate::version::{
@@ -6,82 +7,104 @@ use crate::version::{
     same_life, verdict,
 };
 
-/// Returns the revision after an update with this id, at this time. The update may begin the
-/// incarnation, and keeps at most this number of ids.
+/// A function that returns the revision (the version and the write ids) of an item after an update.
+/// The parameters are the revision before the update, the write id, a new incarnation, the time of
+/// the update, and the largest number of write ids.
 pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
 
-/// The rules of a writer.
+/// The rules that each writer in the model follows.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
-    /// Returns whether the condition of an update or a delete is true.
+    /// Returns `true` if the condition of an update or a delete is true for the item `now`, when
+    /// the client has read the item `was`.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
     pub(super) next: Next,
-    /// Returns the revision after a patch, or `None` if its condition is false.
+    /// Returns the version and the write ids of the item after a patch. Returns `None` if the
+    /// condition of the patch is false.
     pub(super) patched: fn(Patch, &Revision, Incarnation) -> Option<Revision>,
     pub(super) register: Register,
     pub(super) lost_patch: LostPatch,
-    /// The verdict on a patch in doubt whose id is not in the item.
+    /// The outcome that the client reports for a patch with an unknown outcome, if the item does
+    /// not contain the id of the patch.
     pub(super) absent_patch: Verdict,
     pub(super) batches: Batches,
     pub(super) returned: Returned,
     pub(super) ids: Drawn,
+    pub(super) refused_runs: RefusedRuns,
     pub(super) incarnations: Drawn,
-    /// The frequency with which a token is drawn. An attempt under another token has another
-    /// incarnation.
+    /// Says whether a call draws one ClientRequestToken for all attempts, or a new token for each
+    /// attempt. An attempt with a new token also has a new incarnation.
     pub(super) tokens: Drawn,
 }
 
-/// The knowledge of a patch about the item, from an earlier refusal.
+/// The facts about the item that the client has learned from the refusal of an earlier attempt of a
+/// patch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Patch {
-    /// `true` if the item has write ids without a version.
+    /// `true` if the item has write ids but no version.
     pub(super) has_stray_ids: bool,
 }
 
-/// The next step after a lost reply to a patch whose token the server does not remember.
+/// The next step of a client after a lost reply to a patch without a token, or with a token that
+/// the server has forgotten.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LostPatch {
-    /// The client reads the item. If the token has been forgotten, the client gives up.
+    /// Without a token, the client reads the item and looks for the id of the patch. If the server
+    /// has forgotten the token, the client gives up.
     IsLookedFor,
-    /// The client sends the patch again.
+    /// The client sends the same patch again.
     IsSentAgain,
 }
 
-/// The calls of a batch while an attempt of the batch is in doubt.
+/// The rule for the calls of a batch while an attempt of the batch has an unknown outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Batches {
-    /// The calls stay the same until the outcome is certain.
+    /// The calls of the batch stay the same until the outcome is known.
     Frozen,
-    /// Waiting calls join the next attempt.
+    /// A broken rule: waiting calls join the batch before the next attempt of the batch.
     Joined,
-    /// A caller may leave, and learns that its call has no effect.
+    /// A broken rule: a caller may leave the batch, and learns that its call has no effect.
     Left,
 }
 
-/// The item that each caller of a batch gets. Its revision is the revision after the batch.
+/// The content of the item that each caller of a batch gets. The version and the write ids of this
+/// item are always those after the whole batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Returned {
     AsTheBatchLeftIt,
     AsTheFirstCallLeftIt,
 }
 
-/// The condition of a patch on the ids of patches in the item.
+/// Says whether the condition of a patch looks for the id of this patch in the item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Register {
-    /// The item must not have the id of the patch.
+    /// The condition of the patch requires that the item does not contain the id of the patch.
     IsCompared,
     IsIgnored,
 }
 
-/// The frequency with which a random value is drawn.
+/// Says whether a call looks for the write ids of its refused runs in the item from which its next
+/// run starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RefusedRuns {
+    /// Such a write id shows that the server has applied the run after its refusal, so the call
+    /// ends.
+    AreLookedFor,
+    AreIgnored,
+}
+
+/// Says whether a client draws a random value once for a call, or once for each attempt of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
-    PerCall,
+    /// The value is drawn once for each call.
+    Once,
+    /// A run of the closure ends with a certain conflict.
+    PerRun,
     PerAttempt,
 }
 
-/// The rules of the library.
+/// The rules that the library follows.
 pub(super) const REAL: Rules = Rules {
     verdict,
     unchanged: same_state,
@@ -92,16 +115,18 @@ pub(super) const REAL: Rules = Rules {
     absent_patch: Verdict::Unknown,
     batches: Batches::Frozen,
     returned: Returned::AsTheBatchLeftIt,
-    ids: Drawn::PerCall,
+    ids: Drawn::PerRun,
+    refused_runs: RefusedRuns::AreLookedFor,
     incarnations: Drawn::PerAttempt,
-    tokens: Drawn::PerCall,
+    tokens: Drawn::Once,
 };
 
-/// The smallest number of ids that a ring can be configured to keep.
+/// The smallest number that a type can set for the write ids that an item keeps.
 const SMALLEST_RING: usize = 4;
 
 /// Evaluates the condition of an update or a delete. The condition compares the version and the
-/// incarnation, or the whole content without the ids of patches.
+/// incarnation. If the item `was` has no version or no write ids, the condition compares the whole
+/// content except the patch ids.
 fn same_state(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     match was.revision.is_tracked() {
@@ -114,14 +139,16 @@ pub(super) fn same_version(was: &Item, now: &Item) -> bool {
     was.revision.version == now.revision.version
 }
 
-/// Treats an item without write ids as the item that was read, if both have the same version.
+/// A broken rule: two items without write ids count as the same state of the item if they have the
+/// same version.
 pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     was.revision.version == now.revision.version && life(was) == life(now)
 }
 
-/// Evaluates the condition of a patch on the version and the ring, and its effect on them. This
-/// function represents the texts of `PatchIntent::own_condition` and `PatchIntent::text`.
+/// Evaluates the condition of a patch, and returns the version and the write ids of the item after
+/// the patch. The function models the expressions from `PatchIntent::own_condition` and
+/// `PatchIntent::text`.
 fn patched(patch: Patch, was: &Revision, begins: Incarnation) -> Option<Revision> {
     let ring = match (was.version, &was.ring) {
         (None, Some(_)) if patch.has_stray_ids => Ring::new(begins),
@@ -157,20 +184,23 @@ pub(super) fn adoption_keeps_the_incarnation(
     Some(Revision { version: Some(version), ring: Some(ring.push(id, at, keep)) })
 }
 
-/// Returns the revision with another ring: `kept` are the ids behind the newest.
+/// Returns the revision `next` with other write ids: the newest write id of `next`, followed by the
+/// ids in `kept`.
 fn with_ids(next: Revision, kept: impl IntoIterator<Item = StoredId>) -> Revision {
     let ring = next.ring.map(|ring| Ring::of(ring.incarnation(), ring.time(), ring.ids().take(1).chain(kept)));
     Revision { ring, ..next }
 }
 
-/// Returns the ids of a ring that was written at another time, newest first.
+/// Returns the write ids of an item that was written before the time `at`, newest first. Returns
+/// `None` for an item without a time, and for an item that was not written before `at`.
 fn rested(was: &Revision, at: u64) -> Option<Vec<StoredId>> {
     let ring = was.ring.as_ref()?;
     ring.time().is_some_and(|time| u64::from(time) * 1000 < at).then(|| ring.ids().collect())
 }
 
-/// Defines broken rules for a ring that was written long ago. `$repeats` is that of the write, `$ids`
-/// are the ids of the ring, and the result contains the ids that stay.
+/// Defines broken rules that remove the wrong ids from `_writes` if the last write was long ago.
+/// `$repeats` says whether the new write has a token of the caller. `$ids` contains the stored ids.
+/// `$kept` contains the stored ids that stay.
 macro_rules! trims_wrongly {
     ($($name:ident: |$repeats:pat_param, $ids:ident| $kept:expr;)*) => {$(
         pub(super) fn $name(was: &Revision, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Revision> {
@@ -192,8 +222,7 @@ trims_wrongly! {
     trim_under_a_token: |repeats, ids| ids.into_iter().take(if repeats == Repeats::Ever { 1 } else { usize::MAX });
 }
 
-/// Returns the revision after an update, with the time of the write even under a token of the
-/// caller.
+/// A broken rule: an update with a token of the caller also stores the time of the write.
 pub(super) fn time_under_a_token(
     was: &Revision,
     id: WriteId,
@@ -216,13 +245,13 @@ pub(super) fn every_failed_condition_is_a_conflict(
     Verdict::Conflict
 }
 
-/// Returns a conflict if the rules of the library decide nothing and the broken rule sees a proof.
+/// Returns `Conflict` if the rules of the library return `Unknown` but a broken rule sees a proof
+/// of a conflict (`proven`). Otherwise, returns the verdict of the rules of the library.
 fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
 
-/// Defines broken rules. Each broken rule accepts more cases as a proof of a conflict than the
-/// rules of the library.
+/// Defines broken rules that report a conflict in more cases than the rules of the library.
 macro_rules! too_much_is_proven {
     ($($name:ident: |$expected:pat_param, $found:pat_param| $proven:expr;)*) => {$(
         pub(super) fn $name(
@@ -258,7 +287,8 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// Treats a refusal under a token as a proof that no attempt will be applied later.
+/// A broken rule: if the server refuses a request with a token, the client concludes that the
+/// server will apply no late copy of the request.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -268,7 +298,8 @@ pub(super) fn a_token_proves_everything(
     or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
 }
 
-/// Treats the absence of the item as a success of its delete, even under a token.
+/// A broken rule: if the item is absent after a lost reply to a delete, the delete counts as
+/// successful, even if the delete had a token.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,

@@ -1,4 +1,4 @@
-//! The search: it visits each world that can be reached once.
+//! The search of the model. The search visits each reachable state of the model (a world) once.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -12,19 +12,21 @@ use super::{
     world::{Violation, World},
 };
 
-/// The shortest way to a violation.
+/// The shortest sequence of events that leads to a violation.
 pub(super) struct Counterexample {
     pub(super) violation: Violation,
     trace: Vec<(u8, Event)>,
 }
 
-/// The first way to a world: the world before it and the event.
+/// The first way in which the search has reached a world (a state of the model): the index of the
+/// previous world, and the event after this previous world.
 struct Visit {
     from: usize,
     by: (u8, Event),
 }
 
-/// Returns the number of worlds, or the shortest way to a violation that the setup looks for.
+/// Visits all reachable worlds (states of the model), and returns their number. If a world shows a
+/// violation, returns an error with the shortest counterexample.
 pub(super) fn explore(setup: &Setup) -> Result<usize, Counterexample> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let start = setup.world();

@@ -1,4 +1,5 @@
-//! One item, the requests that may still arrive, and facts about both that no client can see.
+//! The state of the model: one item, the clients, the requests that may still arrive, and facts
+//! that no client can see.
 
 use std::{
     hash::{Hash, Hasher},
@@ -11,69 +12,77 @@ use super::{
     rules::{Patch, Register, Returned, Rules},
 };
 use crate::version::{
-    Expected, Revision, Ring,
+    Expected, Revision, Ring, WriteId,
     ring::tests::{id as write_id, incarnation},
 };
 
-/// The whole state at one moment.
+/// The whole state of the model at one moment.
 #[derive(Clone, Hash)]
 pub(super) struct World {
     pub(super) item: Option<Rc<Item>>,
     pub(super) clients: Vec<Client>,
-    /// Requests that may still arrive, although their client no longer waits for them.
+    /// The requests that may still arrive at the server, although no client waits for their
+    /// answers.
     late: Vec<Request>,
-    /// The requests that the server applied and whose tokens it remembers.
+    /// The applied requests whose tokens the server remembers.
     tokens: Vec<Request>,
-    /// `true` if ten minutes have passed, so that the server has forgotten the tokens.
+    /// `true` if ten minutes have passed and the server has forgotten all tokens.
     pub(super) are_tokens_forgotten: bool,
     ghost: Ghost,
 }
 
-/// The item as it is stored.
+/// The item as the server stores it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Item {
     pub(super) revision: Revision,
-    /// The attributes of the caller. Each call writes another value, and so does each batch.
+    /// One number that stands for all attributes that the program writes. Each call and each batch
+    /// of calls writes a different number.
     content: u8,
-    /// The ids of the last patches, newest first.
+    /// The ids of the last patches of the item, newest first.
     patches: Vec<u8>,
 }
 
-/// Facts that no client can see.
+/// Facts about the past of the model that no client can see, for the search of violations.
 #[derive(Clone, Hash)]
 struct Ghost {
-    /// The number of times that the write of each call was applied.
+    /// For each call, the number of times that the server has applied the write of the call.
     applied: Vec<u8>,
-    /// The end of each call.
+    /// For each call, the result that the caller has received.
     ends: Vec<End>,
-    /// The number of writes so far. It identifies the state of the item.
+    /// The number of writes that the server has applied so far. This number identifies the current
+    /// state of the item.
     writes: u8,
-    /// The number of deletes so far. It identifies the life of the item.
+    /// The number of deletes that the server has applied so far. This number distinguishes the item
+    /// from earlier items with the same key.
     deletes: u8,
-    /// The call that created the item.
+    /// The number of the call that created the item.
     creator: Option<u8>,
-    /// The first violation that the server saw when it applied a request.
+    /// The first violation that happened when the server applied a request.
     broken: Option<Violation>,
 }
 
-/// An event that must not happen. The number identifies the call.
+/// An event that must never happen. The field of each variant is the number of the call to which
+/// the event happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Violation {
-    /// A write was computed from one state of the item, and applied to another state.
+    /// The client has computed a write from one state of the item, and the server has applied the
+    /// write to another state of the item.
     LostUpdate(u8),
-    /// An update, a delete or a patch was applied again.
+    /// The server has applied the update, delete or patch of a call twice.
     AppliedTwice(u8),
-    /// A create was applied again.
+    /// The server has applied the create of a call twice.
     CreatedTwice(u8),
-    /// A call reported success and its write was not applied.
+    /// A call reported success, but the server has not applied the write of the call.
     FalseSuccess(u8),
-    /// A call reported a conflict and its write was applied, before or after.
+    /// A call reported a conflict, but the server has applied the write of the call, before or
+    /// after the report.
     FalseConflict(u8),
-    /// A call was repeated under its token, and the repetition was another request.
+    /// A client has repeated a call with the same token, and the second request had other content
+    /// than the first request.
     OtherContent(u8),
 }
 
-/// The state of the item from which a change was computed.
+/// The state of the item from which a client has computed a change.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Basis {
     item: Rc<Item>,
@@ -85,28 +94,37 @@ pub(super) struct Basis {
 pub(super) enum Change {
     Create,
     Update(Basis),
-    /// An update under a token of the caller.
+    /// An update with a token of the caller.
     Given(Basis),
     Delete(Basis),
     Patch(Patch),
 }
 
-/// One request.
+/// One request of a client to the server.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     pub(super) call: u8,
-    /// The number of calls that the request writes together. `call` is the first of them.
+    /// The number of calls whose changes the request writes together. `call` is the number of the
+    /// first of these calls.
     pub(super) calls: u8,
     pub(super) change: Change,
     pub(super) id: u8,
     pub(super) incarnation: u8,
-    /// The time of the client's clock, in epoch milliseconds.
+    /// The time that the client's clock shows at the write, in epoch milliseconds.
     pub(super) at: u64,
     pub(super) keep: u8,
 }
 
-/// The number of patch ids that an item keeps. The library keeps eight.
+/// The number of patch ids that an item of the model keeps. An item of the library keeps eight
+/// patch ids.
 const REGISTER: usize = 2;
+
+impl Basis {
+    /// Returns whether the item contains this write id.
+    pub(super) fn shows(&self, id: WriteId) -> bool {
+        self.item.revision.ring.as_ref().is_some_and(|ring| ring.contains(id))
+    }
+}
 
 impl Hash for Revision {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -125,7 +143,8 @@ impl Request {
         }
     }
 
-    /// Returns the life of the item that the write requires.
+    /// Returns the number of deletes that the server applied before the create of the item that the
+    /// write requires. Returns `None` if the write requires no particular item.
     pub(super) fn life(&self) -> Option<u8> {
         self.basis().map(|basis| basis.deletes)
     }
@@ -137,13 +156,14 @@ impl Request {
         }
     }
 
-    /// Returns whether the condition of the request can be true at any later time.
+    /// Returns `true` for a create or a patch, because the condition of a create or a patch can
+    /// become true at any later time.
     fn may_always_pass(&self) -> bool {
         matches!(self.change, Change::Create | Change::Patch(_))
     }
 
-    /// Returns the place of the request in a sorted list. Worlds that differ only in the order of
-    /// their requests are then equal.
+    /// Returns the value by which lists of requests are sorted. Without the sorting, two states of
+    /// the model that differ only in the order of their requests would count as different states.
     fn order(&self) -> impl Ord + use<> {
         (self.call, self.calls, self.id, self.incarnation, self.at, self.basis().map(|basis| basis.writes))
     }
@@ -162,13 +182,13 @@ impl Request {
         }
     }
 
-    /// Returns whether two processes made these requests for one call, under one token of the
-    /// caller.
+    /// Returns `true` if two clients have sent these requests for the same call, with one token of
+    /// the caller.
     fn is_repeated_by(&self, other: &Self) -> bool {
         matches!((&self.change, &other.change), (Change::Given(_), Change::Given(_))) && self.call == other.call
     }
 
-    /// Returns whether another request writes the same item.
+    /// Returns `true` if this request and another request would write exactly the same item.
     fn has_content_of(&self, other: &Self, rules: &Rules) -> bool {
         let written = |request: &Self| request.next(request.basis().map(|basis| &*basis.item), rules);
         written(self) == written(other)
@@ -178,7 +198,7 @@ impl Request {
         (rules.patched)(patch, &now.revision, incarnation(self.incarnation))
     }
 
-    /// Returns the item after the write.
+    /// Returns the item after this request, or `None` if the key has no item after this request.
     fn next(&self, now: Option<&Item>, rules: &Rules) -> Option<Item> {
         let (id, begins) = (write_id(self.id), incarnation(self.incarnation));
         let patches = now.map(|now| now.patches.clone()).unwrap_or_default();
@@ -200,23 +220,25 @@ impl Request {
     }
 }
 
-/// Returns the attributes of the caller after a write of `calls` calls, of which `call` is the first.
+/// Returns the number that stands for the attributes of the item after a write of `calls` calls.
+/// `call` is the number of the first of these calls.
 fn content_of(call: u8, calls: u8) -> u8 {
     16 * (calls - 1) + call + 1
 }
 
 impl Item {
-    /// Returns whether another item has the same revision and the same attributes of the caller.
+    /// Returns `true` if this item and another item have the same version, the same write ids and
+    /// the same attributes of the program.
     pub(super) fn has_content_of(&self, other: &Self) -> bool {
         self.revision == other.revision && self.content == other.content
     }
 
-    /// Returns whether the request is a patch whose id the item contains.
+    /// Returns `true` if the request is a patch and the item contains the id of the patch.
     pub(super) fn shows_patch(&self, request: &Request) -> bool {
         matches!(request.change, Change::Patch(_)) && self.patches.contains(&request.id)
     }
 
-    /// Returns the knowledge of a patch about the item that refused it.
+    /// Returns the facts that the client of a patch learns from a refusal with this item.
     pub(super) fn patch(&self) -> Patch {
         Patch { has_stray_ids: self.revision.version.is_none() && self.revision.ring.is_some() }
     }
@@ -241,15 +263,18 @@ impl World {
         Some(Basis { item, writes: self.ghost.writes, deletes: self.ghost.deletes })
     }
 
-    /// Returns the item that the callers of a batch get. `request` is the last write of the batch.
+    /// Returns the item that the callers of a batch get after the batch. `request` is the last
+    /// request of the batch.
     pub(super) fn returned(&self, request: &Request, setup: &Setup) -> Option<Basis> {
         let now = self.item.as_deref()?;
         let written = request.next(request.basis().map(|basis| &*basis.item), &setup.rules)?;
-        // Another attempt of a create has begun the life of the item.
+        // An earlier attempt than `request` may have created the item, so the code takes the
+        // incarnation from the stored item.
         let life = now.revision.ring.as_ref()?.incarnation();
         let ring = written.revision.ring.map(|ring| Ring::of(life, ring.time(), ring.ids()));
         let written = Item { revision: Revision { ring, ..written.revision }, ..written };
-        // No write may start from another item.
+        // No state of the item has the number `u8::MAX`, so the search reports a later write that
+        // starts from this wrong item as a lost update.
         let writes = if written.has_content_of(now) { self.ghost.writes } else { u8::MAX };
         let calls = match setup.rules.returned {
             Returned::AsTheBatchLeftIt => request.calls,
@@ -259,8 +284,9 @@ impl World {
         Some(Basis { item, writes, deletes: self.ghost.deletes })
     }
 
-    /// Applies a request if its condition is true. Returns whether the answer is a success, or
-    /// `None` if the request may not arrive yet.
+    /// Applies a request if the condition of the request is true. Returns `true` if the answer of
+    /// the server is a success, and `false` if the condition is false. Returns `None` if the setup
+    /// does not allow that the request arrives now.
     pub(super) fn receive(&mut self, request: &Request, setup: &Setup) -> Option<bool> {
         if self.tokens.contains(request) {
             return Some(true);
@@ -286,8 +312,9 @@ impl World {
         Some(true)
     }
 
-    /// Returns the world after the act of a program that does not know write ids. Returns `None` if
-    /// the act is not allowed or changes nothing.
+    /// Returns the state of the model after a request of a program that does not know write ids.
+    /// Returns `None` if the setup does not allow the request now, or if the request would change
+    /// nothing.
     pub(super) fn foreign(&self, call: u8, act: Foreign, setup: &Setup) -> Option<Self> {
         let mut world = self.clone();
         let version = self.item.as_ref().map(|item| item.revision.number());
@@ -356,14 +383,15 @@ impl World {
         })
     }
 
-    /// Adds a second copy of a request that was answered.
+    /// Adds a second copy of a request that the server has answered, if the setup allows such a
+    /// copy. The second copy may arrive later.
     pub(super) fn comes_again(&mut self, request: &Request, duplicates: Duplicates) {
         if !request.may_always_pass() || duplicates == Duplicates::OfAll {
             self.is_late(request);
         }
     }
 
-    /// Adds a request whose client no longer waits for it.
+    /// Adds a request that may arrive after the client has stopped waiting for the answer.
     pub(super) fn is_late(&mut self, request: &Request) {
         let known = self.late.contains(request);
         if !known || request.may_always_pass() {
@@ -372,8 +400,9 @@ impl World {
         }
     }
 
-    /// Returns the worlds in which one more late request has arrived. A late create or patch
-    /// arrives once. Any other request may arrive any number of times.
+    /// Returns the states of the model that are possible after one more late request has arrived. A
+    /// late create or patch arrives only once. A late update or delete may arrive any number of
+    /// times.
     pub(super) fn arrivals(&self, setup: &Setup) -> impl Iterator<Item = (u8, Self)> {
         self.late.iter().enumerate().filter_map(move |(index, request)| {
             let once = request.may_always_pass();
@@ -389,8 +418,8 @@ impl World {
         })
     }
 
-    /// Returns the world ten minutes later. The server has forgotten the tokens. No copy of a
-    /// request arrives so late.
+    /// Returns the state of the model ten minutes later. After ten minutes, the server has
+    /// forgotten all tokens, and no late copy of an earlier request arrives.
     pub(super) fn ten_minutes_later(&self) -> Self {
         Self { late: Vec::new(), tokens: Vec::new(), are_tokens_forgotten: true, ..self.clone() }
     }

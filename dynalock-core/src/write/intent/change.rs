@@ -1,4 +1,5 @@
-//! The change of an item whose value is known: a create, an update, a replace or a delete.
+//! Changes of an item for which the caller passes a value: a create, an update, a replace or a
+//! delete.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -31,46 +32,48 @@ pub(crate) struct IntentOf<T> {
     pub(crate) value: T,
     pub(crate) change: Change,
     pub(crate) policy: LeasePolicy,
-    /// The condition that the caller added to a single write.
+    /// The condition that the caller has added to a single write.
     pub(crate) condition: Option<Arc<Condition<T>>>,
-    /// The time of the write, in epoch milliseconds. All attempts write the same time. The stored
-    /// item is therefore the same, whichever attempt was applied.
+    /// The time of the write, in epoch milliseconds. All attempts write the same time, so each
+    /// attempt stores the same item.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
 }
 
-/// The kind of a write, and the state that the write requires.
+/// The kind of a write, and the state of the item that the write requires.
 pub(crate) enum Change {
     Create,
-    /// The write sets the changed attributes. If no attribute changed, a transaction checks the
-    /// item instead.
+    /// The write sets the changed attributes. In a transaction, an update without changed
+    /// attributes only checks the item.
     Update(Basis),
     /// The write sets the changed attributes, and increments the version even if no attribute
     /// changed.
     Touch(Basis),
     /// The write sets all attributes of the value, and removes all other attributes.
     Replace(Basis),
-    /// The write replaces an item that contains its lease. The second field is the item as it was
-    /// read, including attributes that the basis leaves out.
+    /// The write replaces an item that contains its lease. The [`Item`] in the second field is the
+    /// whole item as the library has read it, because the [`Basis`] does not contain all attributes
+    /// of the item.
     Overwrite(Basis, Item),
-    /// The write creates an item over an expired item, in a new incarnation. The lease attributes
-    /// of the expired item stay. The second field is the expired item as it was read.
+    /// The write creates an item over an expired item, with a new incarnation: a random id that
+    /// distinguishes the new item from the expired item. The lease attributes of the expired item
+    /// stay. The [`Item`] in the second field is the expired item as the library has read it.
     Recreate(Basis, Item),
     Delete(Basis),
 }
 
 /// The item that a PutItem writes.
 pub(crate) struct WholeItem {
-    /// The attributes of the key.
+    /// The key attributes of the item.
     pub(crate) key: Item,
     pub(crate) item: Item,
-    /// The basis of the next write of the item.
+    /// The state of the item after the PutItem, which the next write of the item will require.
     pub(crate) next: Basis,
 }
 
 impl Change {
-    /// Makes the change that creates an item over an expired item. The expired item need not be
-    /// decodable.
+    /// Makes the change that creates an item over an expired item. The library does not decode the
+    /// expired item, so the create also succeeds over an item that cannot be decoded.
     pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
         let state = state_of(model, table, &expired)?;
         Ok(Self::Recreate(Basis::of_other_content(model, state), expired))
@@ -90,34 +93,36 @@ impl Change {
 }
 
 impl<T: Versioned> IntentOf<T> {
-    /// Returns the value as it is stored after the write. `next` comes from the plan.
+    /// Returns the value as it is stored after the write. `next` is the state of the item after the
+    /// write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
-        // Only a delete has no next basis. No `Stored` is made for a delete, so this default is
-        // never used.
+        // `next` is `None` only for a delete, and the library makes no `Stored` for a delete, so
+        // the code never uses the default value `nothing`.
         let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
 
-    /// Returns whether the item had a version and write ids when it was read.
+    /// Returns `true` if the item that the library has read had a version and write ids.
     pub(crate) fn is_tracked(&self) -> bool {
         self.change.basis().is_some_and(|basis| basis.state.revision.is_tracked())
     }
 
-    /// Returns whether an item is in the revision that the write requires.
+    /// Returns `true` if `item` has the version and the write ids that the write requires.
     pub(crate) fn rests_on(&self, item: &Item) -> bool {
         self.change.basis().is_some_and(|basis| revision_in(item, T::MODEL.version) == basis.state.revision)
     }
 
-    /// Returns whether the stored item has attributes that the type does not know and that the
-    /// value did not have when it was read. The condition of a PutItem does not compare these
-    /// attributes. If another program changed one of these attributes between the read and the
-    /// PutItem, the change would be lost.
+    /// Returns `true` if the stored item has attributes that neither the type nor the value knows.
+    /// The condition of a PutItem does not compare unknown attributes. If another program changed
+    /// an unknown attribute between the read and the PutItem, the PutItem would overwrite the
+    /// change.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
                 || is_bookkeeping(T::MODEL, name)
-                // The derive does not know the attributes of a flattened field. If the value had
-                // the attribute when it was read, the attribute belongs to a flattened field.
+                // The derive does not know the attributes of a flattened field. If the caller's
+                // value contains an attribute that the type does not name, the attribute belongs to
+                // a flattened field.
                 || changes.names().any(|changed| changed == name)
         };
         let had = |name: &str| self.change.basis().is_some_and(|basis| basis.had(name));
@@ -134,7 +139,7 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan of an update with these changes.
+    /// Returns the plan (the request and its result) of an update with the changes in `changes`.
     pub(crate) fn plan_changes(
         &self,
         mut changes: Changes,
@@ -146,21 +151,24 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
-        // The update removes these aliases, so the condition must also compare the aliases.
+        // The update removes the aliases of the changed attributes, so the condition must also
+        // compare these aliases.
         let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
         let flattened = self.names_in_flattened();
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
         let condition = self.unchanged(written, &mut to);
         let condition = and(condition, clause.condition(T::MODEL, &mut to));
         let condition = and(condition, self.asked(&mut to)?);
-        // The expression takes the changes by value, so the content is computed first.
+        // `update_text` consumes the changes, so the code first computes the content of the item
+        // after the update.
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
         let write = Write::new(&self.table, key_item, action, Some(condition), to);
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
     }
 
-    /// Returns the times of the create and of the last write that the item has after this write.
+    /// Returns the times that the item has after the write: the time of its create, and the time of
+    /// its last write.
     pub(super) fn times(&self) -> KeptTimes {
         match &self.change {
             Change::Create | Change::Recreate(..) => times_of_create(T::MODEL, self.at),
@@ -172,19 +180,20 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the times that an update sets.
+    /// Returns the time attributes that an update sets.
     fn changed_times(&self) -> Vec<(Cow<'static, str>, AttributeValue)> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
-            // The expired item contains the time of an earlier create, so the update sets both
-            // times.
+            // The expired item contains the time of an earlier create. A create over an expired
+            // item therefore sets the time of the create and the time of the last write.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
     }
 
-    /// Returns the content of the item after an update with these changes. After an overwrite, the
-    /// item contains only the attributes of the value.
+    /// Returns the content of the item after an update with the changes in `changes`. An overwrite
+    /// removes all attributes that the value does not contain, so the content comes only from the
+    /// value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
@@ -197,9 +206,9 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan of a PutItem of the whole value. The PutItem has no lease condition on the
-    /// item: a create finds no lease, and an item that contains its lease is replaced by an
-    /// UpdateItem instead.
+    /// Returns the plan (the request and its result) of a PutItem of the whole value. The PutItem
+    /// needs no condition on a lease in the item. A create requires that the key has no item. To
+    /// replace an item that contains its lease, the library sends an UpdateItem instead.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -218,8 +227,9 @@ impl<T: Versioned> IntentOf<T> {
         let key = checked_key(T::MODEL, &self.table, &self.value.key())?;
         let mut item = encode(&self.table, &self.value)?;
         for attribute in T::MODEL.key_attributes() {
-            // A hand-written `KeyAttribute` may return another value than `Serialize` writes. The
-            // item would then be stored under another key than the library reads.
+            // A hand-written `KeyAttribute` may return another value than `Serialize` writes.
+            // DynamoDB would then store the item under the key that `Serialize` writes, but the
+            // library would read the item under the other key.
             if item.get(attribute.name) != key.get(attribute.name) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
@@ -227,15 +237,16 @@ impl<T: Versioned> IntentOf<T> {
         }
         let times = self.times();
         times.write_into(T::MODEL, &mut item);
-        // The version and the write ids are not content, so they are added only now.
+        // The version and the write ids are not part of the content, so the code adds them after
+        // `Content::of`.
         let content = Content::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
         Ok(WholeItem { key, item, next: Basis::written(next, content, times) })
     }
 
     /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
-    /// the other attributes of the stored item. A PutItem is not possible, because it would write
-    /// an old fence.
+    /// the other attributes of the stored item. A PutItem cannot replace an item that contains its
+    /// lease, because the PutItem would overwrite the stored fence with an older fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -257,7 +268,7 @@ impl<T: Versioned> IntentOf<T> {
         Plan::new(T::MODEL, &key, write, clause)
     }
 
-    /// Returns the condition that the item is unchanged since it was read.
+    /// Returns the condition that the item has not changed since the library read it.
     pub(super) fn unchanged<'n>(&'n self, written: impl IntoIterator<Item = &'n str>, to: &mut Placeholders) -> String {
         match self.change.basis() {
             Some(basis) => unchanged(T::MODEL, &basis.state, written, to),
@@ -265,7 +276,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the condition of the caller.
+    /// Returns the text of the condition that the caller has set for the write. Returns `None` if
+    /// the caller has set no condition.
     pub(super) fn asked(&self, to: &mut Placeholders) -> Result<Option<String>, Error> {
         self.condition.as_ref().map(|condition| condition.render(&self.table, to)).transpose()
     }
@@ -274,10 +286,11 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().map(|basis| basis.names_in_flattened(&self.value)).unwrap_or_default()
     }
 
-    /// Returns the revision after the write.
+    /// Returns the version and the ids that the item has after the write.
     pub(super) fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
-            // A new item over an expired item begins a new incarnation.
+            // A create over an expired item, like each other create, writes version 1 and a new
+            // incarnation.
             (Change::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, self.at, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
@@ -287,9 +300,10 @@ impl<T: Versioned> IntentOf<T> {
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }
 
-    /// Returns an error if the key of the value has changed since the value was read. Only a
-    /// replace and a delete need this check: an update and a touch notice a changed key among their
-    /// changes, and an overwrite checks the key before the stored item is read.
+    /// Returns an error if the key of the value has changed since the library read the value. Only
+    /// a replace and a delete need `check_key`. An update and a touch find a changed key when the
+    /// library computes the changed attributes. An overwrite checks the key before the library
+    /// reads the stored item.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {
             Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {
@@ -304,8 +318,8 @@ impl<T: Versioned> Intent for IntentOf<T> {
     fn target(&self) -> Target<'_> {
         let expected = match (&self.change, self.change.basis()) {
             (_, None) => Expected::Absent,
-            // A missing item may prove that a delete was applied, but never that an update was
-            // applied.
+            // A missing item may prove that DynamoDB has applied a delete. A missing item never
+            // proves that DynamoDB has applied an update.
             (Change::Delete(_), Some(basis)) => Expected::Deleted(&basis.state.revision),
             (_, Some(basis)) => Expected::Unchanged(&basis.state.revision),
         };
@@ -320,7 +334,8 @@ impl<T: Versioned> Intent for IntentOf<T> {
         self.check_key()?;
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
-            // If the lease is in the item, a PutItem would write an old fence.
+            // A PutItem over an item that contains its lease would overwrite the stored fence with
+            // an older fence.
             Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
             Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
@@ -340,8 +355,7 @@ impl<T: Versioned> Intent for IntentOf<T> {
             }
             return Ok(Plan::alone(check));
         }
-        // Only a transaction needs the size of the changes. The first plan of a single update comes
-        // from `plan_changes`, without a size.
+        // The library needs the size of the changes only for the limits of a transaction.
         let times = Changes { set: self.changed_times(), ..Changes::default() };
         let changed_bytes = changes.size() + times.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
@@ -358,11 +372,11 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
         self.change.basis().map(|basis| &basis.state)
     }
 
-    /// Adapts a create to the key: the create overwrites an expired item, or requires that the key
-    /// has no item.
+    /// Adapts a create to the stored item: the create overwrites an expired item, or requires that
+    /// the key has no item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
-        // An item that has not expired refuses the create, so the plan stays as it is.
+        // A create cannot replace an item that has not expired, so the create stays as it is.
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
             return Ok(Adapted::No);
         }
@@ -370,8 +384,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
             Some(item) => Change::recreate(T::MODEL, &self.table, item.clone())?,
             None => Change::Create,
         };
-        // If the create already requires this state, the refusal has another cause, for example a
-        // lease.
+        // If the create already requires exactly the stored state, DynamoDB refused the request for
+        // another cause, for example a lease.
         let state = |change: &Change| change.basis().map(|basis| basis.state.clone());
         let adapted = Adapted::if_changed(state(&change) != state(&self.change));
         self.change = change;
@@ -387,17 +401,19 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns the basis for the write of a value with an etag. `item` is the item that was read for
-/// this write. Returns `None` if the item is not in the state of the etag.
+/// Returns the state of the item that a write requires if its value has an etag. `item` is the item
+/// that the library has read for this write. Returns `None` if the item is not in the state of the
+/// etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
-    // The value was edited elsewhere. Its changes are the differences from the current item.
+    // The caller has edited the value outside the library, so the changed attributes are the
+    // differences between the value and the current item.
     basis.remember(&current);
     Ok(basis.state.is_at(etag).then_some(basis))
 }
 
-/// Returns whether an attribute is a key attribute or an attribute of the library, for example
-/// `_writes`.
+/// Returns `true` if an attribute is a key attribute or an attribute that the library adds, for
+/// example `_writes`.
 fn is_bookkeeping(model: &Model, name: &str) -> bool {
     let is_lease = model.lock.is_some_and(|lock| lock.names().contains(&name));
     is_lease

@@ -1,5 +1,6 @@
-//! Intents: changes of one item, which make the plans of their writes. No function here sends a
-//! request. The plan of an update under a lease takes the next beat of the grant.
+//! Intents: an intent describes a change of one item, and makes the request of each attempt to
+//! write this change. No function of this module sends a request. If a lease holder updates the
+//! leased item, each attempt takes the next heartbeat number of the lease.
 
 mod change;
 mod put_over;
@@ -27,29 +28,32 @@ pub(crate) trait Intent: Send + Sync {
 
     fn key(&self) -> Key;
 
-    /// Returns the plan of one attempt: its write and the revision after it.
+    /// Returns the request of one attempt, with the version and the ids of the item after the
+    /// request.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
-    /// Returns whether two attempts of the write could both be applied, because the change depends
-    /// on the stored value. Among the intents, only a patch depends on the stored value.
+    /// Returns `true` if DynamoDB could apply two attempts of the write and change the item twice.
+    /// Only a patch is relative: a patch changes the stored value and requires no version.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
 
-    /// Returns whether the item is in the state that the write requires, and the condition of the
-    /// caller is false for the item. The condition of the caller stays false as long as the item is
-    /// in this state. DynamoDB has therefore applied no attempt, and will apply no late copy.
+    /// Returns `true` if the item is in the state that the write requires, and the caller's
+    /// condition is false for the item. As long as the state of the item does not change, the
+    /// caller's condition stays false. If `is_refused_for_good` returns `true`, DynamoDB has
+    /// applied no attempt and will apply no late copy.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
 
-    /// Returns the lease clause of an attempt that begins now.
+    /// Returns the lease condition of an attempt that begins now, and the effect of this attempt on
+    /// the lease.
     fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         let Target { model, policy, .. } = self.target();
         policy.clause(model, repeats, companion)
     }
 
-    /// Returns the error of a refused write, if the lease of the item is the reason.
+    /// Returns the error of a refused write, if the lease of the item has caused the refusal.
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
     }
@@ -68,22 +72,22 @@ pub(crate) struct Target<'a> {
     pub(crate) model: &'static Model,
     /// The state of the item that the write requires.
     pub(crate) expected: Expected<'a>,
-    /// How the write treats the lease of the item.
+    /// The rule by which the write requires, changes or ignores the lease of the item.
     pub(crate) policy: &'a LeasePolicy,
-    /// The rule by which the item counts as expired.
+    /// The rule that decides whether the item has expired.
     pub(crate) expiry: ItemExpiry,
 }
 
 impl Target<'_> {
-    /// Returns whether a lease in the item may be the reason for a false condition. A create has no
-    /// lease condition on the item, because there is no item.
+    /// Returns `true` if a lease in the item may be the reason for a false condition. A create has
+    /// no lease condition on the item, because a create requires that the key has no item.
     pub(crate) fn asks_for_lease_in_item(&self) -> bool {
         let rests_on_item = matches!(self.expected, Expected::Unchanged(_) | Expected::Deleted(_) | Expected::Present);
         rests_on_item && self.model.lock_in_item().is_some()
     }
 }
 
-/// An intent with its own values, for a transaction.
+/// An intent that owns its values, for an operation of a transaction.
 pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
@@ -91,18 +95,18 @@ pub(crate) trait OwnedIntent: Intent {
     /// Adapts the intent to the item that is stored under the key, for example to an expired item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
-    /// Returns the result of the write: a `Stored<T>`, or `()` for a delete. `next` comes from the
-    /// plan.
+    /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. `next` is
+    /// the state of the item after the write.
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
 }
 
-/// Whether an intent has been changed to fit the stored item.
+/// Says whether `adapt` has changed an operation to fit the stored item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Adapted {
-    /// The next plan differs from the last plan, so DynamoDB may accept the next plan.
+    /// The next request differs from the refused request, so DynamoDB may accept the next request.
     Yes,
-    /// The next plan is the same as the last plan.
+    /// The next request would be the same as the refused request.
     No,
 }
 

@@ -1,4 +1,5 @@
-//! A PutItem over an item with attributes that the value does not contain, such as a lease.
+//! A PutItem over an item that has attributes which the caller's value does not contain, for
+//! example lease attributes.
 
 use super::{Intent, IntentOf, Target, change::and};
 use crate::{
@@ -12,17 +13,17 @@ use crate::{
     write::{key::checked_key, plan::Plan, stamp::WriteStamp},
 };
 
-/// An update or an overwrite that is sent as a PutItem of the whole item, because its update
-/// expression would be too long.
+/// An update or an overwrite that the library sends as a PutItem of the whole item. The library
+/// sends a `PutOver` if the update expression would be too long.
 ///
-/// The PutItem contains `content`, whose lease attributes are changed by the lease clause. The
+/// The PutItem contains `content`, with the lease attributes that the item has after the write. The
 /// condition of the PutItem requires that the stored item still has the lease attributes of
 /// `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
-    /// The item as it was read.
+    /// The item as the library has read it.
     pub(crate) stored: &'a Item,
-    /// The item after the put.
+    /// The item that the PutItem writes, before the lease, the times and the version are updated.
     pub(crate) content: Item,
 }
 
@@ -44,7 +45,8 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let left = Content::of(T::MODEL, &content);
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
-        // The PutItem replaces the lease attributes, so its condition compares all of them.
+        // The PutItem overwrites the lease attributes, so its condition requires that no lease
+        // attribute has changed since the read.
         let mut to = Placeholders::default();
         let mut condition = self.intent.unchanged(None, &mut to);
         if let Some(lock) = T::MODEL.lock_in_item() {
@@ -63,7 +65,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
     }
 }
 
-/// Returns `item` with the lease attributes of the stored item.
+/// Returns `item` with the lease attributes of the item in `stored`.
 pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
     let names = model.lock_in_item().map(|lock| lock.names());
     let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));

@@ -1,4 +1,4 @@
-//! The Lambda function. Lambda starts this program and asks it for one batch of messages after the
+//! The Lambda function. Lambda starts this program, which handles one batch of messages after the
 //! other.
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};

@@ -1,4 +1,5 @@
-//! The parts of a request, parsed once. A part that cannot be parsed is answered with a problem.
+//! The parts of a request, parsed once. If a part cannot be parsed, the service answers with a
+//! problem (RFC 9457).
 
 use axum::{
     extract::{FromRequest, FromRequestParts},
@@ -63,8 +64,8 @@ impl IfNoneMatch {
     }
 }
 
-/// The `Idempotency-Key` of a request, which the client repeats with the same key if it got no
-/// answer.
+/// The `Idempotency-Key` of a request. A client that got no answer repeats the request with the
+/// same key.
 #[derive(Debug)]
 pub struct IdempotencyKey(pub Id);
 

@@ -1,4 +1,4 @@
-//! Whether the process lives, and whether it can do its work.
+//! The health checks: one says whether the process lives, and one whether it can do its work.
 
 use std::time::Duration;
 
@@ -9,12 +9,13 @@ use crate::{Shop, id::Id};
 
 const PROBE: Duration = Duration::from_secs(2);
 
-/// The process lives. A restart would not make it healthier, so this answer needs no database.
+/// Answers that the process lives. This answer needs no database, because a restart of the process
+/// would not repair the database.
 pub async fn live() -> &'static str {
     "alive\n"
 }
 
-/// The table answers a read, so the process can take requests.
+/// Answers that the process can take requests, after the table has answered a read.
 ///
 /// # Errors
 ///

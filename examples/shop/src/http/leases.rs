@@ -27,7 +27,7 @@ pub struct Begin {
     holder: Id,
 }
 
-/// A lease. Every client with the token holds the lease.
+/// The lease of a product. Every client with the token holds the lease.
 #[derive(Debug, Serialize)]
 pub struct Lease {
     holder: Id,
@@ -64,7 +64,7 @@ pub async fn begin(
 ///
 /// # Errors
 ///
-/// The lease is over, and another client holds it: 409, and nothing was written.
+/// The lease has ended, and another client has leased the product: 409, and nothing was written.
 pub async fn count(
     State(shop): State<Shop>,
     Path(id): Path<Id>,
@@ -79,7 +79,7 @@ pub async fn count(
 ///
 /// # Errors
 ///
-/// The lease is over, and another client holds it.
+/// The lease has ended, and another client has leased the product.
 pub async fn end(
     State(shop): State<Shop>,
     Path(id): Path<Id>,

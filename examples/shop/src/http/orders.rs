@@ -20,7 +20,7 @@ use crate::{
     order::{self, NewOrder, Order},
 };
 
-/// Which page of the orders.
+/// The requested page of the orders.
 #[derive(Debug, Deserialize)]
 pub struct Wanted {
     customer: Id,
@@ -62,7 +62,7 @@ pub async fn list(
 ///
 /// # Errors
 ///
-/// There is no such order.
+/// The order does not exist.
 pub async fn read(State(shop): State<Shop>, Path((customer, id)): Path<(Id, Id)>) -> Result<Json<Order>, Problem> {
     let missing = || Problem::new(StatusCode::NOT_FOUND, "no-such-item", "there is no such order");
     let order = shop.orders.get((customer, id)).await?.ok_or_else(missing)?;

@@ -1,4 +1,5 @@
-//! The page on which a product is edited. It is part of the program, and needs no other address.
+//! The page on which a product is edited. The page is a part of the program, and loads nothing from
+//! other addresses.
 
 use axum::{
     Router,
@@ -9,8 +10,8 @@ use axum::{
 
 use super::App;
 
-/// The page runs only its own script, and asks only its own service. Even if a product contained a
-/// script, the browser would not run it.
+/// The page runs only its own script, and sends requests only to its own service. Even if a product
+/// contained a script, the browser would not run it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -42,7 +42,7 @@ impl fmt::Debug for PageKey {
     }
 }
 
-/// A page, as it is sent.
+/// A page, in the form in which it is sent.
 #[derive(Debug, Serialize)]
 pub struct Page<T> {
     items: Vec<T>,

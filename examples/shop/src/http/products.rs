@@ -20,7 +20,7 @@ use crate::{
     product::{Category, Product},
 };
 
-/// Which page of the products.
+/// The requested page of the products.
 #[derive(Debug, Deserialize)]
 pub struct Wanted {
     category: Category,
@@ -72,7 +72,7 @@ pub async fn create(
 ///
 /// # Errors
 ///
-/// There is no such product.
+/// The product does not exist.
 pub async fn read(State(shop): State<Shop>, Path(id): Path<Id>, known: IfNoneMatch) -> Result<Response, Problem> {
     let product = get(&shop.products, id).await?;
     let etag = product.etag();
@@ -155,7 +155,7 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns a product that has to exist.
+/// Returns a product, or a problem if the product does not exist.
 async fn get(products: &Repository<Product>, id: Id) -> Result<Stored<Product>, Problem> {
     let missing = || Problem::new(StatusCode::NOT_FOUND, "no-such-item", format!("there is no product `{id}`"));
     products.get(id.clone()).await?.ok_or_else(missing)

@@ -13,8 +13,8 @@ use tracing::Instrument;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_ID: usize = 64;
 
-/// Gives the request an id, and logs its answer. All logs during the request have the id, also those
-/// of dynalock.
+/// Gives the request an id, and logs its answer. All log lines during the request have the id,
+/// including the log lines of dynalock.
 ///
 /// The line has the route and not the address, because the address may name a customer.
 pub async fn log(request: Request, next: Next) -> Response {
@@ -35,7 +35,7 @@ pub async fn log(request: Request, next: Next) -> Response {
     .await
 }
 
-/// Returns the id that a proxy has given, or a new one.
+/// Returns the request id that a proxy has given, or a new request id.
 fn id_of(request: &Request) -> String {
     let is_allowed =
         |id: &&str| id.len() <= LONGEST_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

@@ -6,12 +6,12 @@ use axum::Router;
 use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
-/// The time for the requests in flight, once the server was asked to stop. It is longer than the
-/// longest deadline of dynalock (10 seconds, of a unit of work).
+/// The time for the requests in flight after the server was asked to stop. This time is longer than
+/// the longest deadline of dynalock (10 seconds, of a unit of work).
 const DRAIN: Duration = Duration::from_secs(20);
 
-/// Serves until `stop` completes. Requests in flight then get their answers, and new connections
-/// are refused.
+/// Serves until `stop` completes. After `stop`, requests in flight get their answers, and new
+/// connections are refused.
 ///
 /// The leases of stock-takings belong to clients and not to this process, so they stay.
 ///

@@ -11,8 +11,8 @@ pub use place::{Refused, place};
 
 use crate::id::Id;
 
-/// An order. Its id is the idempotency key of the request that placed it, so that the same request
-/// finds its own order.
+/// An order. The id of an order is the idempotency key of the request that placed the order, so
+/// that a repeated request finds its own order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "shop-orders", show_key, index(name = "by_time", local, sort_key = "placed_at"))]
 pub struct Order {

@@ -46,15 +46,17 @@ pub enum Refused {
 /// Places an order, or returns the order that an equal request has already placed.
 ///
 /// One unit of work reads the products, takes the pieces out of their stocks, and creates the order
-/// and the job of the worker. Two equal requests at once cannot both create the order: the commit
-/// of the second one fails, its closure runs again, and finds the order of the first one.
+/// and the job of the worker. Two equal requests at the same time cannot both create the order: the
+/// commit of the second request fails, its closure runs again, and the closure finds the order of
+/// the first request.
 ///
-/// With `snapshot`, a refusal is also decided on items of one moment. Otherwise, the second request
-/// could see that there is no order yet, and that the first request has taken the last pieces.
+/// With `snapshot`, a refusal also comes from items of one moment. Without `snapshot`, the second
+/// request could read that the order does not exist yet, and then read that the first request has
+/// taken the last pieces.
 ///
 /// # Errors
 ///
-/// [`Refused`] says why there is no order.
+/// [`Refused`] says why no order was placed.
 pub async fn place(shop: &Shop, id: &Id, new: &NewOrder) -> Result<Order, Refused> {
     if new.lines.is_empty() || new.lines.len() > MOST_LINES {
         return Err(Refused::Lines);

@@ -79,7 +79,7 @@ async fn the_job_of_a_killed_worker_is_taken_over() {
         packed = timeout(MINUTE, packed) => packed.unwrap(),
     }
 
-    // The first worker was only paused. It cannot finish the job again.
+    // The first worker was only paused. The first worker cannot finish the job again.
     assert!(matches!(service.shop.jobs.resume(killed).await, Err(Error::Lost(_))));
 }
 

@@ -57,7 +57,7 @@ impl Basket {
     }
 }
 
-/// A table with a lease of an item that has expired meanwhile.
+/// A table with an item that has expired while a caller holds its lease.
 async fn leased<T: Lockable>(shop: &Shop, alive: T, expire: fn(&mut T)) -> (Table<T>, dynalock::LeaseGuard<T>)
 where
     for<'a> T::Key: From<&'a str>,

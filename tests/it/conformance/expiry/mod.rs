@@ -74,7 +74,7 @@ async fn table_of<T: Versioned>(shop: &Shop, items: impl IntoIterator<Item = T>)
     table
 }
 
-/// A table with an expired session `over`, and one that is alive.
+/// A table with an expired session `over`, and a session that has not expired.
 async fn sessions(shop: &Shop) -> Table<Session> {
     table_of(shop, [Session::over("over"), Session::alive("alive")]).await
 }

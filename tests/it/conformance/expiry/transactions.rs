@@ -1,5 +1,5 @@
-//! Transactions and units of work treat an expired item as absent, on the condition that it stays
-//! as it was seen.
+//! Transactions and units of work treat an expired item as absent, on the condition that the item
+//! does not change before the commit.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -62,7 +62,8 @@ async fn a_check_of_absence_passes_on_an_expired_item(shop: &Shop) {
 
 async fn a_check_of_absence_fails_if_the_expired_item_is_revived(shop: &Shop) {
     let (table, products) = (sessions(shop).await, shop.table::<Product>().await);
-    // The first refusal shows the expired item. It is revived before the transaction is sent again.
+    // The first refusal returns the expired item. Another caller revives the item before the
+    // transaction is sent again.
     revive(shop, &table, "TransactWriteItems", 1);
     let mut tx = Transaction::new(&shop.client);
     tx.check_absent(&table.items, "over");

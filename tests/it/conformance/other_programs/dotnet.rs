@@ -1,7 +1,7 @@
 //! The object persistence model of the AWS SDK for .NET, with `[DynamoDBVersion]`.
 //!
-//! Its first version is 0. It stores a bool and an enum as numbers, unless its conversion schema is
-//! `V2` or a converter says otherwise.
+//! The first version of an item is 0. The .NET model stores a bool and an enum as numbers, unless
+//! its conversion schema is `V2` or a converter chooses another form.
 
 use std::collections::BTreeSet;
 

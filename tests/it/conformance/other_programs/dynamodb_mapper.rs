@@ -1,6 +1,6 @@
 //! `DynamoDBMapper` of the AWS SDK for Java v1, with `@DynamoDBVersionAttribute`.
 //!
-//! It stores a bool as a number, unless its conversion schema is `V2`.
+//! `DynamoDBMapper` stores a bool as a number, unless its conversion schema is `V2`.
 
 use std::collections::BTreeSet;
 

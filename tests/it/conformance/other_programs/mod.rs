@@ -46,7 +46,7 @@ macro_rules! cases_of {
             let open = items.query_index($order::INDEX.by_status, sparse.status).collect().await.unwrap();
             assert_eq!(values(open), [sparse]);
             let newest = items.query_index($order::INDEX.by_status, full.status).sort_prefix("2026-03").first().await.unwrap();
-            // What the index returns can be updated at once.
+            // A program can update an item that the index returned, without a further read.
             let shipped = items.update(crate::support::changed(newest.unwrap(), |order| order.total += 1)).await.unwrap();
             assert_eq!((shipped.total, shipped.version()), (full.total + 1, $order::FIRST_VERSION + 1));
         }
@@ -91,22 +91,22 @@ trait OtherOrder: Versioned + Clone + Debug + PartialEq {
     /// The version that the program gives a new item.
     const FIRST_VERSION: u64;
 
-    /// The orders 7 and 8 of "alice". The first has all attributes, and the second only those that
-    /// every order has.
+    /// The orders 7 and 8 of "alice". The first order has all attributes, and the second order has
+    /// only the attributes of every order.
     fn orders() -> [Self; 2];
 
     /// Changes the total.
     fn add(&mut self, cents: i64);
 
-    /// Changes everything but the key, into values of the same shape.
+    /// Changes all attributes except the key, to values of the same type.
     fn rewrite(&mut self);
 }
 
 #[derive(Deserialize)]
 struct Fixture {
     items: Vec<Value>,
-    /// The version that the first write expects is that of the first item, and each other write
-    /// expects one more.
+    /// The first write expects the version of the first item, and each other write expects a
+    /// version higher by one.
     writes: Vec<Value>,
 }
 
@@ -239,7 +239,7 @@ async fn item_of<O: OtherOrder>(table: &Table<O>, number: u64) -> Item {
     table.raw.get_by([(customer, s("alice")), (sort_key, n(number))]).await.unwrap()
 }
 
-/// The type of an attribute, with the types inside it.
+/// The type of an attribute, with the types of the values inside the attribute.
 fn type_of(value: &Value) -> Value {
     let (name, content) = value.as_object().unwrap().iter().next().unwrap();
     let content = match content {
@@ -250,7 +250,8 @@ fn type_of(value: &Value) -> Value {
     serde_json::json!({ name: content })
 }
 
-/// Sends the write of a program as it is, to this table. Returns whether its condition was true.
+/// Sends the recorded write of a program unchanged to this table. Returns whether its condition was
+/// true.
 async fn applies(client: &Client, table: &str, write: &Value) -> bool {
     let mut body = write.clone();
     let operation = body.as_object_mut().unwrap().remove("operation").unwrap();

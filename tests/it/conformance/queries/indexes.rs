@@ -251,7 +251,7 @@ async fn an_index_without_a_sort_key_is_read(shop: &Shop) {
     assert_eq!(twice.filter(Sale::ATTR.placed_at.ge("2026-11-03")).collect().await.unwrap().len(), 1);
 }
 
-/// The same items without indexes.
+/// The items of the test, without the indexes of their type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "sales")]
 struct Plain {

@@ -134,7 +134,7 @@ async fn a_value_is_new_only_when_its_transaction_was_acknowledged(shop: &Shop) 
     tx.create(&table.items, Product::new("taken", 9));
     cancelled(tx.commit().await);
     assert_eq!((kept.version(), kept.stock), (1, 6));
-    // The same value is written as soon as its obstacle has disappeared.
+    // The value can be written as soon as the reason of its refusal has disappeared.
     let mut tx = Transaction::new(&shop.client);
     let update = tx.update(&table.items, kept);
     tx.check_exists(&table.items, "taken");

@@ -1,5 +1,5 @@
-//! The library refuses transactions that DynamoDB would refuse as a whole. It sends nothing, and
-//! names the operation to change.
+//! The library refuses transactions that DynamoDB would refuse as a whole. The library sends
+//! nothing, and its error names the operation to change.
 
 use dynalock::{
     Error, Transaction,

@@ -241,7 +241,7 @@ async fn an_item_without_a_version_that_changes_is_decided_anew(shop: &Shop) {
         let table = &foreign(shop).await;
         let raw = table.raw.clone();
         let operation = if alone { "UpdateItem" } else { "TransactWriteItems" };
-        // The unit does not write this item, but may have based its decision on it.
+        // The unit of work does not write this item, but may have decided by its content.
         shop.rival.before(operation, 0, async move || raw.set("a", "note", s("fragile")).await);
         let runs = &AtomicU32::new(0);
         let unit = transact(&shop.client, |tx| async move {

@@ -1,4 +1,5 @@
-//! Two decisions, each of which is correct for the items that it read. Together they are wrong.
+//! Write skew: each of two decisions is correct for the items that it read, but both decisions
+//! together are wrong.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -12,7 +13,7 @@ cases![
     with_a_check_the_second_is_refused,
 ];
 
-/// Two people are on call. Each of them may leave while the other one stays.
+/// Two people are on call. Each person may leave only while the other person stays.
 async fn on_call(shop: &Shop) -> Table<Account> {
     shop.table_of(["alice", "bob"].map(|owner| Account::new(owner, 1))).await
 }

@@ -1,5 +1,5 @@
-//! Units of work that return without a write. Their result is based on items that existed together,
-//! as far as a unit can know.
+//! Units of work that return without a write. The result of a unit of work is based on items that
+//! existed at the same moment, if the unit can know this.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -107,8 +107,9 @@ async fn a_snapshot_that_grows_is_validated_again(shop: &Shop) {
     assert_eq!(shop.counts(["GetItem", "TransactGetItems"]), [3, 2]);
 }
 
-/// A unit that writes in its first run. After a conflict, it also reads one more account. It
-/// returns an error if the sum has changed, which is never true at any moment.
+/// A unit of work that writes in its first run. After a conflict, the unit also reads one more
+/// account. The unit returns an error if the sum of the accounts has changed, although the sum is
+/// the same at each moment.
 async fn look_closer(
     shop: &Shop,
     table: &Table<Account>,

@@ -44,8 +44,8 @@ async fn the_same_transaction_under_one_token_happens_once(shop: &Shop) {
     transfer(shop, &table, &alice, &bob).token(token).commit().await.unwrap();
     let after = stored(&table).await;
     assert_eq!(after[0].as_ref().unwrap()["cents"], n(7));
-    // Another process has read the same values. It makes the same transfer, although other writes
-    // have happened since.
+    // Another process has read the same values. This process makes the same transfer, although
+    // other callers have written the accounts since the read.
     table.others.update_with("bob", |bob| bob.cents += 100).await.unwrap();
     let before = stored(&table).await;
     let again = transfer(shop, &table, &alice, &bob).token(token).commit().await;

@@ -46,8 +46,8 @@ async fn one_update_and_nothing_else_is_a_plain_write(shop: &Shop) {
         unit.await.unwrap();
     }
     let operations = ["GetItem", "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
-    // A create and a delete have a token. Without it, a repetition could undo the writes of other
-    // callers.
+    // A create and a delete have a token. Without a token, a repeated create or delete could undo
+    // the writes of other callers.
     assert_eq!(shop.counts(operations), [4, 1, 1, 0, 3]);
     assert_eq!(table.raw.get("create").await.unwrap()["_version"], n(1));
     assert_eq!(table.raw.get("create unread").await.unwrap()["_version"], n(1));

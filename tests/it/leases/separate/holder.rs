@@ -41,7 +41,7 @@ async fn an_item_with_a_separate_lease_carries_no_attribute_of_the_lease() {
 async fn a_write_after_a_takeover_is_refused_by_the_lease_row() {
     let (_, table) = Shop::with_two::<Archive>().await;
     let mut stale = table.items.lock("a").heartbeat(false).await.unwrap();
-    // By its own clock, it still holds the lease.
+    // By its own clock, the first holder still holds the lease.
     let next = table.others.clone().clock_ahead_by_millis(60_000).lock("a").await.unwrap();
     assert_eq!((next.fence(), next.acquired_after_crash()), (stale.fence() + 1, Some(stale.fence())));
     let lost = expect_error!(stale.update(|it| it.items = 0).await, Error::Lost(lost) => lost);

@@ -78,8 +78,8 @@ fn a_takeover_of_the_plain_lock_must_name_the_fence_that_was_seen() {
     breaks(rules, Property::OneHolder);
 }
 
-/// A late copy of its enqueue brings an evicted holder back to the queue. It is the head again, but
-/// other callers have held the lock in between.
+/// A late copy of its enqueue brings an evicted holder back to the queue. The evicted holder is the
+/// head again, but other callers have held the lock in between.
 #[test]
 fn a_beat_must_name_the_fence_of_its_grant() {
     breaks(with_faults(Flaw::BeatIgnoresFence, TWO_AND_PLAIN), Property::BelieverIsHolder);

@@ -1,5 +1,5 @@
-//! The checker. It visits each reachable state, checks the properties of each state, and finds the
-//! shortest path to a violation.
+//! The checker. The checker visits each reachable state, checks the properties of each state, and
+//! finds the shortest path to a violation.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,7 +23,7 @@ pub(super) trait System {
     /// Returns the property that this state violates, or that the last step has violated.
     fn broken(&self, state: &Self::State, wanted: Option<Self::Property>) -> Option<Self::Property>;
 
-    /// Returns whether no process waits any more.
+    /// Returns whether all processes have stopped waiting.
     fn is_finished(&self, state: &Self::State) -> bool;
 
     fn describe(&self, before: &Self::State, step: &Self::Step, after: &Self::State) -> String;

@@ -23,27 +23,28 @@
 //! The model needs these rules. [`breaks`] contains a counterexample for each rule:
 //!
 //! - Each grant has a **fence**. An eviction requires the head, its beat and the fence that the
-//!   observer read. The removal of an expired plain owner, and its takeover by observation, require
-//!   them, too;
+//!   observer read. The removal of an expired plain owner, and its takeover by observation, also
+//!   require the owner, its beat and the fence;
 //! - **A heartbeat requires the fence of its grant**, and its number must be above the stored
 //!   number. A plain holder leaves its last number in the row, and a head continues from that
 //!   number. A request that is sent again gets a new number. If a heartbeat is refused and the row
 //!   has the same fence, a later heartbeat was first. If the row has another fence, the grant is
 //!   lost, and an orphaned grant is released;
 //! - **Only leave and evict write the turn**, as the time at which they were sent. An entry
-//!   contains the time at which its enqueue was first sent. Neither time changes while the entry is
-//!   the head. With the clock rule, the lease of a head without a heartbeat has ended when a ttl
-//!   and the skew have passed since the later one of the two times. The lease of a head with a
-//!   heartbeat has ended when the later one of that end and `_until`, and the skew, have passed;
+//!   contains the time at which its enqueue was first sent. The turn and the time of an entry do
+//!   not change while the entry is the head. With the clock rule, the lease of a head without a
+//!   heartbeat has ended when a ttl and the skew have passed since the later one of the two times.
+//!   The lease of a head with a heartbeat has ended when the later one of that end and `_until`,
+//!   and the skew, have passed;
 //! - **A new head believes to hold the lock for a ttl**. This time counts from its last consistent
-//!   read that showed another head, or from its enqueue or eviction. It ends at the latest when the
-//!   head's own clock shows a ttl since its turn or its entry. With clocks, a head may believe for
-//!   a ttl **less the skew** since the later one of the two times, independent of its reads. A
-//!   caller with the clock rule evicts only after a ttl and the skew, and an observer cannot have
-//!   seen the head before its turn. A lost reply, or a cheap read that may be outdated, is
-//!   therefore sufficient to enter. **After a cheap read, only the turn counts**, because the read
-//!   may show an earlier stay at the head that ended before the last consistent read. If all these
-//!   times are over, the head sends a heartbeat before it enters;
+//!   read that showed another head, or from its enqueue or eviction. The belief ends at the latest
+//!   when the head's own clock shows a ttl since its turn or its entry. With clocks, a head may
+//!   believe for a ttl **less the skew** since the later one of the two times, independent of its
+//!   reads. A caller with the clock rule evicts only after a ttl and the skew, and an observer
+//!   cannot have seen the head before its turn. A lost reply, or a cheap read that may be outdated,
+//!   is therefore sufficient to enter. **After a cheap read, only the turn counts**, because the
+//!   read may show an earlier stay at the head that ended before the last consistent read. If all
+//!   these times are over, the head sends a heartbeat before it enters;
 //! - Each caller that waits, acquires or wants to write evicts heads whose lease has ended. With
 //!   clocks, it uses the clock rule or its own observation.
 //!

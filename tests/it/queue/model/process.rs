@@ -10,8 +10,8 @@ pub(super) enum Phase {
     Out,
     /// The process has a place in the queue.
     Waiting,
-    /// The process holds the lock, but does not know since when. It must send a heartbeat before it
-    /// enters.
+    /// The process holds the lock, but does not know since when. The process must send a heartbeat
+    /// before it enters.
     Head,
     /// The process has entered.
     Held,
@@ -32,7 +32,7 @@ pub(super) struct Process {
     pub(super) asked: u8,
     /// The time since the first send of its enqueue.
     pub(super) entered: u8,
-    /// The time from which its lease counts. It is a ttl if the lease is over or its start is
+    /// The time from which its lease counts. The time is a ttl if the lease is over or its start is
     /// unknown.
     pub(super) base: u8,
     /// The holder that the process observes, and the time since it first saw this holder. The time
@@ -55,7 +55,8 @@ pub(super) struct Answer<'a> {
     /// By the clock of this process, the lease in the row has ended.
     pub(super) expired: bool,
     /// By the clock of this process, the time since it became the head, if it is the head. The time
-    /// is negative if another clock is ahead. It is `None` if the process does not use this time.
+    /// is negative if another clock is ahead. The value is `None` if the process does not use this
+    /// time.
     pub(super) turned: Option<i8>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Row {
 pub(super) struct Seen {
     pub(super) who: Id,
     pub(super) beat: u8,
-    /// The fence of the row. It distinguishes two stays of the same id at the head.
+    /// The fence of the row. The fence distinguishes two stays of the same id at the head.
     pub(super) fence: i8,
 }
 
@@ -42,7 +42,8 @@ pub(super) enum Op {
     Leave,
     Abandon(u8),
     Evict(Seen),
-    /// The acquire of a plain lock. It takes over an expired owner if the process has seen one.
+    /// The acquire of a plain lock. The acquire takes over an expired owner if the process has seen
+    /// an expired owner.
     Acquire(Option<Seen>),
     Heartbeat(Beat),
     Release,
@@ -83,8 +84,8 @@ impl Row {
         (who != NOBODY).then_some(Seen { who, beat: self.beat, fence })
     }
 
-    /// Returns the time since which the head is the head, by the clocks of the senders. Neither
-    /// time changes while it is the head.
+    /// Returns the time since which the head is the head, by the clocks of the senders. The two
+    /// times do not change while the entry is the head.
     pub(super) fn head_since(&self) -> i8 {
         let Entry { sent, .. } = self.queue.0[0];
         self.turn.map_or(sent, |turn| turn.max(sent))
@@ -203,8 +204,8 @@ impl Row {
         true
     }
 
-    /// A write from outside passes if no process holds the lock. It also removes an owner whose
-    /// lease has ended by the clock.
+    /// A write from outside passes if no process holds the lock. The write also removes an owner
+    /// whose lease has ended by the clock.
     fn write(&mut self, rules: &Rules, sent: i8) -> bool {
         let dead = rules.is_past(self.until, sent);
         let allowed = self.queue.head() == NOBODY && (self.owner == NOBODY || dead);

@@ -138,9 +138,10 @@ impl Rules {
         self.clock.zip(until).is_some_and(|(clock, until)| until + clock.max_skew < now)
     }
 
-    /// Returns the age of the lease of a head without a heartbeat. It counts from its start, at the
-    /// latest from its turn by its own clock. It may also count from that turn and the skew, before
-    /// which no observer can have seen it as the head. Without clocks, only the start counts.
+    /// Returns the age of the lease of a head without a heartbeat. The age counts from the start of
+    /// the lease, at the latest from the head's turn by the head's own clock. The age may also
+    /// count from this turn plus the skew, because no observer can have seen the process as the
+    /// head before this moment. Without clocks, only the start counts.
     pub(super) fn age_at_head(&self, base: u8, turned: Option<i8>) -> u8 {
         let Some((clock, turned)) = self.clock.zip(turned) else { return base };
         let age = |time: i8| time.clamp(0, self.ttl.cast_signed()).cast_unsigned();

@@ -1,4 +1,4 @@
-//! Converts the errors of dynalock into problems. No other file of the service does this.
+//! Converts the errors of dynalock into problems. Only this file of the service converts them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use dynalock::{
 use super::Problem;
 use crate::product::Product;
 
-/// dynalock has made its own retries already, so the client waits before it asks again.
+/// dynalock has already made its own retries, so the client waits before it repeats the request.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl From<Error> for Problem {
@@ -40,7 +40,8 @@ impl From<Error> for Problem {
                 let detail = "the database has no answer or no capacity; nothing was written";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "try-again", detail).retry_after(PAUSE)
             }
-            // The code, the table or the rights of the service are wrong. The log says what to do.
+            // The code, the table or the rights of the service are wrong. The log says how to
+            // correct them.
             error => {
                 tracing::error!(%error, "the service has to be changed");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the service has a fault; it is in its log")

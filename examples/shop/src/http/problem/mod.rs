@@ -1,4 +1,4 @@
-//! Problems: the answers to requests that failed, as RFC 9457 describes them.
+//! Problems: the answers to requests that failed, in the format of RFC 9457.
 
 mod database;
 mod request;

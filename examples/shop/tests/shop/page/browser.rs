@@ -17,7 +17,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async, tungsten
 const LONGEST: Duration = Duration::from_mins(1);
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// A browser with one page. It is killed when it is dropped.
+/// A browser with one page. The drop of a `Browser` kills its process.
 pub(super) struct Browser {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     session: String,

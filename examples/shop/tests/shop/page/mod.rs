@@ -64,7 +64,7 @@ async fn two_users_edit_one_product_and_lose_nothing() {
     for shown in ["both of you changed it", "It was 24.90", "23.00", "26.50", "Made in Delft", "only you changed it"] {
         assert!(changes.contains(shown), "{shown}: {changes}");
     }
-    // What bob typed is still there, and the change of ann has come.
+    // The form still contains the text that bob typed, and also shows the change of ann.
     assert_eq!(bob.value("name").await, "Blue teapot, 1 litre");
     assert_eq!((bob.value("stock").await, bob.value("cents").await), ("10".to_owned(), "23.00".to_owned()));
     assert!(bob.value("description").await.ends_with("Made in Delft."));

@@ -1,0 +1,54 @@
+//! Creates that the network repeats.
+
+use std::sync::{Arc, Mutex};
+
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
+use dynalock::local::Faults;
+
+use super::{
+    Product, Shop, Table,
+    layer::{HttpRequest, Layer},
+    millis, travel,
+};
+
+/// Keeps a copy of the first PutItem. The request itself passes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RepeatedCreate(Arc<Mutex<Option<Copy>>>);
+
+#[derive(Debug)]
+struct Copy {
+    request: HttpRequest,
+    engine: SharedHttpConnector,
+}
+
+impl RepeatedCreate {
+    /// Makes a table whose first create is kept. The create arrives after 5 ms. Another writer
+    /// creates the item `a` before this, so that the create is refused.
+    pub(crate) async fn of_refused_create() -> (Self, Shop, Table<Product>) {
+        let copy = Self::default();
+        let shop = Shop::below(Faults::none(), &copy);
+        let table = shop.table().await;
+        shop.rival.before_through(&table.others, "PutItem", 0, async |others| {
+            travel(millis(5)).await;
+            others.create(Product::new("a", 100)).await.unwrap();
+        });
+        (copy, shop, table)
+    }
+
+    /// Lets the copy arrive.
+    pub(crate) async fn arrive(self) {
+        let Copy { request, engine } = self.0.lock().unwrap().take().expect("a create was sent");
+        engine.call(request).await.expect("an answer");
+    }
+}
+
+impl Layer for RepeatedCreate {
+    fn call(&self, request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        if target.ends_with("PutItem") {
+            let request = request.try_clone().expect("a request that can be repeated");
+            self.0.lock().unwrap().get_or_insert(Copy { request, engine: inner.clone() });
+        }
+        inner.call(request)
+    }
+}
