@@ -4,6 +4,9 @@
 //! The modules of dynalock-core form layers. A module imports only from modules that the file
 //! `lib.rs` declares earlier than the importing module.
 
+#[macro_use]
+mod debug;
+
 mod clock;
 mod number;
 mod random;

@@ -1,12 +1,12 @@
 //! The types that describe a struct: its keys, attributes, indexes and lease settings.
 //! `#[derive(Versioned)]` generates the description of a struct as a constant.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::key::{Key, KeyType};
+use crate::key::{Key, KeyType, KeyValue};
 
 /// A struct whose values are the items of a DynamoDB table, each with a version.
 ///
@@ -395,11 +395,7 @@ pub(crate) struct ItemExpiry {
     pub(crate) clock_offset: i64,
 }
 
-impl fmt::Debug for ItemRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ItemRef").field("table", &self.table).finish_non_exhaustive()
-    }
-}
+debug_fields!(ItemRef, self => { table: self.table });
 
 /// The name and type of one key attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -408,6 +404,18 @@ pub struct KeyModel {
     pub name: &'static str,
     /// The type of the key attribute.
     pub key_type: KeyType,
+}
+
+impl KeyModel {
+    /// Returns the reason why DynamoDB would refuse this value of the attribute, or `None` for a
+    /// valid value.
+    pub(crate) fn refusal_of(&self, value: &KeyValue) -> Option<&'static str> {
+        const OTHER_TYPE: &str = "its `KeyAttribute` makes another type than it declares";
+        if value.is_empty() {
+            return Some("it is empty");
+        }
+        (value.key_type() != self.key_type).then_some(OTHER_TYPE)
+    }
 }
 
 /// The aliases of one attribute: the additional names under which serde reads the attribute.

@@ -1,7 +1,7 @@
 //! The functions and types for generated code and for the command line tool. The module `private`
 //! is not public API, and changes together with the derive macros and the command line tool.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -54,9 +54,7 @@ pub async fn create_table(
     model: &'static Model,
     protection: DeletionProtection,
 ) -> Result<()> {
-    let patience = Limits::default().deadline;
-    let (deadline, attempt_timeout) = (Duration::from_mins(1), Duration::from_secs(10));
-    let limits = Limits { deadline, attempt_timeout, ..Limits::default() };
+    let (patience, limits) = (Limits::default().deadline, Limits::default().of_creation());
     let settings = TableSettings { protection, ..TableSettings::default() };
     let (connection, table) = (&Arc::new(Connection::over(client)), &table.into());
     tables::create(Creation { connection, table, model, settings, limits, patience }).await

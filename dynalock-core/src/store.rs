@@ -22,7 +22,7 @@ use crate::{
     codec::{Item, Stored, encode},
     error::{Conflict, Error, Result, Spent},
     key::Key,
-    model::Versioned,
+    model::{ItemExpiry, ItemRef, Versioned},
     query::{Page, PageToken, Query, QuerySpec},
     repository::{Deleted, Repository},
 };
@@ -412,5 +412,6 @@ fn item<T: Versioned>(stored: &Stored<T>) -> Result<Item> {
 }
 
 fn refusal<T: Versioned>(key: Key, expected: Option<u64>, item: Option<Item>) -> Conflict {
-    Conflict::new(T::MODEL, Arc::from(T::MODEL.table), key, expected, item, Spent::default())
+    let (table, model, expiry) = (Arc::from(T::MODEL.table), T::MODEL, ItemExpiry::DEFAULT);
+    Conflict::new(ItemRef { table, model, key, expected, expiry }, item, Spent::default())
 }

@@ -138,3 +138,21 @@ pub(crate) fn size_of(value: &AttributeValue) -> usize {
         _ => 1,
     }
 }
+
+/// Returns DynamoDB's name for the type of a value, for example `S`. Returns `?` for a type that
+/// the SDK does not know.
+pub(crate) fn type_of(value: &AttributeValue) -> &'static str {
+    match value {
+        AttributeValue::S(_) => "S",
+        AttributeValue::N(_) => "N",
+        AttributeValue::B(_) => "B",
+        AttributeValue::Bool(_) => "BOOL",
+        AttributeValue::Null(_) => "NULL",
+        AttributeValue::L(_) => "L",
+        AttributeValue::M(_) => "M",
+        AttributeValue::Ss(_) => "SS",
+        AttributeValue::Ns(_) => "NS",
+        AttributeValue::Bs(_) => "BS",
+        _ => "?",
+    }
+}

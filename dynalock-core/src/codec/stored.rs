@@ -147,6 +147,18 @@ impl<T> Stored<T> {
         }
     }
 
+    /// Adds the version, the write ids and the times of the value, as the last write has stored
+    /// them, to the attributes of `item`.
+    pub(crate) fn write_state_into(&self, item: &mut Item)
+    where
+        T: Versioned,
+    {
+        if let Ok(basis) = self.origin() {
+            basis.times.write_into(T::MODEL, item);
+            basis.state.revision.write_into(T::MODEL.version, item);
+        }
+    }
+
     /// Returns the value and the data that the next write needs (the basis). For a value from
     /// [`assume`](Self::assume), returns the etag instead of the basis.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
@@ -395,8 +407,4 @@ impl<T: Serialize> Serialize for Stored<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Stored<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stored").field("value", &self.value).field("version", &self.version()).finish_non_exhaustive()
-    }
-}
+debug_fields!([T: fmt::Debug] Stored<T>, self => { value: self.value, version: self.version() });

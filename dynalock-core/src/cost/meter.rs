@@ -152,13 +152,9 @@ impl Record {
     }
 }
 
-/// The `Debug` text of a meter contains the total cost and no key, because a key is content of the
-/// table.
-impl fmt::Debug for Meter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Meter").field("total", &self.total()).finish_non_exhaustive()
-    }
-}
+// The `Debug` text of a meter contains the total cost and no key, because a key is content of the
+// table.
+debug_fields!(Meter, self => { total: self.total() });
 
 /// The `Debug` text of a report contains the number of keys and no key, because a key is content of
 /// the table.
@@ -170,12 +166,8 @@ impl fmt::Debug for CostReport {
     }
 }
 
-/// The `Debug` text of a `KeyCost` does not contain the key, because a key is content of the table.
-impl fmt::Debug for KeyCost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyCost").field("cost", &self.cost).finish_non_exhaustive()
-    }
-}
+// The `Debug` text of a `KeyCost` does not contain the key, because a key is content of the table.
+debug_fields!(KeyCost, self => { cost: self.cost });
 
 #[cfg(test)]
 mod tests {

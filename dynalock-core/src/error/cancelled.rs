@@ -224,23 +224,15 @@ impl fmt::Display for OperationReason<'_> {
     }
 }
 
-impl fmt::Debug for Cancelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cancelled")
-            .field("class", &self.class())
-            .field("reasons", &self.reasons().collect::<Vec<_>>())
-            .field("spent", &self.0.spent)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Cancelled, self => {
+    class: self.class(),
+    reasons: self.reasons().collect::<Vec<_>>(),
+    spent: self.0.spent,
+});
 
-impl fmt::Debug for OperationReason<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OperationReason")
-            .field("index", &self.index)
-            .field("table", &self.item_ref.table)
-            .field("code", &self.code())
-            .field("found", &self.version(self.item_ref.model))
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(OperationReason<'_>, self => {
+    index: self.index,
+    table: self.item_ref.table,
+    code: self.code(),
+    found: self.version(self.item_ref.model),
+});

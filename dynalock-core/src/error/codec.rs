@@ -161,15 +161,7 @@ impl fmt::Display for CodecError {
     }
 }
 
-impl fmt::Debug for CodecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CodecError")
-            .field("table", &self.0.table)
-            .field("path", &self.path())
-            .field("reason", self.reason())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(CodecError, self => { table: self.0.table, path: self.path(), reason: self.reason() });
 
 impl SerdeError {
     pub(crate) fn new(reason: CodecReason) -> Self {
@@ -223,14 +215,7 @@ impl fmt::Display for SerdeError {
     }
 }
 
-impl fmt::Debug for SerdeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SerdeError")
-            .field("path", &self.0.to_path())
-            .field("reason", &self.0.reason)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(SerdeError, self => { path: self.0.to_path(), reason: self.0.reason });
 
 impl StdError for SerdeError {}
 

@@ -1,9 +1,9 @@
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use super::{Spent, shown};
 use crate::{
     key::Key,
-    model::{Item, Model},
+    model::{Item, ItemRef},
     version::version_in,
 };
 
@@ -14,24 +14,14 @@ pub struct Conflict(Box<ConflictParts>);
 
 #[derive(Clone)]
 struct ConflictParts {
-    model: &'static Model,
-    table: Arc<str>,
-    key: Key,
-    expected: Option<u64>,
+    item_ref: ItemRef,
     item: Option<Item>,
     spent: Spent,
 }
 
 impl Conflict {
-    pub(crate) fn new(
-        model: &'static Model,
-        table: Arc<str>,
-        key: Key,
-        expected: Option<u64>,
-        item: Option<Item>,
-        spent: Spent,
-    ) -> Self {
-        Self(Box::new(ConflictParts { model, table, key, expected, item, spent }))
+    pub(crate) fn new(item_ref: ItemRef, item: Option<Item>, spent: Spent) -> Self {
+        Self(Box::new(ConflictParts { item_ref, item, spent }))
     }
 
     /// Returns the stored attributes of the item that made the condition false, or `None` if the
@@ -42,29 +32,30 @@ impl Conflict {
 
     /// Returns the version that the write required, or `None` for a create.
     pub fn expected(&self) -> Option<u64> {
-        self.0.expected
+        self.0.item_ref.expected
     }
 
     /// Returns the version of the item that made the condition false. Returns `None` if the key had
     /// no item, or if the item had no version.
     pub fn found(&self) -> Option<u64> {
-        self.0.item.as_ref().and_then(|item| version_in(item, self.0.model.version))
+        self.0.item.as_ref().and_then(|item| version_in(item, self.0.item_ref.model.version))
     }
 
     /// Returns the name of the table.
     pub fn table(&self) -> &str {
-        &self.0.table
+        &self.0.item_ref.table
     }
 
     /// Returns the key of the item.
     pub fn key(&self) -> &Key {
-        &self.0.key
+        &self.0.item_ref.key
     }
 
     /// Returns the key of the item in backticks for an error message. If the type has no
     /// `#[dynalock(show_key)]`, a message must not show the key, so the text is `this key`.
     pub(super) fn shown_key(&self) -> String {
-        shown(self.0.model.shown_key(&self.0.key).as_deref())
+        let ItemRef { model, key, .. } = &self.0.item_ref;
+        shown(model.shown_key(key).as_deref())
     }
 
     /// Returns the message of the conflict without the advice for the caller.
@@ -84,7 +75,7 @@ pub(super) struct Difference<'c>(&'c ConflictParts);
 
 impl fmt::Display for Difference<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConflictParts { model, table, key, expected, item, .. } = self.0;
+        let ConflictParts { item_ref: ItemRef { model, table, key, expected, .. }, item, .. } = self.0;
         match model.shown_key(key) {
             Some(key) => write!(f, "the item under key `{key}` in table `{table}` is not as it was read: ")?,
             None => write!(f, "the item in table `{table}` is not as it was read: ")?,
@@ -111,13 +102,9 @@ impl fmt::Display for Conflict {
     }
 }
 
-impl fmt::Debug for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Conflict")
-            .field("table", &self.0.table)
-            .field("expected", &self.0.expected)
-            .field("found", &self.found())
-            .field("spent", &self.0.spent)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Conflict, self => {
+    table: self.0.item_ref.table,
+    expected: self.0.item_ref.expected,
+    found: self.found(),
+    spent: self.0.spent,
+});

@@ -1,6 +1,14 @@
-//! Short names of errors for traces and metrics.
+//! Short names of errors for traces and metrics, and the other properties of each error variant.
 
-use super::{Error, Lost};
+use super::{Error, Lost, Spent, Unavailable};
+
+/// The properties of one error.
+pub(super) struct Facts {
+    kind: &'static str,
+    pub(super) is_retryable: bool,
+    /// The requests and the time of the failed call, if the error contains them.
+    pub(super) spent: Option<Spent>,
+}
 
 impl Error {
     /// Returns a short name of the error variant, for example `conflict` or `not_found`. The short
@@ -20,45 +28,55 @@ impl Error {
     /// # }
     /// ```
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Conflict(_) => "conflict",
-            Self::AlreadyExists(_) => "already_exists",
-            Self::ConditionFailed(_) => "condition_failed",
-            Self::OutOfRange { .. } => "out_of_range",
-            Self::Unpatchable { .. } => "unpatchable",
-            Self::InvalidPatch { .. } => "invalid_patch",
-            Self::Cancelled(_) => "cancelled",
-            Self::InvalidTransaction(_) => "invalid_transaction",
-            Self::ForeignHandle => "foreign_handle",
-            Self::AlreadyCommitted { .. } => "already_committed",
-            Self::TokenReused { .. } => "token_reused",
-            Self::Locked(_) => "locked",
-            Self::QueueFull { .. } => "queue_full",
-            Self::Evicted { .. } => "evicted",
-            Self::Lost(_) => "lost",
-            Self::NotFound { .. } => "not_found",
-            Self::KeyChanged { .. } => "key_changed",
-            Self::InvalidKey { .. } => "invalid_key",
-            Self::Corrupt { .. } => "corrupt",
-            Self::VersionExhausted { .. } => "version_exhausted",
-            Self::ExpressionTooLong { .. } => "expression_too_long",
-            Self::Indeterminate { .. } => "indeterminate",
-            Self::Exhausted { .. } => "exhausted",
-            Self::BudgetExceeded { .. } => "budget_exceeded",
-            Self::Contention(_) => "contention",
-            Self::Throttled(_) => "throttled",
-            Self::Unavailable(_) => "unavailable",
-            Self::TableNotFound { .. } => "table_not_found",
-            Self::IndexNotFound { .. } => "index_not_found",
-            Self::TableMismatch { .. } => "table_mismatch",
-            Self::Misconfigured(_) => "misconfigured",
-            Self::PageToken { .. } => "page_token",
-            Self::InvalidSetting(_) => "invalid_setting",
-            Self::ItemTooLarge { .. } => "item_too_large",
-            Self::Rejected(_) => "rejected",
-            Self::Decode(_) => "decode",
-            Self::Encode(_) => "encode",
-        }
+        self.facts().kind
+    }
+
+    /// Returns the properties of the variant.
+    pub(super) fn facts(&self) -> Facts {
+        // The `match` has no `_` arm, so a new variant compiles only with a decision about each
+        // property.
+        let (kind, is_retryable, spent) = match self {
+            Self::Conflict(conflict) => ("conflict", false, Some(conflict.spent())),
+            Self::AlreadyExists(conflict) => ("already_exists", false, Some(conflict.spent())),
+            Self::ConditionFailed(conflict) => ("condition_failed", false, Some(conflict.spent())),
+            Self::OutOfRange { spent, .. } => ("out_of_range", false, Some(spent.clone())),
+            Self::Unpatchable { spent, .. } => ("unpatchable", false, Some(spent.clone())),
+            Self::InvalidPatch { .. } => ("invalid_patch", false, None),
+            Self::Cancelled(cancelled) => ("cancelled", cancelled.is_retryable(), Some(cancelled.spent())),
+            Self::InvalidTransaction(_) => ("invalid_transaction", false, None),
+            Self::ForeignHandle => ("foreign_handle", false, None),
+            Self::AlreadyCommitted { spent } => ("already_committed", false, Some(spent.clone())),
+            Self::TokenReused { spent } => ("token_reused", false, Some(spent.clone())),
+            Self::Locked(locked) => ("locked", true, Some(locked.spent.clone())),
+            Self::QueueFull { spent, .. } => ("queue_full", true, Some(spent.clone())),
+            Self::Evicted { spent, .. } => ("evicted", true, Some(spent.clone())),
+            Self::Lost(_) => ("lost", false, None),
+            Self::NotFound { spent, .. } => ("not_found", false, Some(spent.clone())),
+            Self::KeyChanged { .. } => ("key_changed", false, None),
+            Self::InvalidKey { .. } => ("invalid_key", false, None),
+            Self::Corrupt { .. } => ("corrupt", false, None),
+            Self::VersionExhausted { .. } => ("version_exhausted", false, None),
+            Self::ExpressionTooLong { .. } => ("expression_too_long", false, None),
+            Self::Indeterminate { spent, .. } => ("indeterminate", false, Some(spent.clone())),
+            Self::Exhausted { spent, .. } => ("exhausted", true, Some(spent.clone())),
+            Self::BudgetExceeded { spent, .. } => ("budget_exceeded", false, Some(spent.clone())),
+            Self::Contention(refusal) => ("contention", true, Some(refusal.spent())),
+            Self::Throttled(refusal) => ("throttled", true, Some(refusal.spent())),
+            Self::Unavailable(Unavailable::Server(refusal)) => ("unavailable", true, Some(refusal.spent())),
+            Self::Unavailable(Unavailable::RuntimeEnded) => ("unavailable", false, None),
+            Self::Unavailable(_) => ("unavailable", true, None),
+            Self::TableNotFound { spent, .. } => ("table_not_found", false, Some(spent.clone())),
+            Self::IndexNotFound { spent, .. } => ("index_not_found", false, Some(spent.clone())),
+            Self::TableMismatch { .. } => ("table_mismatch", false, None),
+            Self::Misconfigured(_) => ("misconfigured", false, None),
+            Self::PageToken { .. } => ("page_token", false, None),
+            Self::InvalidSetting(_) => ("invalid_setting", false, None),
+            Self::ItemTooLarge { spent, .. } => ("item_too_large", false, Some(spent.clone())),
+            Self::Rejected(refusal) => ("rejected", false, Some(refusal.spent())),
+            Self::Decode(_) => ("decode", false, None),
+            Self::Encode(_) => ("encode", false, None),
+        };
+        Facts { kind, is_retryable, spent }
     }
 }
 

@@ -439,8 +439,8 @@ pub enum Error {
         /// The name of the table.
         table: Arc<str>,
         /// The size of the data in the write, in bytes, by DynamoDB's rules. For a create or a put,
-        /// `bytes` is the size of the whole item. For an update, `bytes` is the size of the names
-        /// and new values of the changed attributes.
+        /// `bytes` is the size of the whole item. For an update, `bytes` is the size of the key,
+        /// and of the names and new values of the changed attributes.
         bytes: usize,
         /// The number of requests that the call sent, and the time that the call took.
         spent: Spent,
@@ -470,13 +470,13 @@ impl Error {
     /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
     /// contain the number of requests.
     pub fn attempts(&self) -> Option<u32> {
-        self.spent().map(|spent| spent.attempts)
+        self.facts().spent.map(|spent| spent.attempts)
     }
 
     /// Returns the time from the start of the call to the error, or `None` if the error does not
     /// contain this time.
     pub fn elapsed(&self) -> Option<Duration> {
-        self.spent().map(|spent| spent.elapsed)
+        self.facts().spent.map(|spent| spent.elapsed)
     }
 
     /// Converts the result of one attempt to acquire a lock: the error [`Error::Locked`] becomes
@@ -503,52 +503,7 @@ impl Error {
     /// # }
     /// ```
     pub fn cost(&self) -> Option<Cost> {
-        self.spent().and_then(|spent| spent.cost.as_deref().copied())
-    }
-
-    fn spent(&self) -> Option<Spent> {
-        // The `match` has no `_` arm, so the compiler reports a new variant that the `match` does
-        // not list.
-        match self {
-            Self::Conflict(conflict) | Self::AlreadyExists(conflict) | Self::ConditionFailed(conflict) => {
-                Some(conflict.spent())
-            }
-            Self::Cancelled(cancelled) => Some(cancelled.spent()),
-            Self::Locked(locked) => Some(locked.spent.clone()),
-            Self::Contention(refusal)
-            | Self::Throttled(refusal)
-            | Self::Rejected(refusal)
-            | Self::Unavailable(Unavailable::Server(refusal)) => Some(refusal.spent()),
-            Self::AlreadyCommitted { spent }
-            | Self::TokenReused { spent }
-            | Self::QueueFull { spent, .. }
-            | Self::Evicted { spent, .. }
-            | Self::NotFound { spent, .. }
-            | Self::OutOfRange { spent, .. }
-            | Self::Unpatchable { spent, .. }
-            | Self::Indeterminate { spent, .. }
-            | Self::Exhausted { spent, .. }
-            | Self::TableNotFound { spent, .. }
-            | Self::IndexNotFound { spent, .. }
-            | Self::ItemTooLarge { spent, .. }
-            | Self::BudgetExceeded { spent, .. } => Some(spent.clone()),
-            Self::InvalidTransaction(_)
-            | Self::InvalidPatch { .. }
-            | Self::ForeignHandle
-            | Self::Lost(_)
-            | Self::KeyChanged { .. }
-            | Self::InvalidKey { .. }
-            | Self::Corrupt { .. }
-            | Self::VersionExhausted { .. }
-            | Self::ExpressionTooLong { .. }
-            | Self::Unavailable(_)
-            | Self::TableMismatch { .. }
-            | Self::Misconfigured(_)
-            | Self::PageToken { .. }
-            | Self::InvalidSetting(_)
-            | Self::Decode(_)
-            | Self::Encode(_) => None,
-        }
+        self.facts().spent.and_then(|spent| spent.cost.as_deref().copied())
     }
 
     /// Returns `true` if the same call may succeed later.
@@ -571,47 +526,7 @@ impl Error {
     /// | [`BudgetExceeded`](Self::BudgetExceeded) | `false` | the same call would consume its whole budget again |
     /// | all other errors | `false` | the caller has to change the call, its data, the table or the client |
     pub fn is_retryable(&self) -> bool {
-        match self {
-            Self::Exhausted { .. }
-            | Self::Contention(_)
-            | Self::Throttled(_)
-            | Self::Locked(_)
-            | Self::QueueFull { .. }
-            | Self::Evicted { .. } => true,
-            Self::Unavailable(why) => !matches!(why, Unavailable::RuntimeEnded),
-            Self::Cancelled(cancelled) => cancelled.is_retryable(),
-            // The `match` has no `_` arm, so a new variant compiles only with a decision about
-            // `is_retryable`.
-            Self::Conflict(_)
-            | Self::AlreadyExists(_)
-            | Self::ConditionFailed(_)
-            | Self::OutOfRange { .. }
-            | Self::Unpatchable { .. }
-            | Self::InvalidPatch { .. }
-            | Self::InvalidTransaction(_)
-            | Self::ForeignHandle
-            | Self::AlreadyCommitted { .. }
-            | Self::TokenReused { .. }
-            | Self::Lost(_)
-            | Self::NotFound { .. }
-            | Self::KeyChanged { .. }
-            | Self::InvalidKey { .. }
-            | Self::Corrupt { .. }
-            | Self::VersionExhausted { .. }
-            | Self::ExpressionTooLong { .. }
-            | Self::Indeterminate { .. }
-            | Self::TableNotFound { .. }
-            | Self::IndexNotFound { .. }
-            | Self::TableMismatch { .. }
-            | Self::Misconfigured(_)
-            | Self::PageToken { .. }
-            | Self::InvalidSetting(_)
-            | Self::ItemTooLarge { .. }
-            | Self::BudgetExceeded { .. }
-            | Self::Rejected(_)
-            | Self::Decode(_)
-            | Self::Encode(_) => false,
-        }
+        self.facts().is_retryable
     }
 }
 

@@ -35,8 +35,12 @@ fn key() -> Key {
     Key::new(KeyValue::S("a".to_owned()), None)
 }
 
+fn item_ref() -> ItemRef {
+    ItemRef { table: table(), model: MODEL, key: key(), expected: Some(1), expiry: ItemExpiry::DEFAULT }
+}
+
 fn conflict() -> Conflict {
-    Conflict::new(MODEL, table(), key(), Some(1), None, SPENT)
+    Conflict::new(item_ref(), None, SPENT)
 }
 
 fn refusal() -> Refusal {
@@ -45,9 +49,8 @@ fn refusal() -> Refusal {
 
 /// Returns a cancelled transaction with one operation for each of the reason codes in `codes`.
 fn cancelled(codes: &[&str]) -> Cancelled {
-    let item_ref = ItemRef { table: table(), model: MODEL, key: key(), expected: Some(1), expiry: ItemExpiry::DEFAULT };
     let reason = |code: &&str| super::ActionReason { refusal: Refusal::new(*code, "message", None), item: None };
-    let operations = codes.iter().map(|code| (item_ref.clone(), reason(code))).collect();
+    let operations = codes.iter().map(|code| (item_ref(), reason(code))).collect();
     Cancelled::new(TransactionId::next(), operations, SPENT)
 }
 

@@ -88,7 +88,7 @@ impl ExplainedAction {
     pub(super) fn of_write(write: Write) -> Self {
         let operation = match write.action {
             Action::Put(_) => "PutItem",
-            Action::Update(_) | Action::Patch(_) => "UpdateItem",
+            Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) => "UpdateItem",
             Action::Delete => "DeleteItem",
             Action::Check => "ConditionCheck",
         };
@@ -99,7 +99,7 @@ impl ExplainedAction {
     pub(crate) fn in_transaction(write: Write, row: Row) -> Self {
         let operation = match write.action {
             Action::Put(_) => "Put",
-            Action::Update(_) | Action::Patch(_) => "Update",
+            Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) => "Update",
             Action::Delete => "Delete",
             Action::Check => "ConditionCheck",
         };
@@ -115,7 +115,7 @@ impl ExplainedAction {
         let resolve = |text: String| ExplainedExpression::new(&text, names.as_ref(), values.as_ref());
         let (item, update) = match action {
             Action::Put(item) => (Some(item), None),
-            Action::Update(text) | Action::Patch(text) => (None, Some(resolve(text))),
+            Action::Update(text) | Action::Patch(text) | Action::RowUpdate(text) => (None, Some(resolve(text))),
             Action::Delete | Action::Check => (None, None),
         };
         Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, rate) }
@@ -432,15 +432,11 @@ fn consistency(consistent: bool) -> &'static str {
     if consistent { "strongly consistent" } else { "eventually consistent" }
 }
 
-/// The `Debug` output of an action contains no key and no values, because keys and values are user
-/// data.
-impl fmt::Debug for ExplainedAction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExplainedAction")
-            .field("operation", &self.operation)
-            .field("table", &self.table)
-            .field("condition", &self.condition)
-            .field("update", &self.update)
-            .finish_non_exhaustive()
-    }
-}
+// The `Debug` output of an action contains no key and no values, because keys and values are user
+// data.
+debug_fields!(ExplainedAction, self => {
+    operation: self.operation,
+    table: self.table,
+    condition: self.condition,
+    update: self.update,
+});

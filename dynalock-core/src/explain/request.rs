@@ -48,7 +48,7 @@ impl ExplainedRequest {
             Action::Check => {
                 Self::transaction(vec![ExplainedAction::in_transaction(write, Row::Item)], RequestToken::Drawn)
             }
-            Action::Put(_) | Action::Update(_) | Action::Patch(_) | Action::Delete => {
+            Action::Put(_) | Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) | Action::Delete => {
                 Self::of(ExplainedAction::of_write(write))
             }
         }
@@ -167,12 +167,5 @@ impl fmt::Display for ExplainedRequest {
     }
 }
 
-/// The `Debug` output of a request contains no values, because values are user data.
-impl fmt::Debug for ExplainedRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExplainedRequest")
-            .field("operation", &self.operation)
-            .field("actions", &self.actions)
-            .finish_non_exhaustive()
-    }
-}
+// The `Debug` output of a request contains no values, because values are user data.
+debug_fields!(ExplainedRequest, self => { operation: self.operation, actions: self.actions });

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::codec::Item;
+use crate::codec::{Item, type_of};
 
 /// An attribute value to print. The format `{}` shows the type of the value, and the format `{:#}`
 /// shows the content.
@@ -59,23 +59,6 @@ fn sorted(item: &Item) -> Vec<(&String, &AttributeValue)> {
     let mut entries: Vec<_> = item.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);
     entries
-}
-
-/// Returns DynamoDB's name for the type of a value, for example `S`.
-fn type_of(value: &AttributeValue) -> &'static str {
-    match value {
-        AttributeValue::S(_) => "S",
-        AttributeValue::N(_) => "N",
-        AttributeValue::B(_) => "B",
-        AttributeValue::Bool(_) => "BOOL",
-        AttributeValue::Null(_) => "NULL",
-        AttributeValue::Ss(_) => "SS",
-        AttributeValue::Ns(_) => "NS",
-        AttributeValue::Bs(_) => "BS",
-        AttributeValue::L(_) => "L",
-        AttributeValue::M(_) => "M",
-        _ => "?",
-    }
 }
 
 fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {

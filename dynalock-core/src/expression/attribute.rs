@@ -1,4 +1,4 @@
-use std::{fmt, marker::PhantomData};
+use std::marker::PhantomData;
 
 use super::{
     FieldName, Missing, Required,
@@ -104,8 +104,4 @@ impl<T, V, R> Clone for Attribute<T, V, R> {
 
 impl<T, V, R> Copy for Attribute<T, V, R> {}
 
-impl<T, V, R> fmt::Debug for Attribute<T, V, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Attribute").field(&self.field.name).finish()
-    }
-}
+debug_fields!([T, V, R] Attribute<T, V, R>, self => (self.field.name));

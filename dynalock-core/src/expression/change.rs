@@ -3,12 +3,11 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{
-    DocumentPath, PathRequirement, Placeholders, Value,
-    evaluate::{is_between, type_of},
-    update_operand::Sum,
+use super::{DocumentPath, PathRequirement, Placeholders, Value, evaluate::is_between, update_operand::Sum};
+use crate::{
+    codec::{Item, type_of},
+    error::SerdeError,
 };
-use crate::{codec::Item, error::SerdeError};
 
 /// The change of one attribute by a patch.
 #[derive(Clone)]

@@ -58,11 +58,7 @@ pub enum AttributeType {
 #[must_use = "a size does nothing until it is compared"]
 pub struct Size<P>(P);
 
-impl<P: fmt::Debug> fmt::Debug for Size<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Size").field(&self.0).finish()
-    }
-}
+debug_fields!([P: fmt::Debug] Size<P>, self => (self.0));
 
 impl AttributeType {
     pub(crate) fn name(self) -> &'static str {

@@ -9,7 +9,10 @@ use std::{cmp::Ordering, collections::BTreeSet};
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::user::{Operand, Test};
-use crate::{codec::Item, number};
+use crate::{
+    codec::{Item, type_of},
+    number,
+};
 
 impl Test {
     pub(super) fn is_true(&self, item: &Item) -> bool {
@@ -150,23 +153,5 @@ fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
         (AttributeValue::Bs(set), AttributeValue::B(element)) => set.contains(element),
         (AttributeValue::L(list), element) => list.iter().any(|known| equal(known, element)),
         _ => false,
-    }
-}
-
-/// Returns DynamoDB's name for the type of a value, for example `S`. Returns an empty text for a
-/// type that the SDK does not know.
-pub(super) fn type_of(value: &AttributeValue) -> &'static str {
-    match value {
-        AttributeValue::S(_) => "S",
-        AttributeValue::N(_) => "N",
-        AttributeValue::B(_) => "B",
-        AttributeValue::Bool(_) => "BOOL",
-        AttributeValue::Null(_) => "NULL",
-        AttributeValue::L(_) => "L",
-        AttributeValue::M(_) => "M",
-        AttributeValue::Ss(_) => "SS",
-        AttributeValue::Ns(_) => "NS",
-        AttributeValue::Bs(_) => "BS",
-        _ => "",
     }
 }

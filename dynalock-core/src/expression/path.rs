@@ -468,8 +468,4 @@ impl<T, V, R> Clone for Path<T, V, R> {
     }
 }
 
-impl<T, V, R> fmt::Debug for Path<T, V, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Path").field(&self.document.to_string()).finish()
-    }
-}
+debug_fields!([T, V, R] Path<T, V, R>, self => (self.document.to_string()));

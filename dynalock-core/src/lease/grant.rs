@@ -242,18 +242,31 @@ impl Grant {
     /// lock token. If the stored heartbeat number is not below the number of this process, the next
     /// heartbeat of this process gets a number far above the stored number.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
+        match self.refusal(met) {
+            Some(error) => Err(error),
+            None => {
+                self.pass_beat(met);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the error for a row whose state made DynamoDB refuse a heartbeat or a write. Returns
+    /// `None` if the row shows that the guard still holds the lock.
+    pub(crate) fn refusal(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
-            return Err(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
+            return Some(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
         }
-        let record = LockRecord::of(&self.row.layout, met);
-        if record.has_last_beat() {
-            return Err(Error::Corrupt {
-                table: Arc::clone(&self.row.table),
-                attribute: self.row.layout.beat,
-                reason: "no heartbeat can be above it; another program has written it: remove it",
-            });
-        }
-        let stored = record.beat.unwrap_or(0);
+        LockRecord::of(&self.row.layout, met).has_last_beat().then(|| Error::Corrupt {
+            table: Arc::clone(&self.row.table),
+            attribute: self.row.layout.beat,
+            reason: "no heartbeat can be above it; another program has written it: remove it",
+        })
+    }
+
+    /// Raises the number of the next heartbeat above the number in the stored row.
+    pub(crate) fn pass_beat(&self, met: Option<&Item>) {
+        let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
             // Another process may use the token of this lock. Further heartbeats of the other
@@ -261,7 +274,6 @@ impl Grant {
             // number.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
-        Ok(())
     }
 
     /// Returns whether a row shows that a write of this guard has released the lease. An operator
@@ -294,7 +306,7 @@ impl Grant {
             sent = clock::now();
             self.row.release(&self.owner)
         };
-        let answer = attempts.update(request).await?;
+        let answer = attempts.write(request).await?;
         let (Row { table, key, .. }, waiters) = (&self.row, &self.connection.local_waiters);
         match answer {
             Answered::Applied(before) => {

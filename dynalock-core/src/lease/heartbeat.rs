@@ -118,7 +118,7 @@ impl Grant {
         // count the lease of the holder from the same time or from a later time.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
-        let answer = attempts.update(|| {
+        let answer = attempts.write(|| {
             let beat = HeartbeatFields { fence: self.fence, number: beat, until: self.options.until(), payload };
             self.row.beat(self.kind, &self.owner, &beat)
         });

@@ -117,7 +117,15 @@ impl LeasePolicy {
         match self {
             Self::Ignoring => false,
             Self::Outside { options } => !LockRecord::of(&lock, row).is_alive(&lock, options.expired_before()),
-            Self::Holder { grant, .. } => grant.judge(row).is_ok(),
+            Self::Holder { grant, .. } => grant.refusal(row).is_none(),
+        }
+    }
+
+    /// Raises the number of a holder's next heartbeat above the number in the separate row. The
+    /// condition of a write was false for this row.
+    pub(crate) fn pass_beat(&self, row: Option<&Item>) {
+        if let Self::Holder { grant, .. } = self {
+            grant.pass_beat(row);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
     codec::Item,
     expression::Placeholders,
     model::LockModel,
-    operation::{Action, GetItem, UpdateItem, Write},
+    operation::{Action, GetItem, Write},
 };
 
 /// The row of one lock in DynamoDB.
@@ -68,7 +68,7 @@ pub(crate) const PAYLOAD: &str = "payload";
 impl Row {
     /// Returns the request that acquires a lock without a queue. `expired` names the leases that
     /// the request may take over.
-    pub(crate) fn acquire(&self, fields: &AcquireFields<'_>, expired: &Expired) -> UpdateItem {
+    pub(crate) fn acquire(&self, fields: &AcquireFields<'_>, expired: &Expired) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, now) = (to.value(text(fields.owner)), to.value(number(fields.now)));
         let beat = to.value(number(0));
@@ -94,7 +94,7 @@ impl Row {
 
     /// Returns the request of a heartbeat. The condition of a heartbeat compares the fence, because
     /// a late copy of an acquire request may have granted the lock to the same owner again.
-    pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> UpdateItem {
+    pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
         let mut update = clause::renewed(lock, beat, fields.until, to);
@@ -107,7 +107,7 @@ impl Row {
     /// Returns the request that releases a lock without a queue. The condition of a release
     /// compares no fence, so the release also ends a second grant by a late copy of the acquire
     /// request.
-    pub(crate) fn release(&self, owner: &str) -> UpdateItem {
+    pub(crate) fn release(&self, owner: &str) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));
         let update = clause::released(lock, owner, to);
@@ -117,7 +117,7 @@ impl Row {
 
     /// Returns the request that removes an owner whose lease has ended. Returns `None` if the
     /// request may take over no lease.
-    pub(crate) fn remove_expired(&self, record: &LockRecord, expired: &Expired) -> Option<UpdateItem> {
+    pub(crate) fn remove_expired(&self, record: &LockRecord, expired: &Expired) -> Option<Write> {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
@@ -131,7 +131,7 @@ impl Row {
 
     /// Returns the request by which an operator removes the owner of a lock. The condition of the
     /// request requires that the owner holds the lock with the given fence.
-    pub(crate) fn break_lock(&self, fence: u64) -> UpdateItem {
+    pub(crate) fn break_lock(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let update = clause::without_owner(lock, to);
         // The row stores the removed owner as released, so that DynamoDB refuses a late copy of
@@ -148,9 +148,7 @@ impl Row {
         let fence = format!("{} < {}", to.name(lock.fence), to.value(number(fence)));
         let conditions =
             [clause::not_owned(lock, &Expired::Nobody, to), clause::queue_is_empty(lock, to), fence].join(" AND ");
-        let (names, values) = std::mem::take(to).finish();
-        let (table, key) = (Arc::clone(&self.table), self.key.clone());
-        Write { table, key, action: Action::Delete, condition: Some(conditions), names, values }
+        self.write(Action::Delete, conditions, to)
     }
 
     /// Returns the table and the key of the row.
@@ -200,15 +198,18 @@ impl Row {
         terms: Vec<String>,
         conditions: &[String],
         to: &mut Placeholders,
-    ) -> UpdateItem {
+    ) -> Write {
         // The update expression is never empty, because each request changes an attribute.
         self.request(update.text(terms).unwrap_or_default(), conditions.join(" AND "), to)
     }
 
     /// Returns a request with the given update expression and the given condition.
-    pub(super) fn request(&self, text: String, condition: String, to: &mut Placeholders) -> UpdateItem {
-        let (names, values) = std::mem::take(to).finish();
-        UpdateItem { table: Arc::clone(&self.table), key: self.key.clone(), text, condition, names, values }
+    pub(super) fn request(&self, text: String, condition: String, to: &mut Placeholders) -> Write {
+        self.write(Action::RowUpdate(text), condition, to)
+    }
+
+    fn write(&self, action: Action, condition: String, to: &mut Placeholders) -> Write {
+        Write::new(&self.table, self.key.clone(), action, Some(condition), std::mem::take(to))
     }
 
     fn is_owned(&self, to: &mut Placeholders) -> String {

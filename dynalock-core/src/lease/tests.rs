@@ -16,7 +16,7 @@ use crate::{
     expression::Placeholders,
     key::KeyType,
     model::{KeyModel, LockModel, Model, TimesModel},
-    operation::{UpdateItem, Write},
+    operation::{Action, Write},
 };
 
 /// The name of a request, its condition and its update expression.
@@ -90,16 +90,15 @@ fn spaced(effect: &str) -> String {
     effect.replace('=', " = ").replace('+', " + ").replace(", ", ",").replace(',', ", ")
 }
 
-fn line(name: &str, update: UpdateItem) -> Line {
-    let (names, values) = (update.names.unwrap_or_default(), update.values.unwrap_or_default());
-    let condition = resolved(&update.condition, &names, &values);
-    [name.to_owned(), condition, spaced(&resolved(&update.text, &names, &values))]
-}
-
-fn deletion(name: &str, write: Write) -> Line {
+fn line(name: &str, write: Write) -> Line {
     let (names, values) = (write.names.unwrap_or_default(), write.values.unwrap_or_default());
-    let condition = write.condition.expect("a condition");
-    [name.to_owned(), resolved(&condition, &names, &values), "DELETE".to_owned()]
+    let condition = resolved(&write.condition.expect("a condition"), &names, &values);
+    let effect = match write.action {
+        Action::RowUpdate(text) => spaced(&resolved(&text, &names, &values)),
+        Action::Delete => "DELETE".to_owned(),
+        _ => panic!("a request of another kind"),
+    };
+    [name.to_owned(), condition, effect]
 }
 
 /// Returns the condition and the update expression that a write of an item contains for the item's
@@ -147,7 +146,7 @@ fn requests_of_one_lock() -> Vec<Line> {
         line("remove an expired owner, `Clock`", name.remove_expired(&owner, &clock).expect("a request")),
         line("remove an expired owner, `Observed`", name.remove_expired(&owner, &silent).expect("a request")),
         line("break", name.break_lock(FENCE)),
-        deletion("retire", name.retire(MOMENT)),
+        line("retire", name.retire(MOMENT)),
         write_line("write without the lease", &LeaseClause::Outside { expired_before: None }),
         write_line("write without the lease, `Clock`", &LeaseClause::Outside { expired_before: Some(MOMENT) }),
         write_line("update of the holder", &holder(plain, LeaseEffect::Renew { beat: BEAT, until: UNTIL })),

@@ -1,4 +1,4 @@
-use std::{fmt, future::Future, mem, ops::Deref, sync::Arc, time::Duration};
+use std::{future::Future, mem, ops::Deref, sync::Arc, time::Duration};
 
 use crate::{
     clock,
@@ -557,10 +557,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 WriteResult::Applied(stored) => {
                     if ends == AfterWrite::Renew {
                         applied.apply(T::MODEL, &mut self.item);
-                        if let Ok(written) = stored.origin() {
-                            written.state.revision.write_into(T::MODEL.version, &mut self.item);
-                            written.times.write_into(T::MODEL, &mut self.item);
-                        }
+                        stored.write_state_into(&mut self.item);
                         grant.renewed(sent);
                     }
                     self.stored = stored;
@@ -589,15 +586,11 @@ impl<T> Deref for LeaseGuard<T> {
     }
 }
 
-impl<T> fmt::Debug for LeaseGuard<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeaseGuard")
-            .field("owner", &Owner::parse(&self.guard.grant.owner).label)
-            .field("fence", &self.guard.grant.fence)
-            .field("remaining", &self.guard.grant.remaining())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!([T] LeaseGuard<T>, self => {
+    owner: Owner::parse(&self.guard.grant.owner).label,
+    fence: self.guard.grant.fence,
+    remaining: self.guard.grant.remaining(),
+});
 
 impl<T: Lockable> Guard for LeaseGuard<T> {}
 

@@ -1,7 +1,6 @@
 //! Patches by the holder of a lease.
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     pin::Pin,
 };
@@ -106,8 +105,4 @@ impl<'g, T: Lockable> IntoFuture for GuardPatch<'g, T> {
     }
 }
 
-impl<T> fmt::Debug for GuardPatch<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardPatch").finish_non_exhaustive()
-    }
-}
+debug_fields!([T] GuardPatch<'_, T>, self => {});

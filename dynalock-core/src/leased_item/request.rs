@@ -1,4 +1,4 @@
-use std::{fmt, future::IntoFuture, marker::PhantomData, sync::Arc, time::Duration};
+use std::{future::IntoFuture, marker::PhantomData, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
@@ -695,12 +695,7 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Fair> {
     }
 }
 
-impl<T, O, Q> fmt::Debug for LeaseRequest<T, O, Q> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { repository, options, .. } = self;
-        f.debug_struct("LeaseRequest").field("repository", repository).field("options", options).finish_non_exhaustive()
-    }
-}
+debug_fields!([T, O, Q] LeaseRequest<T, O, Q>, self => { repository: self.repository, options: self.options });
 
 impl<T> ClockAhead for Repository<T> {
     fn clock_ahead_by_millis(mut self, millis: i64) -> Self {

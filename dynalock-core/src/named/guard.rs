@@ -1,4 +1,4 @@
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use super::settings::MODEL;
 use crate::{
@@ -388,13 +388,9 @@ impl sealed::Sealed for LockGuard {
     }
 }
 
-impl fmt::Debug for LockGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockGuard")
-            .field("name", &self.name())
-            .field("owner", &self.owner())
-            .field("fence", &self.fence())
-            .field("remaining", &self.remaining())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(LockGuard, self => {
+    name: self.name(),
+    owner: self.owner(),
+    fence: self.fence(),
+    remaining: self.remaining(),
+});

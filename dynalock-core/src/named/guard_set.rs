@@ -1,5 +1,4 @@
 use std::{
-    fmt,
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
@@ -248,8 +247,4 @@ impl IntoIterator for LockSetGuard {
     }
 }
 
-impl fmt::Debug for LockSetGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LockSetGuard").field(&self.locks).finish()
-    }
-}
+debug_fields!(LockSetGuard, self => (self.locks));

@@ -1,4 +1,4 @@
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use super::{guard::payload_of, settings::MODEL};
 use crate::{
@@ -75,15 +75,13 @@ impl LockInfo {
     }
 }
 
-impl fmt::Debug for LockInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, owner, waiting, fence, remaining, .. } = self;
-        let mut shown = f.debug_struct("LockInfo");
-        shown.field("name", name).field("owner", owner).field("waiting", waiting).field("fence", fence);
-        shown.field("remaining", remaining);
-        shown.finish_non_exhaustive()
-    }
-}
+debug_fields!(LockInfo, self => {
+    name: self.name,
+    owner: self.owner,
+    waiting: self.waiting,
+    fence: self.fence,
+    remaining: self.remaining,
+});
 
 /// An entry of a fair queue, which [`Locks::queue`](crate::Locks::queue) returns.
 #[derive(Debug, Clone, PartialEq, Eq)]

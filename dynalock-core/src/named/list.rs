@@ -1,6 +1,5 @@
 use std::{
     collections::VecDeque,
-    fmt,
     future::poll_fn,
     pin::Pin,
     sync::Arc,
@@ -13,12 +12,10 @@ use super::{info::LockInfo, settings::Settings};
 use crate::{
     codec::Item,
     error::Result,
-    operation::Scan,
+    operation::{Access, ItemPage, PageRequest, PageStart, Selection},
     retry::{Attempts, CallCost},
     telemetry::observe,
 };
-
-type Page = Result<(Vec<Item>, Option<Item>)>;
 
 /// A stream of all locks of a table, which [`Locks::list`](crate::Locks::list) returns. The stream
 /// reads the next page when it has returned all locks of the current page.
@@ -35,7 +32,7 @@ enum Next {
     /// The stream has not requested the next page. The next page starts after the given key, or at
     /// the first row if the key is `None`.
     Page(Option<Item>),
-    Coming(Pin<Box<dyn Future<Output = Page> + Send>>),
+    Coming(Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>),
     Nothing,
 }
 
@@ -91,7 +88,7 @@ impl Stream for LockList {
                     self.next = Next::Coming(observe("list", table, page));
                 }
                 Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
-                    Ok((items, next)) => {
+                    Ok(ItemPage { items, next, .. }) => {
                         // If a page contains no lock, the loop requests the next page.
                         self.next = next.map_or(Next::Nothing, |start| Next::Page(Some(start)));
                         let infos: Vec<_> =
@@ -108,15 +105,20 @@ impl Stream for LockList {
     }
 }
 
-async fn page(call_cost: Option<Arc<CallCost>>, settings: Settings, start: Option<Item>) -> Page {
-    let scan = Scan { table: Arc::clone(&settings.table), start };
-    let client = settings.connection.client.clone();
+async fn page(call_cost: Option<Arc<CallCost>>, settings: Settings, after: Option<Item>) -> Result<ItemPage> {
+    let scan = PageRequest {
+        table: Arc::clone(&settings.table),
+        index: None,
+        access: Access::Scan,
+        filter: None,
+        names: None,
+        values: None,
+        selection: Selection::Attributes,
+        consistent: false,
+    };
+    let (client, start) = (settings.connection.client.clone(), PageStart { after, ..PageStart::default() });
     let mut attempts = Attempts::on(call_cost, &settings.connection, settings.limits);
-    attempts.repeat(&scan.table, || Box::pin(scan.send(&client))).await
+    attempts.repeat(&scan.table, || Box::pin(scan.send(&client, &start))).await
 }
 
-impl fmt::Debug for LockList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockList").field("table", &self.settings.table).finish_non_exhaustive()
-    }
-}
+debug_fields!(LockList, self => { table: self.settings.table });

@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 
@@ -614,9 +614,4 @@ impl ClockAhead for Locks {
     }
 }
 
-impl fmt::Debug for Locks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { table, options, .. } = &self.settings;
-        f.debug_struct("Locks").field("table", table).field("options", options).finish_non_exhaustive()
-    }
-}
+debug_fields!(Locks, self => { table: self.settings.table, options: self.settings.options });

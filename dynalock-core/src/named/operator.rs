@@ -18,7 +18,6 @@ use crate::{
         record::LockRecord,
     },
     model::LockModel,
-    operation::Failure,
     retry::{Answered, Attempts},
     telemetry::observe,
 };
@@ -127,25 +126,12 @@ impl Locks {
     }
 
     async fn delete_row(&self, name: &str) -> Result<bool> {
-        let Settings { connection, table, options, limits, .. } = &self.settings;
+        let Settings { connection, options, limits, .. } = &self.settings;
         let row = self.settings.row(name)?;
-        let delete = row.retire(options.now().saturating_sub(MARGIN_MILLIS));
-        let client = connection.client.clone();
-        let mut attempts = Attempts::new(connection, *limits);
-        let met = attempts.repeat(table, || async {
-            match Box::pin(delete.clone().send(&client)).await {
-                Ok(_) => Ok(None),
-                Err(Failure::Condition(met)) => Ok(Some(met)),
-                Err(failure) => Err(failure),
-            }
-        });
-        match met.await? {
-            None => Ok(true),
-            Some(Some(_)) => Ok(false),
-            // DynamoDB refused the delete without a row. Either the row is missing, or a
-            // DynamoDB-compatible server did not return the row with its refusal. A consistent read
-            // shows whether the row is missing.
-            Some(None) => Ok(attempts.read(&row.get(true)).await?.is_none()),
+        let fence = options.now().saturating_sub(MARGIN_MILLIS);
+        match Attempts::new(connection, *limits).write(|| row.retire(fence)).await? {
+            Answered::Applied(_) => Ok(true),
+            Answered::Refused(met) => Ok(met.is_none()),
         }
     }
 
@@ -186,7 +172,7 @@ impl Locks {
         let Settings { connection, options, limits, .. } = &self.settings;
         let row = self.settings.row(name)?;
         let mut attempts = Attempts::new(connection, *limits);
-        let met = match attempts.update(|| row.break_lock(expected_fence)).await? {
+        let met = match attempts.write(|| row.break_lock(expected_fence)).await? {
             Answered::Applied(_) => return Ok(true),
             Answered::Refused(met) => met,
         };

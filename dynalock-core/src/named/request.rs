@@ -527,10 +527,8 @@ impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
     }
 }
 
-impl<O, N: fmt::Debug, Q: fmt::Debug> fmt::Debug for Acquire<O, N, Q> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { settings, names, order, .. } = self;
-        let mut shown = f.debug_struct("Acquire");
-        shown.field("names", names).field("options", &settings.options).field("order", order).finish_non_exhaustive()
-    }
-}
+debug_fields!([O, N: fmt::Debug, Q: fmt::Debug] Acquire<O, N, Q>, self => {
+    names: self.names,
+    options: self.settings.options,
+    order: self.order,
+});

@@ -1,5 +1,4 @@
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     pin::Pin,
     sync::Arc,
@@ -90,16 +89,11 @@ impl IntoFuture for CreateLockTable {
         observe("create_table", Arc::clone(&self.locks.table), async move {
             let Self { locks: Settings { connection, table, limits, .. }, table: settings, deadline } = self;
             let patience = deadline.min(limits.deadline);
-            let attempt_timeout = limits.attempt_timeout.max(Duration::from_secs(10));
-            let limits = Limits { deadline, attempt_timeout, ..limits };
+            let limits = Limits { deadline, ..limits.of_creation() };
             let (connection, table) = (&connection, &table);
             tables::create(Creation { connection, table, model: &MODEL, settings, limits, patience }).await
         })
     }
 }
 
-impl fmt::Debug for CreateLockTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CreateLockTable").field("table", &self.locks.table).finish_non_exhaustive()
-    }
-}
+debug_fields!(CreateLockTable, self => { table: self.locks.table });

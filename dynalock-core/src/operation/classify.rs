@@ -99,7 +99,9 @@ impl Failure {
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
     /// Returns the failure for an error that contains data, for example the item of a false
     /// condition. Returns `None` for an error without data.
-    fn modelled(&mut self) -> Option<Failure>;
+    fn modelled(&mut self) -> Option<Failure> {
+        None
+    }
 }
 
 /// Returns the failure for an error of the SDK. The retry loop decides by the returned failure, and

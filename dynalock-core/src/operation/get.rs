@@ -20,8 +20,4 @@ impl GetItem {
     }
 }
 
-impl ServiceFailure for GetItemError {
-    fn modelled(&mut self) -> Option<Failure> {
-        None
-    }
-}
+impl ServiceFailure for GetItemError {}

@@ -81,11 +81,7 @@ impl TransactGet {
     }
 }
 
-impl ServiceFailure for BatchGetItemError {
-    fn modelled(&mut self) -> Option<Failure> {
-        None
-    }
-}
+impl ServiceFailure for BatchGetItemError {}
 
 impl ServiceFailure for TransactGetItemsError {
     /// Returns the most severe reason of a cancelled transaction as the failure. A read has no

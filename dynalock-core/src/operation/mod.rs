@@ -8,10 +8,8 @@ mod get_many;
 mod page;
 mod put_many;
 mod reasons;
-mod scan;
 mod table;
 mod transact;
-mod update;
 mod write;
 
 pub(crate) use body::keep_body;
@@ -22,11 +20,9 @@ pub(crate) use get_many::{GetMany, TransactGet};
 pub(crate) use page::{Access, ItemPage, PageRequest, PageStart, Segment, Selection};
 pub(crate) use put_many::PutMany;
 pub(crate) use reasons::ActionReasons;
-pub(crate) use scan::Scan;
 pub use table::DeletionProtection;
 pub(crate) use table::{
     Billing, TableSettings, create_table, describe_table, describe_time_to_live, switch_time_to_live_on,
 };
 pub(crate) use transact::{Transact, table_names};
-pub(crate) use update::UpdateItem;
 pub(crate) use write::{Action, Write};

@@ -1,6 +1,10 @@
 use std::{collections::HashMap, pin::pin, sync::Arc};
 
-use aws_sdk_dynamodb::{Client, operation::query::QueryError, types::Select};
+use aws_sdk_dynamodb::{
+    Client,
+    operation::{query::QueryError, scan::ScanError},
+    types::Select,
+};
 
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::{codec::Item, telemetry::request};
@@ -115,8 +119,5 @@ impl PageRequest {
     }
 }
 
-impl ServiceFailure for QueryError {
-    fn modelled(&mut self) -> Option<Failure> {
-        None
-    }
-}
+impl ServiceFailure for QueryError {}
+impl ServiceFailure for ScanError {}

@@ -39,8 +39,4 @@ impl PutMany {
     }
 }
 
-impl ServiceFailure for BatchWriteItemError {
-    fn modelled(&mut self) -> Option<Failure> {
-        None
-    }
-}
+impl ServiceFailure for BatchWriteItemError {}

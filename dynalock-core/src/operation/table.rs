@@ -172,14 +172,7 @@ pub(crate) async fn switch_time_to_live_on(
     telemetry::request("UpdateTimeToLive", table, pin!(request.send())).await.map(drop).map_err(classify)
 }
 
-macro_rules! failures_without_variants {
-    ($($failure:ty),* $(,)?) => {$(
-        impl ServiceFailure for $failure {
-            fn modelled(&mut self) -> Option<Failure> {
-                None
-            }
-        }
-    )*};
-}
-
-failures_without_variants!(CreateTableError, DescribeTableError, DescribeTimeToLiveError, UpdateTimeToLiveError);
+impl ServiceFailure for CreateTableError {}
+impl ServiceFailure for DescribeTableError {}
+impl ServiceFailure for DescribeTimeToLiveError {}
+impl ServiceFailure for UpdateTimeToLiveError {}

@@ -38,6 +38,9 @@ pub(crate) enum Action {
     /// An UpdateItem with the update expression of a patch. If the patch is sent as a single
     /// request, DynamoDB returns the item after the patch.
     Patch(String),
+    /// An UpdateItem of a lease row with the given update expression. If the update is sent as a
+    /// single request, DynamoDB returns the row before the update.
+    RowUpdate(String),
     /// A DeleteItem of the whole item.
     Delete,
     /// A ConditionCheck. A check writes nothing, but the transaction fails if the condition is
@@ -59,16 +62,31 @@ macro_rules! conditional {
 }
 
 impl Write {
-    /// Sends the write as a single request. Returns the item after a patch, and `None` after other
-    /// writes.
+    pub(crate) fn new(
+        table: &Arc<str>,
+        key: Item,
+        action: Action,
+        condition: Option<String>,
+        placeholders: Placeholders,
+    ) -> Self {
+        let (names, values) = placeholders.finish();
+        Self { table: Arc::clone(table), key, action, condition, names, values }
+    }
+
+    /// Sends the write as a single request. Returns the item after a patch, the row before an
+    /// update of a lease row, and `None` after other writes.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
-        let returned = matches!(self.action, Action::Patch(_)).then_some(ReturnValue::AllNew);
+        let returned = match self.action {
+            Action::Patch(_) => Some(ReturnValue::AllNew),
+            Action::RowUpdate(_) => Some(ReturnValue::AllOld),
+            Action::Put(_) | Action::Update(_) | Action::Delete | Action::Check => None,
+        };
         let sent = match self.action {
             Action::Put(item) => {
                 let put = conditional!(client.put_item(), self).set_item(Some(item));
                 request("PutItem", &self.table, pin!(put.send())).await.map(drop).map_err(classify)
             }
-            Action::Update(text) | Action::Patch(text) => {
+            Action::Update(text) | Action::Patch(text) | Action::RowUpdate(text) => {
                 let update = conditional!(client.update_item(), self).set_key(Some(self.key)).update_expression(text);
                 let update = update.set_return_values(returned);
                 let sent = request("UpdateItem", &self.table, pin!(update.send())).await;
@@ -116,7 +134,7 @@ impl Write {
         let item = TransactWriteItem::builder();
         Ok(match self.action {
             Action::Put(put) => item.put(conditional!(Put::builder(), self).set_item(Some(put)).build()?),
-            Action::Update(text) | Action::Patch(text) => {
+            Action::Update(text) | Action::Patch(text) | Action::RowUpdate(text) => {
                 let update = conditional!(Update::builder(), self).set_key(Some(self.key)).update_expression(text);
                 item.update(update.build()?)
             }

@@ -1,4 +1,4 @@
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use super::{
     feed::{self, Feed},
@@ -757,13 +757,12 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));
-        let hides_lease_rows = model.lock_in_row().is_some();
         let expires = model.times.expires.map(|expires| expires.name);
         let expires = expires.filter(|name| self.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
             // DynamoDB's own count would include lease rows and expired items, so the read requests
             // the keys of the items and counts the items itself.
-            Selection::Count if hides_lease_rows || expires.is_some() => {
+            Selection::Count if model.lock_in_row().is_some() || expires.is_some() => {
                 Selection::Projection(projection(&keys, expires, &mut to))
             }
             selection => selection,
@@ -778,7 +777,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let hides_expired = (self.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
         let limits = self.limits;
         let call_cost = CallCost::begin_call(connection.meter.as_ref(), limits.budget);
-        Ok(Some(Plan { connection, limits, call_cost, model, request, keys, hides_lease_rows, hides_expired, fetches }))
+        Ok(Some(Plan { connection, limits, call_cost, model, request, keys, hides_expired, fetches }))
     }
 
     /// Returns `true` if the items that the read finds can contain the attribute `name`. A table
@@ -829,14 +828,10 @@ fn projection(keys: &[KeyModel], expires: Option<&str>, to: &mut Placeholders) -
 fn check(table: &Arc<str>, attribute: KeyModel, value: &KeyValue) -> Result<()> {
     // Without the check of the partition key, DynamoDB would refuse the request, and the call would
     // fail with the less exact error `Rejected`.
-    let reason = if value.is_empty() {
-        "it is empty"
-    } else if value.key_type() != attribute.key_type {
-        "its `KeyAttribute` makes another type than it declares"
-    } else {
-        return Ok(());
-    };
-    Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason })
+    match attribute.refusal_of(value) {
+        Some(reason) => Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason }),
+        None => Ok(()),
+    }
 }
 
 impl<T, K> Clone for Query<T, K> {
@@ -860,15 +855,11 @@ impl<T, K> Clone for Query<T, K> {
     }
 }
 
-/// The `Debug` output of a query contains no key and no operand, because keys and operands are user
-/// data.
-impl<T, K> fmt::Debug for Query<T, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Query")
-            .field("kind", &std::any::type_name::<K>())
-            .field("repository", &self.repository)
-            .field("filter", &self.filter)
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+// The `Debug` output of a query contains no key and no operand, because keys and operands are user
+// data.
+debug_fields!([T, K] Query<T, K>, self => {
+    kind: std::any::type_name::<K>(),
+    repository: self.repository,
+    filter: self.filter,
+    limit: self.limit,
+});

@@ -1,4 +1,4 @@
-use std::{fmt, marker::PhantomData};
+use std::marker::PhantomData;
 
 use crate::model::IndexModel;
 
@@ -35,8 +35,4 @@ impl<T, P, K> Clone for Index<T, P, K> {
 
 impl<T, P, K> Copy for Index<T, P, K> {}
 
-impl<T, P, K> fmt::Debug for Index<T, P, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Index").field(&self.model.name).finish()
-    }
-}
+debug_fields!([T, P, K] Index<T, P, K>, self => (self.model.name));

@@ -30,8 +30,6 @@ pub(super) struct Plan {
     pub(super) request: PageRequest,
     /// The key attributes whose values identify the position of an item in the order of a query.
     pub(super) keys: Vec<KeyModel>,
-    /// `true` if the table holds lease rows. No query or scan returns lease rows.
-    pub(super) hides_lease_rows: bool,
     /// The rule by which the read leaves out expired items, or `None` if the read returns expired
     /// items.
     pub(super) hides_expired: Option<ItemExpiry>,
@@ -100,7 +98,7 @@ impl Plan {
         let mut page = attempts.repeat(self.table(), request).await.map_err(|error| self.explained(error))?;
         // DynamoDB refuses a key attribute in the filter of a query, so a filter cannot leave lease
         // rows out.
-        if self.hides_lease_rows {
+        if self.model.lock_in_row().is_some() {
             page.items.retain(|item| !self.is_lease_row(item));
             page.count = page.items.len();
         }

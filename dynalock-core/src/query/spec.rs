@@ -290,17 +290,13 @@ impl<T, K> Clone for QuerySpecBuilder<T, K> {
     }
 }
 
-/// The `Debug` output of a `QuerySpec` shows no key, and no operand of the filter.
-impl<T> fmt::Debug for QuerySpec<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QuerySpec")
-            .field("index", &self.index())
-            .field("descending", &self.is_descending())
-            .field("filter", &self.filter)
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+// The `Debug` output of a `QuerySpec` shows no key, and no operand of the filter.
+debug_fields!([T] QuerySpec<T>, self => {
+    index: self.index(),
+    descending: self.is_descending(),
+    filter: self.filter,
+    limit: self.limit,
+});
 
 impl<T, K> fmt::Debug for QuerySpecBuilder<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,5 @@
 use std::{
     collections::VecDeque,
-    fmt,
     future::poll_fn,
     pin::Pin,
     sync::Arc,
@@ -113,8 +112,4 @@ impl<R> Stream for ItemStream<R> {
     }
 }
 
-impl<R> fmt::Debug for ItemStream<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ItemStream").field("table", &self.table).finish_non_exhaustive()
-    }
-}
+debug_fields!([R] ItemStream<R>, self => { table: self.table });

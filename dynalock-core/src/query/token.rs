@@ -189,9 +189,5 @@ impl fmt::Display for PageToken {
     }
 }
 
-/// The `Debug` output of a page token does not show the key in the token.
-impl fmt::Debug for PageToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageToken").finish_non_exhaustive()
-    }
-}
+// The `Debug` output of a page token does not show the key in the token.
+debug_fields!(PageToken, self => {});

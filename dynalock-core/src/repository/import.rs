@@ -10,7 +10,7 @@ use super::{
     write_stream::{ItemResult, Step},
 };
 use crate::{
-    codec::{Basis, Item, Stored, key_of},
+    codec::{Basis, Item, Stored, key_of, size},
     error::{Error, Refusal, Result, Unavailable},
     key::Key,
     lease::LeasePolicy,
@@ -30,13 +30,7 @@ use crate::{
 /// [`Repository::import_unchecked`](super::Repository::import_unchecked).
 #[derive(Debug)]
 pub struct Import<T> {
-    value: T,
-}
-
-impl<T> Import<T> {
-    pub(super) fn new(value: T) -> Self {
-        Self { value }
-    }
+    pub(super) value: T,
 }
 
 impl<T> Sealed for Import<T> {}
@@ -212,9 +206,13 @@ impl<T: Versioned> ImportCall<T> {
 
     /// Returns the error of a value whose item is too large for DynamoDB. `sent` must contain only
     /// this value.
-    fn too_large(&self, sent: &[Sent<T>]) -> Error {
-        let bytes = sent.iter().map(|sent| sent.open.intent.bytes(Some(&sent.next.state.revision)));
-        match bytes.sum::<Result<usize>>() {
+    fn too_large(&mut self, sent: &[Sent<T>]) -> Error {
+        let incarnation = Incarnation::draw(self.attempts.rng());
+        let sizes = sent.iter().map(|Sent { open, .. }| {
+            let WholeItem { item, .. } = open.intent.whole_item(WriteStamp { id: open.id, incarnation })?;
+            Ok(size(&item))
+        });
+        match sizes.sum::<Result<usize>>() {
             Ok(bytes) => Error::ItemTooLarge { table: Arc::clone(&self.table), bytes, spent: self.attempts.spent() },
             Err(error) => error,
         }

@@ -26,16 +26,17 @@ pub use read::Get;
 pub use request::{Checked, Conditional, Request};
 pub(crate) use session::Session;
 pub use table::{CreateTable, VerifyTable};
+use write::Mode;
 pub use write::{Create, Delete, DeleteUnchecked, Deleted, Update};
 pub use write_many::WriteMany;
 pub use write_stream::{ItemResult, WriteStream};
 
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 
 use crate::{
-    codec::{Item, Stored, key_of},
+    codec::{ExpiredItems, Item, Stored, key_of},
     cost::Meter,
     error::Error,
     key::Key,
@@ -450,7 +451,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Get::new(key.into_key()))
+        self.request(Get { key: key.into_key(), consistent: true, expired: ExpiredItems::Absent })
     }
 
     /// Writes a new item with version 1, and returns the item.
@@ -497,7 +498,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Create::new(value))
+        self.request(Create { value })
     }
 
     /// Writes the changed attributes of a value, if the item has not changed since it was read. The
@@ -542,7 +543,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Update::changes(stored))
+        self.request(Update { stored, mode: Mode::Changes })
     }
 
     /// Writes the whole value over its item, if the item has not changed since it was read.
@@ -576,7 +577,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Update::whole(stored))
+        self.request(Update { stored, mode: Mode::Whole })
     }
 
     /// Writes the item like [`update`](Self::update), but increments the version even if no
@@ -610,7 +611,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Update::always(stored))
+        self.request(Update { stored, mode: Mode::Always })
     }
 
     /// Deletes the item, if it has not changed since it was read.
@@ -643,7 +644,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(Delete::new(stored))
+        self.request(Delete { stored })
     }
 
     /// Deletes the item with this key, whatever the item contains. If the key has no item,
@@ -676,7 +677,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        self.request(DeleteUnchecked::new(key.into_key()))
+        self.request(DeleteUnchecked { key: key.into_key() })
     }
 
     /// Reads the item, runs the closure `change` on the value of the item, and writes the changed
@@ -851,8 +852,4 @@ impl<T> Clone for Repository<T> {
     }
 }
 
-impl<T> fmt::Debug for Repository<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Repository").field("table", &self.table).field("limits", &self.limits).finish_non_exhaustive()
-    }
-}
+debug_fields!([T] Repository<T>, self => { table: self.table, limits: self.limits });

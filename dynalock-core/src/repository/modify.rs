@@ -1,4 +1,4 @@
-use std::{fmt, future::IntoFuture, marker::PhantomData};
+use std::{future::IntoFuture, marker::PhantomData};
 
 use super::{
     Request,
@@ -207,14 +207,6 @@ impl<T: Versioned> Session<T> {
     }
 }
 
-macro_rules! debug_by_name {
-    ($($kind:ident<$($parameter:ident),*>),* $(,)?) => {$(
-        impl<$($parameter),*> fmt::Debug for $kind<'_, $($parameter),*> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($kind))
-            }
-        }
-    )*};
-}
-
-debug_by_name!(UpdateWith<F>, TryUpdateWith<F>, UpsertWith<I, F>);
+debug_fields!([F] UpdateWith<'_, F>);
+debug_fields!([F] TryUpdateWith<'_, F>);
+debug_fields!([I, F] UpsertWith<'_, I, F>);

@@ -14,15 +14,9 @@ use crate::{
 /// The kind of a call that reads one item, for [`Repository::get`](super::Repository::get).
 #[derive(Debug)]
 pub struct Get {
-    key: Key,
-    consistent: bool,
-    expired: ExpiredItems,
-}
-
-impl Get {
-    pub(super) fn new(key: Key) -> Self {
-        Self { key, consistent: true, expired: ExpiredItems::Absent }
-    }
+    pub(super) key: Key,
+    pub(super) consistent: bool,
+    pub(super) expired: ExpiredItems,
 }
 
 impl<T> Request<T, Get> {

@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::Repository;
 use crate::{
@@ -287,12 +287,8 @@ impl<T: Lockable, K: Checked> Request<T, K> {
     }
 }
 
-impl<T, K> fmt::Debug for Request<T, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
-            .field("kind", &std::any::type_name::<K>())
-            .field("repository", &self.repository)
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!([T, K] Request<T, K>, self => {
+    kind: std::any::type_name::<K>(),
+    repository: self.repository,
+    limits: self.limits,
+});

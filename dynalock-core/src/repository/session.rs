@@ -7,7 +7,7 @@ use super::{Repository, Request};
 use crate::{
     codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
     error::{Conflict, Error, Spent},
-    explain::ExplainedRequest,
+    explain::{ExplainedAction, ExplainedRequest, RequestToken, Row},
     expression::Condition,
     key::Key,
     lease::{LeasePolicy, policy::CompanionWrite},
@@ -16,7 +16,6 @@ use crate::{
     retry::{AfterConflict, Attempts, unexpected_condition},
     version::{WriteId, ring_of, version_in},
     write::{
-        explain::explain,
         intent::{Adapted, Change, Intent, IntentOf, OwnedIntent, PutOver, UncheckedDelete, basis_at, with_lease},
         key::checked_key,
         outcome::AttemptOutcome,
@@ -154,7 +153,7 @@ impl<T: Versioned> Session<T> {
     /// Returns the content of the error for a conflict after which the call does not attempt the
     /// write again.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
-        Conflict::new(T::MODEL, Arc::clone(self.table()), key, expected, met, self.attempts.spent())
+        Conflict::new(self.repository.item_ref(key, expected), met, self.attempts.spent())
     }
 
     /// Returns the state of the item that the write of a `Stored` requires. After a refusal of the
@@ -491,8 +490,13 @@ impl<T: Versioned> Session<T> {
 
     /// Returns the request that a write would send, without sending the request.
     pub(super) fn explain(&mut self, intent: &dyn Intent) -> Result<ExplainedRequest, Error> {
-        let delivery = self.delivery;
-        Ok(explain(self.writer(intent).plan()?, delivery))
+        let Plan { write, companion, .. } = self.writer(intent).plan()?;
+        if companion.is_none() && self.delivery == Delivery::Plain {
+            return Ok(ExplainedRequest::of_write(write));
+        }
+        let own = ExplainedAction::in_transaction(write, Row::Item);
+        let row = companion.map(|row| ExplainedAction::in_transaction(*row, Row::Lease));
+        Ok(ExplainedRequest::transaction([own].into_iter().chain(row).collect(), RequestToken::Drawn))
     }
 
     async fn write(&mut self, intent: &dyn Intent) -> Result<WriteResult<Applied>, Error> {

@@ -1,4 +1,4 @@
-use std::{future::IntoFuture, time::Duration};
+use std::future::IntoFuture;
 
 use super::{Repository, Request};
 use crate::{
@@ -21,8 +21,7 @@ pub struct VerifyTable(());
 /// the default deadline of a write.
 pub(super) fn creation<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
     let mut request = repository.request(CreateTable(TableSettings::default()));
-    request.limits.deadline = Duration::from_mins(1);
-    request.limits.attempt_timeout = request.limits.attempt_timeout.max(Duration::from_secs(10));
+    request.limits = request.limits.of_creation();
     request
 }
 

@@ -82,38 +82,6 @@ impl Mode {
     }
 }
 
-impl<T> Create<T> {
-    pub(super) fn new(value: T) -> Self {
-        Self { value }
-    }
-}
-
-impl<T> Update<T> {
-    pub(super) fn changes(stored: Stored<T>) -> Self {
-        Self { stored, mode: Mode::Changes }
-    }
-
-    pub(super) fn always(stored: Stored<T>) -> Self {
-        Self { stored, mode: Mode::Always }
-    }
-
-    pub(super) fn whole(stored: Stored<T>) -> Self {
-        Self { stored, mode: Mode::Whole }
-    }
-}
-
-impl<T> Delete<T> {
-    pub(super) fn new(stored: Stored<T>) -> Self {
-        Self { stored }
-    }
-}
-
-impl DeleteUnchecked {
-    pub(super) fn new(key: Key) -> Self {
-        Self { key }
-    }
-}
-
 impl<T> Sealed for Create<T> {}
 impl<T> Sealed for Update<T> {}
 impl<T> Sealed for Delete<T> {}

@@ -14,7 +14,7 @@ use super::{
     import::Import,
     in_many::{InMany, Numbered},
     request::{Checked, sealed::Sealed},
-    write::{Create, Delete, Deleted, Update},
+    write::{Create, Delete, Deleted, Mode, Update},
     write_stream::{ItemResult, Sequence, Step, WriteStream},
 };
 use crate::{
@@ -101,7 +101,7 @@ impl<T: Versioned> Repository<T> {
     /// If the future is dropped, each item may or may not have been written. A dropped call sends
     /// no more requests, but requests that were already sent may still arrive at DynamoDB.
     pub fn create_many(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Create<T>>> {
-        self.many(WriteMany::of(values.into_iter().map(Create::new)))
+        self.many(WriteMany::of(values.into_iter().map(|value| Create { value })))
     }
 
     /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns
@@ -136,7 +136,7 @@ impl<T: Versioned> Repository<T> {
     /// If the future is dropped, each item may or may not have been written. A dropped call sends
     /// no more requests, but requests that were already sent may still arrive at DynamoDB.
     pub fn update_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Update<T>>> {
-        self.many(WriteMany::of(stored.into_iter().map(Update::changes)))
+        self.many(WriteMany::of(stored.into_iter().map(|stored| Update { stored, mode: Mode::Changes })))
     }
 
     /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in
@@ -172,7 +172,7 @@ impl<T: Versioned> Repository<T> {
     /// If the future is dropped, each item may or may not have been deleted. A dropped call sends
     /// no more requests, but requests that were already sent may still arrive at DynamoDB.
     pub fn delete_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Delete<T>>> {
-        self.many(WriteMany::of(stored.into_iter().map(Delete::new)))
+        self.many(WriteMany::of(stored.into_iter().map(|stored| Delete { stored })))
     }
 
     /// Writes many values without any check of the stored items. An import overwrites existing
@@ -239,7 +239,7 @@ impl<T: Versioned> Repository<T> {
     /// If the future is dropped, each item may or may not have been written. A dropped call sends
     /// no more requests, but requests that were already sent may still arrive at DynamoDB.
     pub fn import_unchecked(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Import<T>>> {
-        self.many(WriteMany::of(values.into_iter().map(Import::new)))
+        self.many(WriteMany::of(values.into_iter().map(|value| Import { value })))
     }
 
     fn many<K>(&self, kind: WriteMany<K>) -> Request<T, WriteMany<K>> {
@@ -343,12 +343,12 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
             results.sort_unstable_by_key(|item| item.index);
             results.into_iter().map(|item| item.result).collect()
         };
-        observe_as(K::OPERATION, table, call, first_failure)
+        observe_as(K::OPERATION, table, call, |results: &Vec<_>| first_failure(results))
     }
 }
 
 /// Returns the kind of the first error in the results, for telemetry.
-fn first_failure<O>(results: &Vec<Result<O>>) -> Option<&'static str> {
+fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
     results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 

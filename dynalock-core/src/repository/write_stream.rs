@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
     future::poll_fn,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -153,8 +152,4 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
 /// The futures in the stream are boxed, so the stream itself can be moved.
 impl<O> Unpin for WriteStream<O> {}
 
-impl<O> fmt::Debug for WriteStream<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriteStream").field("left", &self.left).finish_non_exhaustive()
-    }
-}
+debug_fields!([O] WriteStream<O>, self => { left: self.left });

@@ -2,7 +2,7 @@
 //! count this capacity.
 
 use std::{
-    fmt, mem,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -244,8 +244,4 @@ impl Drop for MeteredAttempt {
     }
 }
 
-impl fmt::Debug for CallCost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallCost").field("cost", &self.cost()).finish_non_exhaustive()
-    }
-}
+debug_fields!(CallCost, self => { cost: self.cost() });

@@ -52,6 +52,12 @@ impl Limits {
         self.attempt_timeout.saturating_add(Self::MORE_PER_ITEM.saturating_mul(more))
     }
 
+    /// Returns the limits of a call that creates a table and waits for the table.
+    pub(crate) fn of_creation(self) -> Self {
+        let attempt_timeout = self.attempt_timeout.max(Duration::from_secs(10));
+        Self { deadline: Duration::from_mins(1), attempt_timeout, ..self }
+    }
+
     /// Returns the limits of a call that sends each request only once.
     pub(crate) fn of_one_request() -> Self {
         Self { attempts: Some(1), ..Self::default() }

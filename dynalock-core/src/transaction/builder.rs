@@ -1,5 +1,4 @@
 use std::{
-    fmt,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -8,7 +7,7 @@ use aws_sdk_dynamodb::Client;
 
 use super::{
     Op, TransactionGet,
-    commit::{self, AfterContention, Token},
+    commit::{self, AfterContention, Commit},
     explain::{self, Resolved},
     link::Link,
     pending::PendingOperation,
@@ -28,6 +27,7 @@ use crate::{
         assembly::assemble,
         intent::OperationOutput,
         operation::{Operation, OperationKind},
+        outcome::AttemptOutcome,
     },
 };
 
@@ -520,8 +520,8 @@ impl Transaction {
             Resolved::Reads(reads) => return Ok(Explained::before_write(reads)),
         };
         let mut attempts = self.link.attempts_without_requests(self.limits);
-        let (mut stamps, token) = Token::or_drawn(self.token.clone(), &mut attempts);
-        let assembly = commit::refuse_committed(&attempts, &operations, token.known(&stamps))
+        let (_, mut stamps) = commit::token_and_stamps(self.token.clone(), &mut attempts);
+        let assembly = commit::refuse_committed(&attempts, &operations, commit::known_id(&stamps))
             .and_then(|()| assemble(&operations, &mut stamps));
         let actions = assembly.map(|assembly| explain::actions(&operations, assembly));
         self.pending = explain::pending(operations);
@@ -592,15 +592,25 @@ impl Transaction {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = link.attempts(limits);
-        let (mut stamps, mut token) = Token::or_drawn(token, &mut attempts);
-        let mut operations = commit::resolve(&mut attempts, id, pending, token.known(&stamps)).await?;
+        let (mut token, mut stamps) = commit::token_and_stamps(token, &mut attempts);
+        let known = commit::known_id(&stamps);
+        let mut operations = commit::resolve(&mut attempts, id, pending, known).await?;
         // If an item that the program has read contains the write id of the transaction, an earlier
         // call committed a transaction with this token. DynamoDB may have forgotten the token and
         // could apply the transaction a second time, so the call ends without a write.
-        commit::refuse_committed(&attempts, &operations, token.known(&stamps))?;
+        commit::refuse_committed(&attempts, &operations, known)?;
         let assembly = assemble(&operations, &mut stamps)?;
-        let again = AfterContention::SendAgain;
-        let next = commit::send(&mut attempts, id, &mut operations, assembly, &mut token, stamps, again).await?;
+        let commit = Commit {
+            attempts: &mut attempts,
+            transaction: id,
+            operations: &mut operations,
+            assembly,
+            stamps,
+            token: &mut token,
+            after_contention: AfterContention::SendAgain,
+            outcome: AttemptOutcome::Known,
+        };
+        let next = commit.run().await?;
         Ok(Committed { transaction: id, outputs: Mutex::new(outputs(operations, next)) })
     }
 
@@ -663,17 +673,6 @@ impl Committed {
     }
 }
 
-impl fmt::Debug for Transaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction")
-            .field("operations", &self.len())
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Transaction, self => { operations: self.len(), limits: self.limits });
 
-impl fmt::Debug for Committed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Committed").finish_non_exhaustive()
-    }
-}
+debug_fields!(Committed, self => {});

@@ -3,21 +3,22 @@
 
 pub(super) use super::{
     resolve::resolve,
-    token::{Token, refuse_committed},
+    token::{known_id, refuse_committed, token_and_stamps},
 };
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
-use super::token::{TokenOrigin, already_committed, is_committed, shows_id};
+use super::token::{already_committed, is_committed, shows_id};
 use crate::{
     codec::Basis,
     error::{ActionReason, CancellationClass, Cancelled, Error, TransactionId},
     lease::policy::{CompanionWrite, evict_expired_head},
     model::ItemRef,
     operation::{ActionReasons, Failure, Transact, table_names},
+    random,
     retry::{Attempts, mismatch},
     telemetry::{LostReply, lost_reply},
-    version::{Doubt, Expected, Verdict, WriteId, revision_in, verdict},
+    version::{Doubt, Expected, Repeats, Verdict, revision_in, verdict},
     write::{
         assembly::{Assembly, assemble},
         intent::{Adapted, Intent, Target},
@@ -44,50 +45,40 @@ pub(super) enum AfterContention {
 
 /// The commit of a transaction. If DynamoDB refuses a request, the commit may send a request with
 /// other content and another ClientRequestToken.
-struct Commit<'a> {
-    attempts: &'a mut Attempts,
-    transaction: TransactionId,
-    operations: &'a mut [Operation],
-    positions: Vec<WritePosition>,
-    token: &'a mut Token,
-    id: WriteId,
-    after_contention: AfterContention,
+pub(super) struct Commit<'a> {
+    pub(super) attempts: &'a mut Attempts,
+    pub(super) transaction: TransactionId,
+    pub(super) operations: &'a mut [Operation],
+    /// The current request of the operations.
+    pub(super) assembly: Assembly,
+    pub(super) stamps: WriteStamps,
+    pub(super) token: &'a mut String,
+    pub(super) after_contention: AfterContention,
     /// Says whether DynamoDB may have applied one of the attempts to send the current request.
-    outcome: AttemptOutcome,
-}
-
-/// Sends a transaction, and returns the state of each item after the transaction. If an expired
-/// lease in a separate row makes a condition false, `send` makes a second request, which also
-/// removes the lease. If an expired item makes a condition false, `send` makes a second request,
-/// which overwrites the item.
-pub(super) async fn send(
-    attempts: &mut Attempts,
-    transaction: TransactionId,
-    operations: &mut [Operation],
-    mut assembly: Assembly,
-    token: &mut Token,
-    mut stamps: WriteStamps,
-    after_contention: AfterContention,
-) -> Result<Vec<Option<Basis>>, Error> {
-    let (id, positions, outcome) = (stamps.id, Vec::new(), AttemptOutcome::Known);
-    let mut commit = Commit { attempts, transaction, operations, positions, token, id, after_contention, outcome };
-    loop {
-        let Assembly { writes, positions, next, .. } = assembly;
-        commit.positions = positions;
-        let request = Transact::new(writes, Some(commit.token.text.clone()))
-            .map_err(|why| Error::Rejected(why.after(commit.attempts.spent())))?;
-        match commit.send(&request).await? {
-            WriteResult::Applied(()) => return Ok(next),
-            WriteResult::Conflict(reasons) => commit.after_refusal(&reasons)?,
-        }
-        // The next request has other content, so it needs another token: DynamoDB refuses a known
-        // token in a request with other content.
-        *commit.token = Token::drawn(commit.attempts.rng());
-        assembly = assemble(commit.operations, &mut stamps)?;
-    }
+    pub(super) outcome: AttemptOutcome,
 }
 
 impl Commit<'_> {
+    /// Sends a transaction, and returns the state of each item after the transaction. If an expired
+    /// lease in a separate row makes a condition false, `run` makes a second request, which also
+    /// removes the lease. If an expired item makes a condition false, `run` makes a second request,
+    /// which overwrites the item.
+    pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
+        loop {
+            let writes = mem::take(&mut self.assembly.writes);
+            let request = Transact::new(writes, Some(self.token.clone()))
+                .map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?;
+            match self.send(&request).await? {
+                WriteResult::Applied(()) => return Ok(self.assembly.next),
+                WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
+            }
+            // The next request has other content, so it needs another token: DynamoDB refuses a
+            // known token in a request with other content.
+            *self.token = random::token(self.attempts.rng());
+            self.assembly = assemble(self.operations, &mut self.stamps)?;
+        }
+    }
+
     /// Sends the request until the outcome of the request is known. If an expired first entry in
     /// the queue of a lease made the request fail, `send` removes the entry and sends the request
     /// again.
@@ -109,8 +100,7 @@ impl Commit<'_> {
                 // for example the values in a `HashMap`. If an item contains the write id, the
                 // earlier commit with this token was a commit of the same transaction.
                 Err(Error::TokenReused { .. })
-                    if self.token.origin == TokenOrigin::Given
-                        && is_committed(self.attempts, self.operations, self.id).await =>
+                    if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
                 {
                     return Err(already_committed(self.attempts));
                 }
@@ -118,7 +108,7 @@ impl Commit<'_> {
                 // has generated. DynamoDB refused the request of the earlier run, but later
                 // received and applied a late copy of this request. The unit of work no longer has
                 // the result of the earlier run.
-                Err(reused @ Error::TokenReused { .. }) if self.token.origin == TokenOrigin::Drawn => {
+                Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
                 result => return result,
@@ -189,7 +179,7 @@ impl Commit<'_> {
             // DynamoDB still remembers the token of each applied attempt of this call, and would
             // have answered the repeated request with a success. An earlier call with the same
             // token therefore wrote the write id that the item contains.
-            true if token_is_known && self.token.origin == TokenOrigin::Given => Ok(WriteResult::Conflict(reasons)),
+            true if token_is_known && self.has_given_token() => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
             false => Err(self.attempts.indeterminate(&self.tables(), None, None, None)),
@@ -199,10 +189,10 @@ impl Commit<'_> {
     /// Decides from the cancellation reason of one write whether DynamoDB has applied an earlier
     /// attempt of the transaction.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
-        if shows_id(reason.item.as_ref(), Some(self.id)) {
+        if shows_id(reason.item.as_ref(), Some(self.stamps.id)) {
             return Verdict::Applied;
         }
-        let positions = self.operations.iter().zip(&self.positions);
+        let positions = self.operations.iter().zip(&self.assembly.positions);
         let of_write =
             || positions.clone().filter(|(_, position)| position.write == write).map(|(operation, _)| operation);
         let found = match (&reason.item, of_write().next()) {
@@ -219,14 +209,14 @@ impl Commit<'_> {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
         };
-        verdict(expected, self.id, Doubt::UnderToken, found.as_ref())
+        verdict(expected, self.stamps.id, Doubt::UnderToken, found.as_ref())
     }
 
     /// Removes the expired first entries of those lease queues that made the transaction fail.
     /// Returns `true` if an entry was removed, so that the call can send the same request again.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
-        for (operation, position) in self.operations.iter().zip(&self.positions) {
+        for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
             let met = position.lease.and_then(|lease| reasons[lease].item.as_ref());
             if let (Some(intent), Some(met)) = (operation.intent(), met) {
                 is_evicted |=
@@ -234,6 +224,12 @@ impl Commit<'_> {
             }
         }
         Ok(is_evicted)
+    }
+
+    /// Returns `true` if the caller has set the token. The caller may have used the token in an
+    /// earlier call.
+    fn has_given_token(&self) -> bool {
+        self.stamps.id.repeats == Repeats::Ever
     }
 
     fn tables(&self) -> Arc<str> {
@@ -247,12 +243,11 @@ impl Commit<'_> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
         // DynamoDB has then forgotten the token, but the items of the transaction may still contain
         // the write id.
-        let is_given = self.token.origin == TokenOrigin::Given;
-        if is_given && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.id))) {
+        if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
         // With a token of the caller, the commit must not send a request with other content.
-        let may_pass = !is_given && self.adapt(reasons)? == Adapted::Yes;
+        let may_pass = !self.has_given_token() && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
@@ -262,11 +257,15 @@ impl Commit<'_> {
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {
-            if self.is_by_expired_lease(index, reasons) {
-                self.operations[index].companion = CompanionWrite::RemoveExpired;
-                adapted = Adapted::Yes;
+            if let Some((intent, reason)) = self.operations[index].intent().zip(self.by_lease(index, reasons)) {
+                let (Target { model, policy, .. }, row) = (intent.target(), reason.item.as_ref());
+                if policy.may_pass(model, row) {
+                    policy.pass_beat(row);
+                    self.operations[index].companion = CompanionWrite::RemoveExpired;
+                    adapted = Adapted::Yes;
+                }
             }
-            let reason = &reasons[self.positions[index].write];
+            let reason = &reasons[self.assembly.positions[index].write];
             let is_refused = reason.class() == Some(CancellationClass::Conflict);
             if is_refused && self.operations[index].adapt(reason.item.as_ref())? == Adapted::Yes {
                 adapted = Adapted::Yes;
@@ -279,22 +278,12 @@ impl Commit<'_> {
     /// of the operation's condition on a lease. If the transaction has a guard for this lease, only
     /// the operation of the guard counts as the cause, and not a write of the leased item.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
-        let refused = self.positions[index];
+        let refused = self.assembly.positions[index];
         let reason = refused.refused_lease(reasons)?;
-        let mut all = self.operations.iter().zip(&self.positions);
+        let mut all = self.operations.iter().zip(&self.assembly.positions);
         let mut is_guarded =
             || all.any(|(other, position)| position.lease == refused.lease && other.guarded().is_some());
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
-    }
-
-    /// Returns `true` if DynamoDB refused an operation because of an expired lease in a separate
-    /// row.
-    fn is_by_expired_lease(&self, index: usize, reasons: &[ActionReason]) -> bool {
-        let refused = self.operations[index].intent().zip(self.by_lease(index, reasons));
-        refused.is_some_and(|(intent, reason)| {
-            let Target { model, policy, .. } = intent.target();
-            policy.may_pass(model, reason.item.as_ref())
-        })
     }
 
     /// Returns the error of a cancelled transaction. If a lease made the transaction fail, returns
@@ -303,12 +292,12 @@ impl Commit<'_> {
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
-            self.operations[index].refusal(met, self.positions[index].judged_at, self.attempts.spent())
+            self.operations[index].refusal(met, self.assembly.positions[index].judged_at, self.attempts.spent())
         };
         if let Some(refusal) = (0..self.operations.len()).find_map(by_lease) {
             return refusal;
         }
-        let parts = self.operations.iter().zip(&self.positions);
+        let parts = self.operations.iter().zip(&self.assembly.positions);
         let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
         Error::Cancelled(Cancelled::new(self.transaction, parts.collect(), self.attempts.spent()))
     }

@@ -1,4 +1,4 @@
-use std::{fmt, marker::PhantomData};
+use std::marker::PhantomData;
 
 use crate::{codec::Stored, error::TransactionId};
 
@@ -27,8 +27,4 @@ impl<T, Out> Op<T, Out> {
     }
 }
 
-impl<T, Out> fmt::Debug for Op<T, Out> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Op").field(&self.index).finish()
-    }
-}
+debug_fields!([T, Out] Op<T, Out>, self => (self.index));

@@ -1,7 +1,5 @@
 //! Patches in a transaction or in a unit of work.
 
-use std::fmt;
-
 use super::{Op, Transaction, Tx, pending::PendingOperation};
 use crate::{
     expression::{PatchContent, patch_methods},
@@ -103,8 +101,4 @@ impl Tx {
     }
 }
 
-impl<T> fmt::Debug for PatchOp<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PatchOp").field(&self.operation).finish()
-    }
-}
+debug_fields!([T] PatchOp<T>, self => (self.operation));

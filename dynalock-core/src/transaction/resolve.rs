@@ -6,9 +6,7 @@ use super::{
     token::{already_committed, is_shown, shows_id},
 };
 use crate::{
-    codec::Item,
-    error::{ActionReason, Cancelled, Error, Spent, TransactionId},
-    model::ItemRef,
+    error::{ActionReason, Cancelled, Error, TransactionId},
     retry::Attempts,
     version::WriteId,
     write::operation::Operation,
@@ -39,17 +37,19 @@ pub(super) async fn resolve(
                     Some(kind) => kind,
                     None if shows_id(item.as_ref(), known) => return Err(already_committed(attempts)),
                     None => {
-                        let before: Vec<_> = operations.into_iter().map(|operation| operation.item_ref).collect();
-                        let after: Vec<_> = pending.map(|operation| operation.item_ref).collect();
+                        let index = operations.len();
+                        let others = operations.into_iter().map(|operation| operation.item_ref);
+                        let others = others.chain(pending.map(|operation| operation.item_ref));
+                        let mut reasons: Vec<_> = others.map(|item_ref| (item_ref, ActionReason::innocent())).collect();
                         // An earlier commit of this transaction may have deleted the item. In this
                         // case, another item of the transaction may contain the write id.
                         if let Some(id) = known
-                            && is_shown(attempts, before.iter().chain(&after), id).await
+                            && is_shown(attempts, reasons.iter().map(|(item_ref, _)| item_ref), id).await
                         {
                             return Err(already_committed(attempts));
                         }
-                        let (before, after) = (before.into_iter(), after.into_iter());
-                        return Err(refuse(transaction, before, item_ref, item, after, attempts.spent()));
+                        reasons.insert(index, (item_ref, ActionReason::conflict(item)));
+                        return Err(Error::Cancelled(Cancelled::new(transaction, reasons, attempts.spent())));
                     }
                 }
             }
@@ -57,20 +57,4 @@ pub(super) async fn resolve(
         operations.push(Operation::new(item_ref, kind));
     }
     Ok(operations)
-}
-
-/// Returns the error for a transaction in which the item of one operation has changed. The error is
-/// the same as if DynamoDB had cancelled the transaction because of this operation.
-fn refuse(
-    transaction: TransactionId,
-    before: impl Iterator<Item = ItemRef>,
-    guilty: ItemRef,
-    met: Option<Item>,
-    after: impl Iterator<Item = ItemRef>,
-    spent: Spent,
-) -> Error {
-    let innocent = |item_ref| (item_ref, ActionReason::innocent());
-    let guilty = (guilty, ActionReason::conflict(met));
-    let reasons = before.map(innocent).chain([guilty]).chain(after.map(innocent)).collect();
-    Error::Cancelled(Cancelled::new(transaction, reasons, spent))
 }

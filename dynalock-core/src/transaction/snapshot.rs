@@ -1,4 +1,4 @@
-use std::{borrow::Borrow, fmt, sync::Arc, time::Duration};
+use std::{borrow::Borrow, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
 
@@ -275,14 +275,6 @@ impl Snapshot {
     }
 }
 
-impl fmt::Debug for TransactionGet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TransactionGet").field("items", &self.item_refs.len()).finish_non_exhaustive()
-    }
-}
+debug_fields!(TransactionGet, self => { items: self.item_refs.len() });
 
-impl fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot").field("items", &self.items.len()).finish_non_exhaustive()
-    }
-}
+debug_fields!(Snapshot, self => { items: self.items.len() });

@@ -9,54 +9,31 @@ use crate::{
     operation::TransactGet,
     random,
     retry::Attempts,
-    version::{WriteId, shows},
+    version::{Repeats, WriteId, shows},
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// The ClientRequestToken of one commit, and the origin of the token.
-pub(super) struct Token {
-    pub(super) text: String,
-    pub(super) origin: TokenOrigin,
+/// Returns the caller's token, or a generated token if the caller has set no token.
+/// `token_and_stamps` also returns the write id of the commit and the generator of its
+/// incarnations. If the caller has set a token, the library derives these ids from the token, so a
+/// later call with the same token sends the same ids.
+pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
+    match given {
+        Some(token) => {
+            let mut rng = random::derived(&token);
+            (token, WriteStamps { id: WriteId::of_token(&mut rng), rng })
+        }
+        None => {
+            let mut rng = attempts.rng().fork();
+            (random::token(&mut rng), WriteStamps { id: WriteId::draw(&mut rng), rng })
+        }
+    }
 }
 
-/// The origin of a ClientRequestToken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TokenOrigin {
-    /// The library generated the token for this commit.
-    Drawn,
-    /// The caller set the token. The caller may have used the token in an earlier call.
-    Given,
-}
-
-impl Token {
-    /// Returns the caller's token, or a generated token if the caller has set no token. `or_drawn`
-    /// also returns the generator of the write id and the incarnations of the commit. If the caller
-    /// has set a token, the library derives these ids from the token, so a later call with the same
-    /// token sends the same ids.
-    pub(super) fn or_drawn(given: Option<String>, attempts: &mut Attempts) -> (WriteStamps, Self) {
-        let (mut rng, origin) = match &given {
-            Some(token) => (random::derived(token), TokenOrigin::Given),
-            None => (attempts.rng().fork(), TokenOrigin::Drawn),
-        };
-        let text = given.unwrap_or_else(|| Self::drawn(&mut rng).text);
-        let id = match origin {
-            TokenOrigin::Given => WriteId::of_token(&mut rng),
-            TokenOrigin::Drawn => WriteId::draw(&mut rng),
-        };
-        (WriteStamps { id, rng }, Self { text, origin })
-    }
-
-    /// Generates a ClientRequestToken for a request whose content differs from the previous
-    /// request.
-    pub(super) fn drawn(rng: &mut fastrand::Rng) -> Self {
-        Self { text: random::token(rng), origin: TokenOrigin::Drawn }
-    }
-
-    /// Returns the write id that each commit with the caller's token stores in the items that it
-    /// writes. Returns `None` if the caller did not set a token.
-    pub(super) fn known(&self, stamps: &WriteStamps) -> Option<WriteId> {
-        (self.origin == TokenOrigin::Given).then_some(stamps.id)
-    }
+/// Returns the write id that each commit with the caller's token stores in the items that it
+/// writes. Returns `None` if the caller did not set a token.
+pub(super) fn known_id(stamps: &WriteStamps) -> Option<WriteId> {
+    (stamps.id.repeats == Repeats::Ever).then_some(stamps.id)
 }
 
 /// Returns `true` if the item contains this write id, which proves that DynamoDB has applied the

@@ -7,7 +7,7 @@
 //! | 4 or 0 | the time of the last write, in seconds since the epoch, if `_writes` contains a time |
 //! | 8 each | the ids of the last writes, newest first |
 
-use std::{fmt, iter};
+use std::iter;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
@@ -221,11 +221,7 @@ impl Ring {
     }
 }
 
-impl fmt::Debug for Ring {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ring").field("ids", &self.ids().len()).finish_non_exhaustive()
-    }
-}
+debug_fields!(Ring, self => { ids: self.ids().len() });
 
 #[cfg(test)]
 pub(super) mod tests {

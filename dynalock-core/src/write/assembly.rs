@@ -19,7 +19,7 @@ use crate::{
     },
     model::ItemRef,
     operation::{Action, Write},
-    version::{Repeats, Revision},
+    version::Repeats,
 };
 
 /// The maximum number of items in one transaction.
@@ -282,10 +282,6 @@ impl Intent for OnlyWrite<'_> {
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         self.group().with_checks(self.lead, self.intent.plan(stamp, clause)?)
-    }
-
-    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
-        self.intent.bytes(next)
     }
 
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {

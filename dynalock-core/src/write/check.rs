@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{
     key::{checked_key, lease_row_key},
-    plan::{check_size, write},
+    plan::check_size,
 };
 use crate::{
     codec::{ExpiredTimes, State},
@@ -43,7 +43,7 @@ pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Wri
         Requirement::Guard(_) if model.lock_in_row().is_some() => lease_row_key(model, table, key)?,
         _ => checked_key(model, table, key)?,
     };
-    let mut check = write(table, key, Action::Check, None, Placeholders::default());
+    let mut check = Write::new(table, key, Action::Check, None, Placeholders::default());
     require(&mut check, item_ref, requirement)?;
     Ok(check)
 }

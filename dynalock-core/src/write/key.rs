@@ -41,11 +41,8 @@ pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<
     for (attribute, value) in model.key_attributes().zip(key.values()) {
         // DynamoDB would refuse an empty key value itself, but the check in the library saves the
         // request.
-        if value.is_empty() {
-            return Err(invalid(table, attribute, "it is empty"));
-        }
-        if value.key_type() != attribute.key_type {
-            return Err(invalid(table, attribute, "its `KeyAttribute` makes another type than it declares"));
+        if let Some(reason) = attribute.refusal_of(value) {
+            return Err(invalid(table, attribute, reason));
         }
     }
     if model.lock_in_row().is_some() && key.is_lease_row() {

@@ -8,7 +8,6 @@
 
 pub(crate) mod assembly;
 pub(crate) mod check;
-pub(crate) mod explain;
 pub(crate) mod guard;
 pub(crate) mod intent;
 pub(crate) mod key;

@@ -5,17 +5,14 @@
 //! attribute `_writes` also contains write ids, but a patch cannot add an id to `_writes` without a
 //! read of the item.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use super::{
     intent::{Adapted, Intent, OperationOutput, OwnedIntent, Target},
     key::checked_key,
-    plan::{Plan, write},
+    plan::Plan,
     stamp::WriteStamp,
 };
 use crate::{
@@ -28,8 +25,8 @@ use crate::{
         clause::{LeaseClause, LeaseUpdate},
     },
     model::{ItemExpiry, Model, Versioned},
-    operation::Action,
-    version::{Expected, PATCHES, Revision, WRITES, version_in},
+    operation::{Action, Write},
+    version::{Expected, PATCHES, WRITES, version_in},
 };
 
 /// The content of a patch. The caller's patch builder and the operation of the transaction share
@@ -99,7 +96,7 @@ impl<T: Versioned> PatchIntent<T> {
         // If several parts of the patch's condition are false, the error names the condition of the
         // caller.
         if content.condition().is_some_and(|condition| !condition.is_true(Some(item))) {
-            let conflict = Conflict::new(T::MODEL, table(), self.key.clone(), None, Some(item.clone()), spent);
+            let conflict = Conflict::new(self.item_ref(), Some(item.clone()), spent);
             return Some(Error::ConditionFailed(conflict));
         }
         match (item.get(T::MODEL.version), version_in(item, T::MODEL.version)) {
@@ -245,12 +242,8 @@ impl<T: Versioned> Intent for PatchIntent<T> {
         let condition = [own, absent].into_iter().chain(held).chain(conditions).collect::<Vec<_>>().join(" AND ");
         let lease = clause.effect(model, &mut to);
         let action = Action::Patch(self.text(stamp, texts, lease, &mut to));
-        let write = write(&self.table, key_item, action, Some(condition), to);
+        let write = Write::new(&self.table, key_item, action, Some(condition), to);
         Ok(Plan { changed_bytes: content.size(), ..Plan::new(model, &self.key, write, clause)? })
-    }
-
-    fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {
-        Ok(self.content.lock().size())
     }
 }
 
@@ -285,8 +278,4 @@ impl<T> Clone for SharedPatch<T> {
     }
 }
 
-impl<T> fmt::Debug for SharedPatch<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SharedPatch")
-    }
-}
+debug_fields!([T] SharedPatch<T>);

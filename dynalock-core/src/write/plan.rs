@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::key::lease_row_key;
 use crate::{
-    codec::{Basis, Item, size},
+    codec::{Basis, size},
     error::{ActionReason, CancellationClass, Error},
     expression::{Placeholders, operators},
     key::Key,
@@ -86,7 +86,7 @@ impl Plan {
     pub(super) fn bytes(&self) -> usize {
         match &self.write.action {
             Action::Put(item) => size(item),
-            Action::Update(_) | Action::Patch(_) | Action::Delete | Action::Check => {
+            Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) | Action::Delete | Action::Check => {
                 size(&self.write.key) + self.changed_bytes
             }
         }
@@ -113,7 +113,7 @@ fn companion(
     let mut to = Placeholders::default();
     let Some(condition) = clause.row_condition(model, &mut to) else { return Ok(None) };
     let action = clause.row_update(model, &mut to).map_or(Action::Check, Action::Update);
-    Ok(Some(Box::new(write(table, lease_row_key(model, table, key)?, action, Some(condition), to))))
+    Ok(Some(Box::new(Write::new(table, lease_row_key(model, table, key)?, action, Some(condition), to))))
 }
 
 /// Returns an error if an expression of the write is longer than DynamoDB allows.
@@ -126,7 +126,12 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
     match &write.action {
         Action::Update(text) if text.len() > MOST_BYTES => return too_long(text.len(), UPDATE_REMEDY),
         Action::Patch(text) if text.len() > MOST_BYTES => return too_long(text.len(), PATCH_REMEDY),
-        Action::Update(_) | Action::Patch(_) | Action::Put(_) | Action::Delete | Action::Check => {}
+        Action::Update(_)
+        | Action::Patch(_)
+        | Action::RowUpdate(_)
+        | Action::Put(_)
+        | Action::Delete
+        | Action::Check => {}
     }
     match &write.condition {
         // A condition of at most 600 bytes cannot contain more than 300 operators, so the code does
@@ -148,14 +153,3 @@ const PATCH_REMEDY: &str =
 const CONDITION_REMEDY: &str = "its condition is too long: an item without a version or without `_writes` is compared as a whole, so give it both \
                                 with the SDK (the version a number, `_writes` eight random bytes) and read it again; or ask for less in \
                                 conditions of your own";
-
-pub(super) fn write(
-    table: &Arc<str>,
-    key: Item,
-    action: Action,
-    condition: Option<String>,
-    placeholders: Placeholders,
-) -> Write {
-    let (names, values) = placeholders.finish();
-    Write { table: Arc::clone(table), key, action, condition, names, values }
-}

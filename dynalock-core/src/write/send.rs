@@ -182,7 +182,7 @@ impl Writer<'_> {
                     return Box::pin(self.find_patch(failure)).await;
                 }
                 failure => {
-                    Box::pin(self.pause(&facts, failure)).await?;
+                    Box::pin(self.pause(failure)).await?;
                     // A request with a token is repeated with the same content, because DynamoDB
                     // refuses other content with the same token.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
@@ -260,13 +260,14 @@ impl Writer<'_> {
 
     /// Sleeps before the next attempt after a failed attempt. Returns an error if the failure ends
     /// the call.
-    async fn pause(&mut self, facts: &PlanFacts, failure: Failure) -> Result<(), Error> {
+    async fn pause(&mut self, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
-                let spent = self.attempts.spent();
-                match self.intent.bytes(facts.next.as_ref().map(|next| &next.state.revision)) {
-                    Ok(bytes) => Error::ItemTooLarge { table, bytes, spent },
+                // The failed request has consumed its write, so the code computes the size from a
+                // new plan.
+                match self.plan() {
+                    Ok(plan) => Error::ItemTooLarge { table, bytes: plan.bytes(), spent: self.attempts.spent() },
                     Err(error) => error,
                 }
             }
@@ -331,6 +332,7 @@ impl Writer<'_> {
         let may_pass = self.intent.target().policy.may_pass(item_ref.model, row.as_ref())
             && self.attempts.may_go_on(Duration::ZERO);
         if may_pass {
+            self.intent.target().policy.pass_beat(row.as_ref());
             *self.companion = CompanionWrite::RemoveExpired;
         }
         let own = reasons.pop().filter(|own| own.class() == Some(CancellationClass::Conflict));

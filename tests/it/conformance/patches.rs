@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_types::body::SdkBody;
 use dynalock::{Error, condition::AttributeType, error::InvalidPatch};
 
-use crate::support::{Address, Basket, Part, Shop, Table, b, n, s};
+use crate::support::{Address, Basket, Part, Shop, Table, b, expect_error, n, s};
 
 cases! {
     each_kind_of_change_leaves_its_value,
@@ -190,7 +190,7 @@ async fn a_set_that_becomes_empty_is_removed(shop: &Shop) {
 async fn a_missing_item_is_not_found(shop: &Shop) {
     let table = baskets(shop).await;
     let patch = table.items.patch("b").add(Basket::ATTR.count, 1).when(Basket::ATTR.count.absent());
-    assert!(matches!(patch.await.unwrap_err(), Error::NotFound { .. }));
+    expect_error!(patch.await, Error::NotFound { .. });
     assert_eq!(table.raw.get("b").await, None);
 }
 
@@ -308,7 +308,7 @@ async fn an_item_of_another_program_is_adopted(shop: &Shop) {
         assert_eq!(table.items.update(patched).await.unwrap().count, 12);
         let mut read = read;
         read.count = 0;
-        assert!(matches!(table.items.update(read).await.unwrap_err(), Error::Conflict(_)));
+        expect_error!(table.items.update(read).await, Error::Conflict(_));
     }
 }
 
@@ -320,7 +320,7 @@ async fn an_item_that_lost_its_version_begins_a_new_incarnation(shop: &Shop) {
     // The version is that of `read`, but the incarnation is another one.
     assert_eq!((patched.version(), read.version()), (1, 1));
     read.count = 0;
-    assert!(matches!(table.items.update(read).await.unwrap_err(), Error::Conflict(_)));
+    expect_error!(table.items.update(read).await, Error::Conflict(_));
 }
 
 async fn an_invalid_patch_is_not_sent(shop: &Shop) {
@@ -340,9 +340,9 @@ async fn an_invalid_patch_is_not_sent(shop: &Shop) {
     let overlap = patch().append(a.parts, [part]).add(a.parts.index(0).at(Part::ATTR.quantity), 1).await.unwrap_err();
     assert!(matches!(invalid(overlap), InvalidPatch::Overlap { .. }));
     assert!(matches!(invalid(patch().add(a.small, 256).await.unwrap_err()), InvalidPatch::OutOfRange { .. }));
-    assert!(matches!(patch().add(a.price, f64::NAN).await.unwrap_err(), Error::Encode(_)));
+    expect_error!(patch().add(a.price, f64::NAN).await, Error::Encode(_));
     let long = (0..600).fold(patch(), |patch, n| patch.set(a.prices.key(format!("{n}")), 1));
-    assert!(matches!(long.await.unwrap_err(), Error::ExpressionTooLong { .. }));
+    expect_error!(long.await, Error::ExpressionTooLong { .. });
     assert!(table.raw.get("a").await.unwrap()["_version"] == n(1));
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use dynalock::{Error, Versioned, error::CodecReason};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Product, Shop, changed, expect_error, item, n, s};
+use crate::support::{Open, Product, Shop, changed, expect_error, item, n, s};
 
 cases![
     get_of_nothing_is_none,
@@ -75,15 +75,6 @@ async fn a_struct_that_denies_unknown_fields_reads_items_with_bookkeeping_and_re
     table.raw.set("a", "color", s("red")).await;
     let error = expect_error!(table.items.get("a").await, Error::Decode(error) => error);
     assert_eq!(error.attribute(), Some("color"));
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "open")]
-struct Open {
-    #[dynalock(partition_key)]
-    id: String,
-    #[serde(flatten)]
-    rest: HashMap<String, i64>,
 }
 
 async fn a_flattened_map_holds_no_bookkeeping(shop: &Shop) {

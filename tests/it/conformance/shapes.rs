@@ -6,7 +6,7 @@ use dynalock::{Error, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{Shop, changed, expect_error, item, n, s, written_by_the_user};
+use crate::support::{Open, Shop, changed, expect_error, item, n, s, written_by_the_user};
 
 cases![
     an_item_stored_under_an_alias_is_read_updated_and_read_again,
@@ -80,15 +80,6 @@ async fn a_skipped_option_is_removed_when_it_is_set_to_none(shop: &Shop) {
     assert!(!written.contains_key("quantity") && !written.contains_key("price"), "{written:?}");
     assert_eq!(table.raw.get("a").await.unwrap().get("note"), None);
     assert_eq!(table.items.get("a").await.unwrap(), Some(aliased));
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
-#[dynalock(table = "open")]
-struct Open {
-    #[dynalock(partition_key)]
-    id: String,
-    #[serde(flatten)]
-    rest: HashMap<String, i64>,
 }
 
 async fn entries_of_a_flattened_map_are_added_and_removed(shop: &Shop) {

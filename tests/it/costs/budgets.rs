@@ -8,7 +8,7 @@ use dynalock::{
 };
 
 use super::{Metered, cost_of, shown};
-use crate::support::{Archive, Order, Product, Shop, Table, changed, secs};
+use crate::support::{Archive, Order, Product, Shop, Table, changed, expect_error, secs};
 
 #[tokio::test]
 async fn a_request_that_would_pass_the_budget_is_not_sent() {
@@ -50,8 +50,10 @@ async fn the_row_of_a_lease_is_not_estimated_by_its_item() {
     let (_, Table { items, .. }) = Shop::with_items([large]).await;
     // The read costs 25 units, the item 196 in the transaction, and the row 2.
     items.update_with("a", |archive| archive.items += 1).budget(25 + 196 + 2).await.unwrap();
-    let error = items.update_with("a", |archive| archive.items += 1).budget(25 + 196 + 1).await.unwrap_err();
-    assert!(matches!(error, Error::BudgetExceeded { .. }), "{error:?}");
+    expect_error!(
+        items.update_with("a", |archive| archive.items += 1).budget(25 + 196 + 1).await,
+        Error::BudgetExceeded { .. }
+    );
 }
 
 #[tokio::test]
@@ -62,8 +64,7 @@ async fn a_budget_that_is_set_after_an_explanation_applies() {
     tx.patch(&items, "a").add(Product::ATTR.stock, 1);
     let units = tx.explain().unwrap().write_units(100);
     assert_eq!(units, Units::whole(2));
-    let error = tx.budget(1).commit().await.unwrap_err();
-    assert!(matches!(error, Error::BudgetExceeded { .. }), "{error:?}");
+    expect_error!(tx.budget(1).commit().await, Error::BudgetExceeded { .. });
 }
 
 /// After the patch, the library reads the item, because the reply to a transaction does not contain
@@ -81,8 +82,7 @@ async fn a_repository_has_a_budget_for_each_call() {
     let items = items.budget(1);
     items.get("a").await.unwrap();
     items.get("a").await.unwrap();
-    let error = items.update_with("a", |product| product.stock += 1).await.unwrap_err();
-    assert!(matches!(error, Error::BudgetExceeded { .. }), "{error:?}");
+    expect_error!(items.update_with("a", |product| product.stock += 1).await, Error::BudgetExceeded { .. });
     let created = items.create_many((0..3).map(|stock| Product::new(&format!("c{stock}"), stock))).await;
     assert!(created.iter().all(Result::is_ok), "{created:?}");
 }

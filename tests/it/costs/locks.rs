@@ -3,7 +3,7 @@
 use dynalock::{Error, cost::Units};
 
 use super::{Metered, cost_of, shown};
-use crate::support::{Archive, Parcel, SKEW, TTL, kill, secs, travel};
+use crate::support::{Archive, Parcel, SKEW, TTL, expect_error, kill, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_costs_its_acquire_its_heartbeats_and_its_release() {
@@ -129,8 +129,7 @@ async fn a_place_in_a_queue_is_given_up_at_the_budget() {
     let (locks, others) = to.locks().await;
     let held = others.acquire("report").fair().await.unwrap();
 
-    let error = locks.acquire("report").fair().budget(3).await.unwrap_err();
-    assert!(matches!(error, Error::BudgetExceeded { .. }), "{error:?}");
+    expect_error!(locks.acquire("report").fair().budget(3).await, Error::BudgetExceeded { .. });
     travel(secs(1)).await;
     assert_eq!(others.queue("report").await.unwrap().len(), 1);
     held.release().await.unwrap();

@@ -10,7 +10,8 @@ use dynalock::{
 };
 
 use crate::support::{
-    FAULTS, LOST_REPLIES, Product, Shop, Table, changed, millis, n, now, s, secs, settle, tally::increment, travel,
+    FAULTS, LOST_REPLIES, Product, Shop, Table, changed, expect_error, millis, n, now, s, secs, settle,
+    tally::increment, travel,
 };
 
 /// The share of lost replies, and the number of 10,000 patches that may be indeterminate.
@@ -207,8 +208,7 @@ async fn a_register_that_another_program_wiped_is_indeterminate() {
         let product = others.get("a").await.unwrap().unwrap();
         others.replace(product).await.unwrap();
     });
-    let error = table.items.patch("a").add(Product::ATTR.stock, 1).await.unwrap_err();
-    assert!(matches!(error, Error::Indeterminate { .. }), "{error:?}");
+    expect_error!(table.items.patch("a").add(Product::ATTR.stock, 1).await, Error::Indeterminate { .. });
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,8 +221,7 @@ async fn a_refusal_after_a_lost_reply_under_a_token_is_indeterminate() {
         others.update_with("a", |product| product.stock = 0).await.unwrap();
     });
     let patch = table.items.patch("a").add(Product::ATTR.stock, -5).when(Product::ATTR.stock.ge(5)).exactly_once();
-    let error = patch.await.unwrap_err();
-    assert!(matches!(error, Error::Indeterminate { .. }), "{error:?}");
+    expect_error!(patch.await, Error::Indeterminate { .. });
     assert_eq!(table.others.get("a").await.unwrap().unwrap().stock, 0);
 }
 
@@ -248,8 +247,7 @@ async fn an_unchecked_delete_with_a_condition_does_not_take_absence_for_its_own_
     let shop = Shop::without_faults();
     let table = one_product(&shop).await;
     shop.faults.script_on("DeleteItem", 0, Fault::LoseReply);
-    let error = table.items.delete_unchecked("a").when(Product::ATTR.stock.eq(5)).await.unwrap_err();
-    assert!(matches!(error, Error::Indeterminate { .. }), "{error:?}");
+    expect_error!(table.items.delete_unchecked("a").when(Product::ATTR.stock.eq(5)).await, Error::Indeterminate { .. });
     assert_eq!(table.raw.get("a").await, None);
 }
 
@@ -291,8 +289,7 @@ async fn a_patch_in_doubt_is_not_repeated_after_the_life_of_its_token() {
         faults.clear();
     });
     let patch = table.items.patch("a").add(Product::ATTR.stock, 1).exactly_once();
-    let error = patch.deadline(secs(20 * 60)).await.unwrap_err();
-    assert!(matches!(error, Error::Indeterminate { .. }), "{error:?}");
+    expect_error!(patch.deadline(secs(20 * 60)).await, Error::Indeterminate { .. });
     outage.await.unwrap();
     assert_eq!(table.others.get("a").await.unwrap().unwrap().stock, 6);
 }
@@ -302,10 +299,11 @@ async fn a_patch_without_any_answer_ends_at_its_deadline() {
     let shop = Shop::without_faults();
     let table = one_product(&shop).await;
     shop.faults.always(Fault::NeverAnswer);
-    let error = table.items.patch("a").add(Product::ATTR.stock, 1).deadline(secs(3)).await.unwrap_err();
-    assert!(matches!(error, Error::Indeterminate { .. }), "{error:?}");
+    expect_error!(
+        table.items.patch("a").add(Product::ATTR.stock, 1).deadline(secs(3)).await,
+        Error::Indeterminate { .. }
+    );
     shop.faults.clear();
     shop.faults.always(Fault::Refused);
-    let error = table.items.patch("a").add(Product::ATTR.stock, 1).deadline(secs(3)).await.unwrap_err();
-    assert!(matches!(error, Error::Exhausted { .. }), "{error:?}");
+    expect_error!(table.items.patch("a").add(Product::ATTR.stock, 1).deadline(secs(3)).await, Error::Exhausted { .. });
 }

@@ -34,8 +34,7 @@ async fn a_patch_of_a_holder_that_lost_its_lease_is_refused<T: Kept>() {
     let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
     travel(TTL + secs(3)).await;
     let second = table.others.lock("a").await.unwrap();
-    let error = lease.patch().add(T::ITEMS, 1).await.unwrap_err();
-    assert!(matches!(error, Error::Lost(_)), "{error:?}");
+    expect_error!(lease.patch().add(T::ITEMS, 1).await, Error::Lost(_));
     assert_eq!(second.release().await.unwrap().count(), 5);
 }
 
@@ -79,7 +78,6 @@ async fn a_patch_of_a_deleted_item_tells_the_holder<T: Kept>() {
     let (_, table) = Shop::with_two::<T>().await;
     let mut lease = table.items.lock("a").await.unwrap();
     table.others.delete_unchecked("a").await.unwrap();
-    let error = lease.patch().add(T::ITEMS, 1).await.unwrap_err();
-    assert!(matches!(error, Error::Lost(Lost::Deleted)), "{error:?}");
+    expect_error!(lease.patch().add(T::ITEMS, 1).await, Error::Lost(Lost::Deleted));
     travel(millis(1)).await;
 }

@@ -1,5 +1,7 @@
 //! Items without a lease.
 
+use std::collections::HashMap;
+
 use dynalock::Versioned;
 use serde::{Deserialize, Serialize};
 
@@ -51,4 +53,14 @@ impl Line {
     pub(crate) fn new(order: &str, number: i64, quantity: i64) -> Self {
         Self { order: order.to_owned(), number, quantity }
     }
+}
+
+/// An item with a flattened map.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "open")]
+pub(crate) struct Open {
+    #[dynalock(partition_key)]
+    pub(crate) id: String,
+    #[serde(flatten)]
+    pub(crate) rest: HashMap<String, i64>,
 }

@@ -26,7 +26,7 @@ pub(crate) use attributes::{Item, b, item, n, s};
 pub(crate) use basket::{Address, Basket, Part};
 pub(crate) use calls::{start, together};
 pub(crate) use digest::Digest;
-pub(crate) use items::{Account, Line, Product};
+pub(crate) use items::{Account, Line, Open, Product};
 pub(crate) use kept::{Archive, Crate, Kept, Parcel, for_both_kinds};
 pub(crate) use leases::{SKEW, TTL, acquire, kill, row_of};
 pub(crate) use order::Order;

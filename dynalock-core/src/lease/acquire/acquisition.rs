@@ -216,9 +216,10 @@ impl<'a> Acquisition<'a> {
         self.observer.pause_in_queue(self.polls.pause(WaiterPlace::Behind(places)))
     }
 
-    /// Returns whether DynamoDB may grant the next attempt. The result is `true` if the observed
-    /// lease has ended, or if the row shows no other holder.
-    async fn may_be_granted(&mut self) -> Result<bool, Error> {
+    /// Reads the row, unless the observed lease has ended. Returns whether DynamoDB may grant the
+    /// next attempt. The result is `true` if the observed lease has ended, or if the row shows no
+    /// other holder.
+    async fn poll(&mut self) -> Result<bool, Error> {
         // If the item to lock is missing, DynamoDB would refuse the attempt.
         if self.observer.record().is_none() {
             return Ok(false);
@@ -284,7 +285,7 @@ impl<'a> Acquisition<'a> {
             return Ok(false);
         }
         let Some(remove) = self.spec.row.remove_expired(record, &self.observer.expired()) else { return Ok(false) };
-        let is_removed = matches!(self.attempts().update(|| remove.clone()).await?, Answered::Applied(_));
+        let is_removed = matches!(self.attempts().write(|| remove.clone()).await?, Answered::Applied(_));
         if is_removed {
             self.taken_over = record.fence;
         }
@@ -369,7 +370,7 @@ impl<'a> Acquisition<'a> {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
             let is_over = match self.sleep_until_seen(pause, caller).await? {
                 Some(seen) => self.see(&seen),
-                None => self.may_be_granted().await?,
+                None => self.poll().await?,
             };
             if is_over {
                 return Ok(());
@@ -470,7 +471,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
         let Some(first) = all.iter().find(|acquisition| acquisition.observer.record().is_some()) else { return Ok(()) };
         first.sleep(pause, caller).await?;
         for acquisition in all.iter_mut() {
-            if acquisition.may_be_granted().await? {
+            if acquisition.poll().await? {
                 return Ok(());
             }
         }

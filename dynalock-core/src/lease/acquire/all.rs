@@ -11,7 +11,6 @@ use crate::{
     clock,
     error::Error,
     lease::{clause::Expired, held_grant::KeptGrant, record::LockRecord, row::AcquireFields},
-    operation::Write,
     retry::{Attempts, Backoff, Limits},
 };
 
@@ -77,7 +76,7 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
         let fields = AcquireFields { owner, until, now, payload: spec.payload.as_deref() };
-        Write::from(spec.row.acquire(&fields, &Expired::Nobody))
+        spec.row.acquire(&fields, &Expired::Nobody)
     });
     let Some(reasons) = transact(&mut attempts, first.spec, writes).await? else {
         return read(all, &mut attempts, sent).await;

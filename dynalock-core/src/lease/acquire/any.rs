@@ -103,7 +103,7 @@ impl Acquisition<'_> {
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
             spec.row.acquire(&fields, expired)
         };
-        let answer = match attempts.update(request).await {
+        let answer = match attempts.write(request).await {
             Ok(answer) => answer,
             Err(error) => {
                 // If the reply was lost, DynamoDB may have granted the lock, so a background task

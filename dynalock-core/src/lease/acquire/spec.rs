@@ -65,7 +65,7 @@ impl AcquireSpec {
             let release = async move {
                 let limits = Limits { deadline: spec.options.ttl, ..Limits::default() };
                 let mut attempts = Attempts::new(&spec.connection, limits).with_purpose(Purpose::Poll);
-                attempts.update(|| spec.row.release(&owner)).await
+                attempts.write(|| spec.row.release(&owner)).await
             };
             runtime.spawn(detached("release", table, release, failure));
         }

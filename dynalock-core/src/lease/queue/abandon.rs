@@ -136,7 +136,7 @@ impl Abandonment {
                     DequeueResult::StillThere => Err(attempts.too_late()),
                 };
             }
-            record = match attempts.update(|| row.abandon(owner, place)).await? {
+            record = match attempts.write(|| row.abandon(owner, place)).await? {
                 Answered::Applied(_) => return Ok(()),
                 Answered::Refused(met) => read(met),
             };

@@ -75,7 +75,7 @@ pub(crate) async fn dequeue(
             (sent, now) = (clock::now(), options.now());
             row.dequeue(reason, waiters, now)
         };
-        let (result, empty_since) = match attempts.update(request).await? {
+        let (result, empty_since) = match attempts.write(request).await? {
             Answered::Applied(before) => {
                 attempts.connection().local_waiters.share(&row.table, &row.key, || SeenRow {
                     item: before.clone().map(|before| row.after_dequeue(before, now)),
@@ -126,7 +126,7 @@ pub(crate) async fn evict(
 /// without entries is harmless, because the next caller can enter it.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request()).with_purpose(Purpose::Poll);
-    if let Err(error) = attempts.update(|| row.sweep(fence, duplicate)).await {
+    if let Err(error) = attempts.write(|| row.sweep(fence, duplicate)).await {
         telemetry::background_failed("sweep_queue", &error);
     }
 }

@@ -23,7 +23,6 @@ use crate::{
         held_grant::KeptGrant,
         record::{LockRecord, QueueEntry},
     },
-    operation::Write,
     retry::{Answered, Limits, RowSource, SeenRow},
 };
 
@@ -189,7 +188,7 @@ impl<'a> Queued<'a> {
         let first = &self.tickets[0].acquisition;
         let (sent, now) = (clock::now(), first.spec.options.now());
         let mut attempts = first.attempts_within(first.limits_of(self.limits.transaction));
-        let writes = self.specs().map(|spec| Write::from(spec.row.enqueue(&self.owner, now, self.limits.most)));
+        let writes = self.specs().map(|spec| spec.row.enqueue(&self.owner, now, self.limits.most));
         let reasons = transact(&mut attempts, first.spec, writes).await?;
         let is_applied = reasons.is_none();
         let denied = denials(self.specs(), reasons.unwrap_or_default());
@@ -269,7 +268,7 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
         (sent, now) = (clock::now(), options.now());
         row.enqueue(&owner, now, most)
     };
-    let (item, is_applied) = match attempts.update(request).await? {
+    let (item, is_applied) = match attempts.write(request).await? {
         Answered::Applied(before) => (before, true),
         Answered::Refused(None) if row.is_item() => return Err(ticket.acquisition.spec.not_found(attempts.spent())),
         Answered::Refused(met) => (met, false),

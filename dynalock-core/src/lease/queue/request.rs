@@ -12,7 +12,7 @@ use crate::{
         record::{GrantKind, LockRecord, Observation, Waiters},
         row::Row,
     },
-    operation::UpdateItem,
+    operation::Write,
     retry::Attempts,
 };
 
@@ -51,7 +51,7 @@ impl Row {
     /// Returns the request that appends an entry to a queue with fewer than `most` entries. If the
     /// queue is empty, the new entry becomes the head, and the head holds the lock. Because of the
     /// condition of the request, DynamoDB refuses a late copy of the request.
-    pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> UpdateItem {
+    pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
         let (owner, now) = (to.value(text(entry)), to.value(number(now)));
@@ -73,7 +73,7 @@ impl Row {
     /// Returns the request that removes the head of the queue. The write that removes the head also
     /// makes the next entry the head, so that no other caller can get the lock between the removal
     /// and the next holder.
-    pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> UpdateItem {
+    pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {
             DequeueReason::Leave { owner, .. } => text(owner),
@@ -127,7 +127,7 @@ impl Row {
     }
 
     /// Returns the request that removes an entry behind the head of the queue.
-    pub(crate) fn abandon(&self, entry: &str, place: usize) -> UpdateItem {
+    pub(crate) fn abandon(&self, entry: &str, place: usize) -> Write {
         let to = &mut Placeholders::default();
         let queue = to.name(self.layout.queue);
         let condition = format!("{queue}[{place}] = {}", to.value(text(entry)));
@@ -136,7 +136,7 @@ impl Row {
 
     /// Returns the request that removes a queue, if the queue has no entries and the stored fence
     /// is `fence`.
-    pub(crate) fn sweep(&self, fence: u64, duplicate: Duplicate) -> UpdateItem {
+    pub(crate) fn sweep(&self, fence: u64, duplicate: Duplicate) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let queue = to.name(lock.queue);
         let mut remove = vec![queue, to.name(lock.turn)];

@@ -1,5 +1,4 @@
 use std::{
-    fmt,
     future::{Future, poll_fn},
     pin::Pin,
     task::{Context, Poll, ready},
@@ -195,8 +194,4 @@ impl<G> Future for QueueTicket<G> {
     }
 }
 
-impl<G> fmt::Debug for QueueTicket<G> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueueTicket").field("position", &self.position()).finish_non_exhaustive()
-    }
-}
+debug_fields!([G] QueueTicket<G>, self => { position: self.position() });

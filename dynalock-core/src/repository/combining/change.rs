@@ -1,6 +1,6 @@
 //! The changes that combined calls make on a copy of the item.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use super::copy::WorkingCopy;
 use crate::{
@@ -9,6 +9,9 @@ use crate::{
     model::Versioned,
     repository::{Patch, modify::NoValue},
 };
+
+// These types have no lifetime. If a combined call had the type `UpdateWith<'static, F>`, the
+// compiler would not accept a spawned future that awaits the call.
 
 /// A change by a closure, for [`Combining::update_with`](super::Combining::update_with).
 pub struct CombinedUpdate<F> {
@@ -142,14 +145,6 @@ impl<T: Versioned + Clone> CombinedChange<T> for Patch<T> {
     }
 }
 
-macro_rules! debug_by_name {
-    ($($kind:ident<$($parameter:ident),*>),*) => {$(
-        impl<$($parameter),*> fmt::Debug for $kind<$($parameter),*> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($kind))
-            }
-        }
-    )*};
-}
-
-debug_by_name!(CombinedUpdate<F>, CombinedTryUpdate<F>, CombinedUpsert<I, F>);
+debug_fields!([F] CombinedUpdate<F>);
+debug_fields!([F] CombinedTryUpdate<F>);
+debug_fields!([I, F] CombinedUpsert<I, F>);

@@ -1,7 +1,7 @@
 //! The working copy of a batch of combined calls: the item in memory, changed by the closures that
 //! have run.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     codec::{Basis, Changes, Item, decode, encode, size},
@@ -142,8 +142,4 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for WorkingCopy<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WorkingCopy")
-    }
-}
+debug_fields!([T] WorkingCopy<'_, T>);

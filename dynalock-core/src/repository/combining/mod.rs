@@ -10,7 +10,7 @@ mod worker;
 
 pub use request::CombinedCall;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use change::{CombinedTryUpdate, CombinedUpdate, CombinedUpsert};
 use queue::Queues;
@@ -329,8 +329,4 @@ impl<T> Clone for Combining<T> {
     }
 }
 
-impl<T> fmt::Debug for Combining<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Combining").field("repository", &self.repository).finish_non_exhaustive()
-    }
-}
+debug_fields!([T] Combining<T>, self => { repository: self.repository });

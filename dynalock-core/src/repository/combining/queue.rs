@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
-    fmt,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -133,12 +132,6 @@ impl<T> Queues<T> {
 impl<T> Default for Queues<T> {
     fn default() -> Self {
         Self(Mutex::default())
-    }
-}
-
-impl<T> fmt::Debug for Queues<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queues").field("keys", &self.lock().len()).finish()
     }
 }
 

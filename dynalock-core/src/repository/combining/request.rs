@@ -1,4 +1,4 @@
-use std::{fmt, future::IntoFuture, sync::Arc, time::Duration};
+use std::{future::IntoFuture, sync::Arc, time::Duration};
 
 use super::{
     call::call,
@@ -85,12 +85,8 @@ where
     }
 }
 
-impl<T, C> fmt::Debug for CombinedCall<T, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CombinedCall")
-            .field("kind", &std::any::type_name::<C>())
-            .field("repository", &self.repository)
-            .field("deadline", &self.deadline)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!([T, C] CombinedCall<T, C>, self => {
+    kind: std::any::type_name::<C>(),
+    repository: self.repository,
+    deadline: self.deadline,
+});

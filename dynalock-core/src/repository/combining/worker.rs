@@ -259,7 +259,10 @@ impl<T: Versioned + Clone> Worker<T> {
                 // If the batch slept between its attempts, another writer may have changed the item
                 // after the write of the batch, so the next batch must read the item.
                 let is_fresh = session.pauses() == 0;
-                let next = after.filter(|_| is_newest && is_fresh).map(|item| written(item, &stored));
+                let mut next = after.filter(|_| is_newest && is_fresh);
+                if let Some(item) = &mut next {
+                    stored.write_state_into(item);
+                }
                 Attempt::Committed(Committed { stored: Ok(stored), next })
             }
             WriteResult::Conflict(met) => Attempt::Conflict { expected, met },
@@ -329,16 +332,6 @@ impl<T> Batch<T> {
     fn time_left(&self) -> Duration {
         self.calls.iter().map(|call| call.time_left()).max().unwrap_or_default()
     }
-}
-
-/// Returns the item as the write of the batch has stored it, with the new version, write ids and
-/// times.
-fn written<T: Versioned>(mut item: Item, stored: &Stored<T>) -> Item {
-    if let Ok(basis) = stored.origin() {
-        basis.times.write_into(T::MODEL, &mut item);
-        basis.state.revision.write_into(T::MODEL.version, &mut item);
-    }
-    item
 }
 
 /// Returns `true` if the content of the write was the reason for its refusal, so that a smaller

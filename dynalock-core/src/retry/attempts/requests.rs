@@ -1,4 +1,4 @@
-//! Requests that are safe to repeat: reads, and updates whose condition prevents a second change by
+//! Requests that are safe to repeat: reads, and writes whose condition prevents a second change by
 //! a repeated request.
 
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use super::Attempts;
 use crate::{
     codec::Item,
     error::{Error, Refusal},
-    operation::{Failure, GetItem, GetMany, TransactGet, UpdateItem},
+    operation::{Failure, GetItem, GetMany, TransactGet, Write},
     retry::Backoff,
 };
 
-/// The result of an update that is safe to repeat.
+/// The result of a write that is safe to repeat.
 pub(crate) enum Answered {
-    /// DynamoDB has applied the update. The field is the item before the update.
+    /// DynamoDB has applied the write. For an update, the field is the item before the update.
     Applied(Option<Item>),
-    /// The condition of the update was false. The field is the item with which DynamoDB evaluated
+    /// The condition of the write was false. The field is the item with which DynamoDB evaluated
     /// the condition.
     Refused(Option<Item>),
 }
@@ -71,15 +71,14 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Sends an update, and repeats the update until DynamoDB answers. `make` builds a new request
-    /// for each attempt. The condition of the update must prevent a second change by a repeated
-    /// request.
-    pub(crate) async fn update(&mut self, mut make: impl FnMut() -> UpdateItem) -> Result<Answered, Error> {
+    /// Sends a write, and repeats the write until DynamoDB answers. `make` builds a new request for
+    /// each attempt. The condition of the write must prevent a second change by a repeated request.
+    pub(crate) async fn write(&mut self, mut make: impl FnMut() -> Write) -> Result<Answered, Error> {
         let client = self.connection.client.clone();
         loop {
-            let update = make();
-            let (table, key) = (Arc::clone(&update.table), update.key.clone());
-            match self.attempt(Box::pin(update.send(&client))).await {
+            let write = make();
+            let (table, key) = (Arc::clone(&write.table), write.key.clone());
+            match self.attempt(Box::pin(write.send(&client))).await {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
                 // A refusal without an item is ambiguous: either the key has no item, or the server

@@ -7,7 +7,6 @@ mod tx;
 pub use tx::Tx;
 
 use std::{
-    fmt,
     future::{Future, IntoFuture},
     marker::PhantomData,
     sync::Arc,
@@ -320,11 +319,4 @@ where
     }
 }
 
-impl<F> fmt::Debug for UnitOfWork<'_, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UnitOfWork")
-            .field("limits", &self.limits)
-            .field("snapshot", &self.snapshot)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!([F] UnitOfWork<'_, F>, self => { limits: self.limits, snapshot: self.snapshot });

@@ -27,7 +27,7 @@ pub(super) struct Run {
 /// duplicates.
 #[derive(Default)]
 pub(super) struct Known {
-    held: Vec<KnownItem>,
+    pub(super) held: Vec<KnownItem>,
     /// The index of each item in `held`, by table and key.
     positions: HashMap<Arc<str>, HashMap<Key, usize>>,
 }
@@ -80,7 +80,7 @@ impl UnitShared {
 impl Run {
     /// Returns an item if the run already knows the item, and records that the closure has read the
     /// item.
-    pub(super) fn look_up(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
+    pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The unit of work sends the writes of the closure only after the closure ends. A read of a
         // written item would therefore return the item as it was before the write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
@@ -97,7 +97,7 @@ impl Run {
     /// Stores an item that the closure has read. If two parts of the closure read the same item at
     /// the same time, both parts get the first answer.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
-        match self.look_up(&item_ref.table, &item_ref.key)? {
+        match self.read_known(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),
             None => {
                 self.known.push(KnownItem { item_ref, item: item.clone(), origin: ItemOrigin::Fresh, is_read: true });
@@ -136,14 +136,5 @@ impl FromIterator<KnownItem> for Known {
         let mut known = Self::default();
         held.into_iter().for_each(|held| known.push(held));
         known
-    }
-}
-
-impl IntoIterator for Known {
-    type Item = KnownItem;
-    type IntoIter = std::vec::IntoIter<KnownItem>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.held.into_iter()
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     retry::{AfterConflict, Attempts, Limits},
     telemetry::{set_batch, set_table},
     transaction::{
-        commit::{self, AfterContention, Token, send},
+        commit::{self, AfterContention, Commit},
         link::Link,
         pending::{PendingOperation, Purpose},
         snapshot,
@@ -43,7 +43,7 @@ pub(super) struct Unit {
     /// The ClientRequestToken of the last commit, if DynamoDB refused this commit because of
     /// another running transaction. The next commit uses the same token, so DynamoDB applies only
     /// one of the two commits, even if a late copy of the first request arrives.
-    token: Option<Token>,
+    token: Option<String>,
     /// The time at which the last run of the closure started.
     began: Instant,
     /// The items that the next run of the closure gets without a read from DynamoDB.
@@ -179,7 +179,7 @@ impl Unit {
         set_table(table_names(operations.iter().map(|operation| &operation.item_ref.table)));
         set_batch(operations.len());
 
-        let (mut stamps, drawn) = Token::or_drawn(None, attempts);
+        let (drawn, mut stamps) = commit::token_and_stamps(None, attempts);
         let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
         // If a run changes no item, the commit sends no transaction, unless the closure has called
@@ -195,8 +195,17 @@ impl Unit {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
             Some(_) | None => {
-                let again = AfterContention::ReadAgain;
-                send(attempts, self.id, &mut operations, assembly, token, stamps, again).await?;
+                let commit = Commit {
+                    attempts,
+                    transaction: self.id,
+                    operations: &mut operations,
+                    assembly,
+                    stamps,
+                    token,
+                    after_contention: AfterContention::ReadAgain,
+                    outcome: AttemptOutcome::Known,
+                };
+                commit.run().await?;
             }
         }
         Ok(CommitResult::Everything)
@@ -224,7 +233,7 @@ impl Unit {
             return Err(attempts.exhausted(Error::Cancelled(refused)));
         }
         if paused == AfterConflict::AtOnce && kept == Kept::Reads {
-            self.known = known.into_iter().filter_map(|held| carried(held, &refused)).collect();
+            self.known = known.held.into_iter().filter_map(|held| carried(held, &refused)).collect();
         }
         Ok(Next::Again)
     }

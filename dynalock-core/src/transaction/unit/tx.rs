@@ -1,6 +1,5 @@
 use std::{
     collections::HashMap,
-    fmt,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -85,7 +84,7 @@ impl Tx {
         let item_ref = repository.item_ref(key.into_key(), None);
         self.run().session.link.meet(repository);
         async move {
-            let known = self.run().look_up(&item_ref.table, &item_ref.key)?.map(|held| held.item.clone());
+            let known = self.run().read_known(&item_ref.table, &item_ref.key)?.map(|held| held.item.clone());
             let (table, expiry) = (Arc::clone(&item_ref.table), item_ref.expiry);
             let item = match known {
                 Some(item) => item,
@@ -148,7 +147,7 @@ impl Tx {
             }
             let mut items = Vec::with_capacity(item_refs.len());
             for item_ref in &item_refs {
-                let item = self.run().look_up(&item_ref.table, &item_ref.key)?.and_then(|held| held.item.clone());
+                let item = self.run().read_known(&item_ref.table, &item_ref.key)?.and_then(|held| held.item.clone());
                 let item = item_ref.expiry.alive(T::MODEL, item);
                 items.push(item.map(|item| decode_stored(&table, item)).transpose()?);
             }
@@ -353,7 +352,7 @@ impl Tx {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {
             let is_asked = unknown.iter().any(|asked| asked.is(&item_ref.table, &item_ref.key));
-            if !is_asked && self.run().look_up(&item_ref.table, &item_ref.key)?.is_none() {
+            if !is_asked && self.run().read_known(&item_ref.table, &item_ref.key)?.is_none() {
                 checked_key(item_ref.model, &item_ref.table, &item_ref.key)?;
                 unknown.push(item_ref);
             }
@@ -367,8 +366,4 @@ impl Tx {
     }
 }
 
-impl fmt::Debug for Tx {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tx")
-    }
-}
+debug_fields!(Tx);

@@ -8,19 +8,19 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Adapted, Intent, OperationOutput, OwnedIntent, Target};
 use crate::{
     codec::{
-        Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, size, state_of, times_of_create, updated_at,
+        Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, state_of, times_of_create, updated_at,
     },
     error::Error,
     expression::{Condition, Placeholders, absent, unchanged},
     key::Key,
     lease::{LeasePolicy, clause::LeaseClause},
     model::{ItemExpiry, KeptTimes, Model, Versioned},
-    operation::Action,
+    operation::{Action, Write},
     version::{Expected, PATCHES, Revision, Ring, WRITES, revision_in},
     write::{
         check::{Requirement, check},
         key::checked_key,
-        plan::{Plan, check_size, write},
+        plan::{Plan, check_size},
         stamp::WriteStamp,
         update::update as update_text,
     },
@@ -163,7 +163,7 @@ impl<T: Versioned> IntentOf<T> {
         // after the update.
         let content = self.content_after(&changes)?;
         let action = Action::Update(update_text(T::MODEL, changes, &next, clause, &mut to));
-        let write = write(&self.table, key_item, action, Some(condition), to);
+        let write = Write::new(&self.table, key_item, action, Some(condition), to);
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
     }
 
@@ -217,7 +217,7 @@ impl<T: Versioned> IntentOf<T> {
             _ => self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to),
         };
         let condition = and(condition, self.asked(&mut to)?);
-        let write = write(&self.table, key, Action::Put(item), Some(condition), to);
+        let write = Write::new(&self.table, key, Action::Put(item), Some(condition), to);
         Ok(Plan::new(T::MODEL, &self.value.key(), write, clause)?.leaving(next))
     }
 
@@ -264,7 +264,7 @@ impl<T: Versioned> IntentOf<T> {
         let condition = self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to);
         let condition = and(condition, clause.condition(T::MODEL, &mut to));
         let condition = and(condition, self.asked(&mut to)?);
-        let write = write(&self.table, key_item, Action::Delete, Some(condition), to);
+        let write = Write::new(&self.table, key_item, Action::Delete, Some(condition), to);
         Plan::new(T::MODEL, &key, write, clause)
     }
 
@@ -364,19 +364,6 @@ impl<T: Versioned> Intent for IntentOf<T> {
     fn is_refused_for_good(&self, met: Option<&Item>) -> bool {
         let Some((condition, item)) = self.condition.as_ref().zip(met) else { return false };
         self.is_tracked() && self.rests_on(item) && !condition.is_true(Some(item))
-    }
-
-    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
-        match (&self.change, next) {
-            (Change::Update(_) | Change::Touch(_) | Change::Overwrite(..), _) => Ok(self.changes()?.size()),
-            (_, Some(next)) => {
-                let mut item = encode(&self.table, &self.value)?;
-                self.times().write_into(T::MODEL, &mut item);
-                next.write_into(T::MODEL.version, &mut item);
-                Ok(size(&item))
-            }
-            (_, None) => Ok(0),
-        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     key::Key,
     lease::{LeasePolicy, clause::LeaseClause, policy::CompanionWrite},
     model::{ItemExpiry, ItemRef, Model},
-    version::{Expected, Repeats, Revision},
+    version::{Expected, Repeats},
 };
 
 /// A change of one item, independent of the item's type.
@@ -45,10 +45,6 @@ pub(crate) trait Intent: Send + Sync {
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
-
-    /// Returns the size in bytes of the item that the write stores. `next` is the version and the
-    /// ids of the stored item.
-    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error>;
 
     /// Returns the lease condition of an attempt that begins now, and the effect of this attempt on
     /// the lease.

@@ -3,19 +3,14 @@
 
 use super::{Intent, IntentOf, Target, change::and};
 use crate::{
-    codec::{Basis, Content, Item, size},
+    codec::{Basis, Content, Item},
     error::Error,
     expression::{Placeholders, same_attributes},
     key::Key,
     lease::clause::LeaseClause,
     model::{Model, Versioned},
-    operation::Action,
-    version::Revision,
-    write::{
-        key::checked_key,
-        plan::{Plan, write},
-        stamp::WriteStamp,
-    },
+    operation::{Action, Write},
+    write::{key::checked_key, plan::Plan, stamp::WriteStamp},
 };
 
 /// An update or an overwrite that the library sends as a PutItem of the whole item. The library
@@ -61,20 +56,12 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         condition = and(condition, self.intent.asked(&mut to)?);
         let key = value.key();
         let key_item = checked_key(T::MODEL, table, &key)?;
-        let write = write(table, key_item, Action::Put(content), Some(condition), to);
+        let write = Write::new(table, key_item, Action::Put(content), Some(condition), to);
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, left, times)))
     }
 
     fn is_refused_for_good(&self, met: Option<&Item>) -> bool {
         self.intent.is_refused_for_good(met)
-    }
-
-    fn bytes(&self, next: Option<&Revision>) -> Result<usize, Error> {
-        let mut item = self.content.clone();
-        if let Some(next) = next {
-            next.write_into(T::MODEL.version, &mut item);
-        }
-        Ok(size(&item))
     }
 }
 

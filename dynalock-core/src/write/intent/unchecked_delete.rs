@@ -9,11 +9,11 @@ use crate::{
     key::Key,
     lease::{LeasePolicy, clause::LeaseClause},
     model::{ItemRef, Versioned},
-    operation::Action,
-    version::{Expected, Revision},
+    operation::{Action, Write},
+    version::Expected,
     write::{
         key::checked_key,
-        plan::{Plan, check_size, write},
+        plan::{Plan, check_size},
         stamp::WriteStamp,
     },
 };
@@ -40,12 +40,8 @@ impl<T: Versioned> Intent for UncheckedDelete<T> {
         let key = checked_key(model, table, key)?;
         let mut to = Placeholders::default();
         let condition = self.condition.as_ref().map(|condition| condition.render(table, &mut to)).transpose()?;
-        let write = write(table, key, Action::Delete, condition, to);
+        let write = Write::new(table, key, Action::Delete, condition, to);
         check_size(&write)?;
         Ok(Plan::alone(write))
-    }
-
-    fn bytes(&self, _: Option<&Revision>) -> Result<usize, Error> {
-        Ok(0)
     }
 }

@@ -8,7 +8,7 @@ use dynalock::{
     transaction::Reason,
 };
 
-use crate::support::{Product, Shop, Table, n};
+use crate::support::{Product, Shop, Table, expect_error, n};
 
 cases! {
     patches_of_several_items_are_applied_together,
@@ -124,8 +124,10 @@ async fn a_patch_and_an_update_of_one_item_are_refused(shop: &Shop) {
     let mut tx = Transaction::new(&shop.client);
     tx.patch(&table.items, "a").add(STOCK, 1);
     tx.update(&table.items, stored(&table.items).await);
-    let error = tx.commit().await.unwrap_err();
-    assert!(matches!(error, Error::InvalidTransaction(InvalidTransaction::SameItem { first: 0, second: 1, .. })));
+    expect_error!(
+        tx.commit().await,
+        Error::InvalidTransaction(InvalidTransaction::SameItem { first: 0, second: 1, .. })
+    );
 }
 
 async fn a_read_after_a_patch_is_refused(shop: &Shop) {
@@ -135,8 +137,7 @@ async fn a_read_after_a_patch_is_refused(shop: &Shop) {
         tx.patch(items, "a").add(STOCK, 1);
         tx.get(items, "a").await.map(drop)
     });
-    let error = unit.await.unwrap_err();
-    assert!(matches!(error, Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { .. })), "{error:?}");
+    expect_error!(unit.await, Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { .. }));
     assert_eq!(stock(&table).await, [5, 5]);
 }
 
@@ -144,8 +145,7 @@ async fn a_patch_without_changes_is_refused(shop: &Shop) {
     let table = two(shop).await;
     let mut tx = Transaction::new(&shop.client);
     tx.patch(&table.items, "a").when(STOCK.ge(0));
-    let error = tx.commit().await.unwrap_err();
-    assert!(matches!(error, Error::InvalidPatch { .. }), "{error:?}");
+    expect_error!(tx.commit().await, Error::InvalidPatch { .. });
 }
 
 async fn a_transaction_of_patches_is_committed_once_under_its_token(shop: &Shop) {
@@ -162,8 +162,7 @@ async fn a_transaction_of_patches_is_committed_once_under_its_token(shop: &Shop)
     // The token is used again with other content, while the item still shows the first transaction.
     let mut tx = Transaction::new(&shop.client).token(&token);
     tx.patch(&table.items, "a").add(STOCK, 2);
-    let error = tx.commit().await.unwrap_err();
-    assert!(matches!(error, Error::AlreadyCommitted { .. }), "{error:?}");
+    expect_error!(tx.commit().await, Error::AlreadyCommitted { .. });
     assert_eq!(stock(&table).await, [6, 5]);
 }
 
