@@ -11,7 +11,7 @@ use crate::wire;
 /// The keys or writes of a batch request, by table.
 pub(crate) type Tables = Map<String, Value>;
 
-/// The kind of a batch request: a BatchGetItem or a BatchWriteItem.
+/// The kind of a batch request: a BatchGetItem or a `BatchWriteItem`.
 pub(crate) enum Kind {
     Get,
     Write,
