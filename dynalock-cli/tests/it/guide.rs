@@ -160,7 +160,7 @@ async fn the_reads_of_watch_are_as_consistent_as_the_guide_says() {
 async fn the_exit_codes_of_the_guide_are_those_of_the_help() {
     let help = run(&mut command("--help")).await.stdout;
     for (code, meaning) in
-        table("A message about a failure is one line on stderr. The exit code tells the kind of the failure:")
+        table("A message about a failure is one line on stderr. The exit code shows the kind of the failure:")
     {
         assert!(help.contains(&format!("\n  {code}  {meaning}\n")), "{code} {meaning}");
     }
