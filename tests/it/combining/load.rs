@@ -120,3 +120,27 @@ async fn ten_thousand_calls_on_one_key_are_all_done_in_their_order() {
     assert_eq!((stock(&table).await, last), (10_000, 101));
     assert_eq!(shop.counts(["GetItem", "UpdateItem"]), [1, 100]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_after_a_refused_batch_takes_the_calls_of_four_round_trips() {
+    let (shop, table) = far_away(0).await;
+    let products = table.items.combining();
+    shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
+        others.update_with("a", |product| product.stock += 1).await.unwrap();
+    });
+    let refused_once = add(&products, 1).await.unwrap();
+    let started = now();
+    let late = async {
+        travel(millis(3 * ROUND_TRIP)).await;
+        add(&products, 1).await
+    };
+    let (first, second) = tokio::join!(add(&products, 1).into_future(), late);
+    // The pause, a read and a write.
+    assert_eq!(started.elapsed(), millis(6 * ROUND_TRIP));
+    assert_eq!([first, second].map(|call| call.unwrap().version()), [refused_once.version() + 1; 2]);
+    // Without another refused write, the next batch does not pause.
+    add(&products, 1).await.unwrap();
+    let started = now();
+    add(&products, 1).await.unwrap();
+    assert_eq!(started.elapsed(), millis(2 * ROUND_TRIP));
+}
