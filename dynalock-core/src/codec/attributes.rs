@@ -1,4 +1,4 @@
-//! Splits a value into its top-level attributes, with the names and values that serde writes.
+//! Splits a value into top-level attributes, with the names and values that serde writes.
 
 use std::borrow::Cow;
 
