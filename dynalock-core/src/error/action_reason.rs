@@ -18,8 +18,8 @@ pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
         "TransactionConflict" => Some(CancellationClass::Contention),
         "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
         // Permanent codes are, for example, `ItemCollectionSizeLimitExceeded` and
-        // `ValidationError`. DynamoDB may add codes, and a code that the library does not know also
-        // counts as permanent.
+        // `ValidationError`. A code that the library does not know counts as permanent, because
+        // DynamoDB may add codes.
         _ => Some(CancellationClass::Permanent),
     }
 }

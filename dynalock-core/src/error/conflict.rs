@@ -7,8 +7,8 @@ use crate::{
     version::version_in,
 };
 
-/// The refusal of a write because its condition was false, with the item that made the condition
-/// false.
+/// The refusal of a write because the condition of the write was false, with the item that made the
+/// condition false.
 #[derive(Clone)]
 pub struct Conflict(Box<ConflictParts>);
 
@@ -58,7 +58,7 @@ impl Conflict {
         shown(model.shown_key(key).as_deref())
     }
 
-    /// Returns the message of the conflict without the advice for the caller.
+    /// Returns the message of the conflict, but leaves out the advice for the caller.
     pub(super) fn difference(&self) -> Difference<'_> {
         Difference(&self.0)
     }
@@ -85,7 +85,7 @@ impl fmt::Display for Difference<'_> {
         }
         match item.as_ref().map(|item| version_in(item, model.version)) {
             // If the stored version equals the expected version, another content or a lease caused
-            // the conflict, so the message names these causes.
+            // the conflict, so the message names both possible causes.
             Some(Some(found)) if *expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")
             }
