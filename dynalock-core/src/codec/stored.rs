@@ -276,8 +276,9 @@ impl Basis {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation (the random id that each create of an item generates) after a write
-    /// that created the deleted item anew.
+    /// Replaces the incarnation (a random id of the item) by the incarnation of the stored item.
+    /// Each attempt of a create has a different incarnation, and the stored item shows which
+    /// attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self

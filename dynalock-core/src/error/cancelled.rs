@@ -16,9 +16,9 @@ use crate::{
 /// The cancellation of a transaction, with a reason for each operation. DynamoDB has applied no
 /// operation of a cancelled transaction.
 ///
-/// The method [`reason`](Self::reason) takes the handle of an operation, and returns the reason why
-/// DynamoDB refused the operation. The method [`reasons`](Self::reasons) returns the reasons for
-/// all operations of the transaction.
+/// The method [`reason`](Self::reason) takes the handle of an operation, and returns the reason for
+/// the operation. The method [`reasons`](Self::reasons) returns the reasons for all operations of
+/// the transaction.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
@@ -104,7 +104,8 @@ impl Cancelled {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns the number of requests that the call sent, and the time that the call took.
+    /// Returns the number of requests that the failed call sent, and the duration of the failed
+    /// call.
     pub fn spent(&self) -> Spent {
         self.0.spent.clone()
     }

@@ -63,7 +63,8 @@ impl Conflict {
         Difference(&self.0)
     }
 
-    /// Returns the number of requests that the call sent, and the time that the call took.
+    /// Returns the number of requests that the failed call sent, and the duration of the failed
+    /// call.
     pub fn spent(&self) -> Spent {
         self.0.spent.clone()
     }

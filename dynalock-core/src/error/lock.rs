@@ -22,7 +22,7 @@ pub struct Locked {
     /// With [`Expiry::Clock`](crate::Expiry::Clock), `remaining` also includes `max_skew` after the
     /// end of the lease.
     pub remaining: Duration,
-    /// The number of requests that the call sent, and the time that the call took.
+    /// The number of requests that the failed call sent, and the duration of the failed call.
     pub spent: Spent,
 }
 
