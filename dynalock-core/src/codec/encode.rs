@@ -49,8 +49,8 @@ impl Changes {
         self.set.is_empty() && self.remove.is_empty()
     }
 
-    /// Applies the changes to an item in memory. For each changed attribute, `apply` also removes
-    /// the attributes that serde accepts as aliases of the changed attribute.
+    /// Applies the changes to an item in memory. For each changed attribute, `apply` removes the
+    /// attributes that serde accepts as aliases of the changed attribute.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         for name in self.names() {
             item.remove(name);
@@ -82,14 +82,15 @@ impl Changes {
     }
 }
 
-/// The fingerprints of the attributes of a value, in the order in which serde writes them.
+/// The fingerprints of the attributes of a value, in the order in which serde writes the
+/// attributes.
 #[derive(Clone)]
 pub(super) struct Fingerprints {
     bytes: Buffer,
     attributes: Vec<Fingerprinted>,
 }
 
-/// The name of an attribute, and the byte range of its fingerprint in the buffer.
+/// The name of an attribute, and the byte range of the attribute's fingerprint in the buffer.
 #[derive(Clone)]
 struct Fingerprinted {
     name: Cow<'static, str>,

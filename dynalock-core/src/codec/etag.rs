@@ -110,9 +110,9 @@ impl FromStr for Etag {
         };
         let version = match version {
             "n" => None,
-            // The check of the digits comes first, because `parse` would accept a leading `+`.
-            // Without the check, two different texts, for example `1` and `+1`, would stand for the
-            // same version.
+            // The code checks that the text has only digits before it calls `parse`, because
+            // `parse` would accept a leading `+`. Without the check, two different texts, for
+            // example `1` and `+1`, would stand for the same version.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -128,8 +128,8 @@ impl FromStr for Etag {
 }
 
 fn hex(digits: &str) -> Result<u64, ParseEtagError> {
-    // The check of the digits comes first, because `from_str_radix` would accept a leading sign,
-    // which is not part of an etag.
+    // The code checks that the text has only digits before it calls `from_str_radix`. The function
+    // `from_str_radix` would accept a leading sign, which no etag contains.
     if digits.len() != 16 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(ParseEtagError);
     }

@@ -1,10 +1,10 @@
 //! Computes fingerprints of serialized values. If two values have the same fingerprint, serde
-//! writes the same attribute for both.
+//! writes the same attribute for both values.
 //!
-//! The fingerprint of a short value contains the serialized value itself. The fingerprint of a
-//! longer value is the hash of the serialized value. The hash function is SipHash-1-3 with 128 bits
-//! of output (Aumasson and Bernstein, 2012). The key of the hash function is random for each
-//! process, so that no caller can prepare two values with the same fingerprint.
+//! The fingerprint of a short value contains the serialized value. The fingerprint of a longer
+//! value is the hash of the serialized value. The hash function is SipHash-1-3 with 128 bits of
+//! output (Aumasson and Bernstein, 2012). The key of the hash function is random for each process,
+//! so that no caller can prepare two values with the same fingerprint.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -23,7 +23,8 @@ use crate::{
     random,
 };
 
-/// The largest size in bytes of a serialized value whose fingerprint contains the value itself.
+/// The largest size in bytes of a serialized value whose fingerprint contains the value and no
+/// hash.
 const LARGEST_PLAIN: usize = 128;
 
 /// The first byte of a fingerprint that is a hash. A fingerprint that contains the value begins
@@ -125,8 +126,8 @@ enum Tag {
     Struct,
 }
 
-/// Hashes the entries of a map. The hash does not depend on the order of the entries, because a
-/// `HashMap` can write the same content in any order.
+/// Hashes the entries of a map. The hash of a map does not depend on the order of the map entries,
+/// because a `HashMap` can write the entries in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Buffer,
     /// The position in the buffer at which the bytes of the current map entry begin.

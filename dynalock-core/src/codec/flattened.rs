@@ -1,5 +1,5 @@
 //! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive macro knows
-//! neither the attributes of a flattened field nor the aliases of these attributes. Before each
+//! neither the attributes in a flattened field nor the aliases in a flattened field. Before each
 //! write of a type with a flattened field, the library verifies that serde can read the resulting
 //! item.
 
@@ -62,7 +62,7 @@ pub(super) fn remove_aliases<T: Versioned>(
         return Ok(());
     }
     // The search for the aliases of the set attributes decodes the item many times. The code
-    // searches for these aliases only if the first call of `shows_all` has failed.
+    // searches for the aliases of set attributes only if the first call of `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
@@ -136,8 +136,8 @@ impl<T: Versioned> Search<'_, T> {
         if self.shows(both.clone(), name) {
             return None;
         }
-        // An attribute with the wrong type can also prevent serde from reading `name`. An attribute
-        // with the wrong type is not an alias, and the library must not remove the attribute.
+        // An attribute with the wrong type can prevent serde from reading `name`. An attribute with
+        // the wrong type is not an alias, and the library must not remove the attribute.
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
             // If an item stores a null under an alias, serde reads an absent value, and then writes

@@ -64,7 +64,8 @@ enum StoredOrigin {
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The times of the create and of the last write, if the type has fields for them.
+    /// The times of the create and of the last write. A time is `None` if the type has no field for
+    /// the time.
     pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
@@ -95,8 +96,8 @@ enum Before {
 
 impl<T> Stored<T> {
     /// Returns the version of the item. The version is 1 after the create, and each write
-    /// increments the version by one. The version is 0 if a program without this library wrote the
-    /// item without a version.
+    /// increments the version by one. The version is 0 if a program that does not use dynalock
+    /// wrote the item without a version.
     ///
     /// # Examples
     ///
@@ -195,9 +196,10 @@ impl<T: Versioned> Stored<T> {
     /// Makes a `Stored` from a value that a user edited outside this process, for example in a
     /// browser. `etag` is the token of the state of the item before the edit.
     ///
-    /// A write of the returned `Stored` reads the item first. If the item has changed since the
-    /// state that the etag identifies, the write fails with [`Error::Conflict`]. If the etag is
-    /// from an item with another key than the value, the write fails with [`Error::KeyChanged`].
+    /// The library reads the item before a write of the returned `Stored`. If the item has changed
+    /// since the state that the etag identifies, the write fails with [`Error::Conflict`]. If the
+    /// etag comes from an item whose key differs from the key of the value, the write fails with
+    /// [`Error::KeyChanged`].
     ///
     /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
     /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`

@@ -9,8 +9,8 @@ use super::{Capacity, Cause, Cost};
 /// A counter of the costs of all calls of a repository or of a `Locks`. Clones of a meter share the
 /// counted costs.
 ///
-/// The meter adds the cost of each request when the request ends. A failed call, and a call whose
-/// future the caller has dropped, also add the costs of their requests to the meter.
+/// The meter adds the cost of each request when the request ends. The meter includes the costs of
+/// failed calls, and the costs of calls whose futures the caller has dropped.
 ///
 /// The meter counts the costs of up to 2,000 keys separately. At 2,001 keys, the meter keeps only
 /// the 1,000 most expensive keys. The meter adds the costs of the removed keys to one sum. If a

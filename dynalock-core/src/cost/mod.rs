@@ -18,13 +18,13 @@
 //! | a write that DynamoDB refused because of a condition or a running transaction, and the reads after a refused write, until DynamoDB applies a write of the call | conflicts |
 //! | a request that no line above matches | useful |
 //!
-//! If a request receives no answer, the first copy of the request still counts as useful. The
-//! repetition of the request counts as a retry. A throttled request consumes nothing, so the
-//! repetition of a throttled request counts as useful.
+//! If a request receives no answer, the first copy of the request counts as useful. The repetition
+//! of the request counts as a retry. A throttled request consumes nothing, so the repetition of a
+//! throttled request counts as useful.
 //!
 //! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`
-//! condition was false. The metric `dynalock_conflicts_total` counts only the conflicts with other
-//! writers.
+//! condition was false. The metric `dynalock_conflicts_total` counts only the conflicts between
+//! different writers.
 //!
 //! # Estimates
 //!
@@ -35,7 +35,7 @@
 //! |---|---|
 //! | a write whose condition was false | the units of the larger of two items: the item that the refusal returned, and the item in the request; at least 1 write unit |
 //! | a cancelled transaction | for each action of the transaction, twice the estimate of a write whose condition was false |
-//! | a write or transaction that DynamoDB refused because of a running transaction on the same item | the same estimate as for a false condition |
+//! | a write or transaction that DynamoDB refused because of a running transaction on the same item | the estimate of a write whose condition was false |
 //! | a request without an answer, or a request whose future the caller dropped | the units of the item in the request, or of the item that the call has last read; at least the smallest cost of the request. DynamoDB may not have received a request without an answer |
 //! | a throttled request, a request with invalid content, a request that was never sent | no units |
 //!

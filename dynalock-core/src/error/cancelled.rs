@@ -23,7 +23,8 @@ use crate::{
 pub struct Cancelled(Arc<CancelledParts>);
 
 /// The number of a transaction, unique in this process. The handle of an operation contains the
-/// number of the transaction. Any other transaction can therefore recognise and refuse the handle.
+/// number of the transaction. A transaction refuses a handle that contains the number of another
+/// transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -37,8 +38,8 @@ impl TransactionId {
 struct CancelledParts {
     transaction: TransactionId,
     /// The operations with their reasons, in the order in which the caller added the operations.
-    /// Operations on the same item have the same reason, because the library has sent these
-    /// operations as one action.
+    /// Operations on the same item have the same reason, because the library sends all operations
+    /// on one item as one action.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }

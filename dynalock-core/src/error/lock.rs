@@ -14,13 +14,13 @@ pub struct Locked {
     /// The label of the holder. If the holder has no label, `owner` is the random nonce of the
     /// holder.
     pub owner: Arc<str>,
-    /// The fence of the holder. The fence is 0 if a program without this library has written the
-    /// lock's row without a fence.
+    /// The fence of the holder. The fence is 0 if a program that does not use dynalock has written
+    /// the lock's row without a fence.
     pub fence: u64,
-    /// The duration until the lease ends and another caller can acquire the lock, unless the holder
-    /// renews the lease. The library computes `remaining` with the clock of the caller's machine.
-    /// With [`Expiry::Clock`](crate::Expiry::Clock), `remaining` also includes `max_skew` after the
-    /// end of the lease.
+    /// The duration until another caller can acquire the lock, unless the holder renews the lease.
+    /// The duration is the time until the end of the lease, by the clock of the caller's machine.
+    /// With [`Expiry::Clock`](crate::Expiry::Clock), the duration includes `max_skew` after the end
+    /// of the lease.
     pub remaining: Duration,
     /// The number of requests that the failed call sent, and the duration of the failed call.
     pub spent: Spent,
@@ -78,8 +78,8 @@ impl fmt::Display for Locked {
             Some(name) => write!(f, " holds the lock `{name}` in table `{table}`")?,
             None => write!(f, " holds the lock in table `{table}`")?,
         }
-        // The fence is 0 if a program without this library has written the lock's row without a
-        // fence.
+        // The fence is 0 if a program that does not use dynalock has written the lock's row without
+        // a fence.
         if *fence > 0 {
             write!(f, " under fence {fence}")?;
         }

@@ -56,7 +56,7 @@ pub enum Error {
     Conflict(Conflict),
 
     /// A create found a stored item with the key of the new item. The create has written nothing.
-    /// The stored item may come from a program without this library, and may have no version.
+    /// The stored item may come from a program that does not use dynalock, and may have no version.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
@@ -116,10 +116,10 @@ pub enum Error {
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// The caller has used a handle with the result of another transaction or read than the one
-    /// that returned the handle. A second call of `get` with one handle also returns
-    /// `ForeignHandle`, because the first call has taken the value of the handle. The error does
-    /// not show whether a transaction was committed.
+    /// The caller has used the handle of one transaction with the result of another transaction, or
+    /// the handle of one read with the result of another read. A second call of `get` with one
+    /// handle also returns `ForeignHandle`, because the first call has taken the value of the
+    /// handle. The error does not show whether a transaction was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
@@ -236,9 +236,9 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// A program without this library has written one of the library's own attributes, for example
-    /// `_writes`, with an invalid value. The failed call has written nothing, except that a patch
-    /// may have been applied.
+    /// A program that does not use dynalock has written one of the library's own attributes, for
+    /// example `_writes`, with an invalid value. The failed call has written nothing, except that a
+    /// patch may have been applied.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
     #[non_exhaustive]
     Corrupt {
@@ -281,9 +281,9 @@ pub enum Error {
     /// to a request was lost, and the item does not show whether DynamoDB applied the request.
     ///
     /// Read the item to see the current state of the item. A new write that starts from the current
-    /// state cannot overwrite other changes, because the condition of the write requires the
-    /// current state. If you repeat the write without a read of the item, DynamoDB may apply the
-    /// change twice.
+    /// state cannot overwrite the changes of other callers, because the condition of the write
+    /// requires the current state. If you repeat the write without a read of the item, DynamoDB may
+    /// apply the change twice.
     #[error(
         "a write to table `{table}` may or may not have been applied, and the item does not show the outcome ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
@@ -412,8 +412,8 @@ pub enum Error {
     /// The page token in the call comes from another query, is malformed, or has a wrong signature.
     /// The failed call has read nothing.
     ///
-    /// To continue after this error, request the first page of the query, with `None` as the page
-    /// token.
+    /// To continue after the error `PageToken`, request the first page of the query, with `None` as
+    /// the page token.
     #[error("the page token cannot be used for this query of table `{table}`: {reason}; ask for the first page again")]
     #[non_exhaustive]
     PageToken {
@@ -430,7 +430,7 @@ pub enum Error {
 
     /// An item is larger than DynamoDB can store. The failed call has written nothing.
     ///
-    /// If the item belongs to a transaction, the commit returns
+    /// If the item is part of a transaction, the commit returns
     /// [`InvalidTransaction::ItemTooLarge`] instead of `ItemTooLarge`.
     #[error(
         "the item in table `{table}` is too large: this write has {bytes} bytes of it, and DynamoDB stores 409600 \

@@ -14,7 +14,7 @@ pub struct Spent {
     pub elapsed: Duration,
     /// The capacity that the call has consumed, or `None` if the call was not
     /// [metered](crate::Repository::metered). For a combined call that ends at its own deadline,
-    /// `cost` is `None`, because several calls share the requests of the batch.
+    /// `cost` is `None`, because the calls of a batch share the requests of the batch.
     pub cost: Option<Arc<Cost>>,
 }
 

@@ -198,8 +198,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // The code checks the path before the value, because a value inside a missing map is also
-        // missing, and the error must name the map.
+        // The code checks the path before the value. If a map on the path is missing, the missing
+        // map is the reason, and not the missing value inside the map.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
@@ -244,8 +244,8 @@ impl PatchChange {
     }
 }
 
-/// Returns `condition`. If `may_be_absent` is set, returns a condition that is true for an absent
-/// attribute and if `condition` is true.
+/// Returns `condition`. If `may_be_absent` is set, the returned condition is true for an absent
+/// attribute, or if `condition` is true.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

@@ -24,7 +24,7 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
 }
 
 /// Returns the condition that the item has not expired. The range `over` contains the times to live
-/// that count as expired, in epoch seconds. The time to live of the item must not be in this range.
+/// that count as expired, in epoch seconds. The time to live of the item must not be in `over`.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))

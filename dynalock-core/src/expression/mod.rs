@@ -73,8 +73,8 @@ impl Placeholders {
         Name::Attribute(self.before.0 + position(name, &mut self.names))
     }
 
-    /// Makes placeholders for a text that must not show user data. The text of an expression with
-    /// such placeholders shows `[..]` instead of each map key.
+    /// Makes placeholders for an expression whose text must not show user data. The text shows
+    /// `[..]` instead of each map key.
     pub(crate) fn without_content() -> Self {
         Self { hides_keys: true, ..Self::default() }
     }
@@ -244,8 +244,8 @@ impl Joined {
     }
 
     /// Adds a term that consists of a text, a name, a second text and a value. Most terms of an
-    /// expression consist of these four parts, so the method builds the term without `fmt`, which
-    /// would be slower.
+    /// expression contain one name and one value, so the method builds the term without `fmt`,
+    /// which would be slower.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();
         self.text.push_str(before);
