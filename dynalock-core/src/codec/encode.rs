@@ -262,8 +262,8 @@ impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
         // The library checks the name of an attribute when it takes the fingerprint of the
-        // attribute. Only an attribute without a fingerprint still needs the check for reserved
-        // names.
+        // attribute. Only an attribute without a fingerprint needs the check for reserved names at
+        // the update.
         if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }

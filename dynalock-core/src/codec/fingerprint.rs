@@ -31,9 +31,9 @@ const LARGEST_PLAIN: usize = 128;
 /// with the [`Tag`] of the value's type.
 const HASHED: u8 = u8::MAX;
 
-/// A serializer that appends the fingerprints of values to one buffer. The serializer writes each
-/// value of the serde data model with a type tag and the length of the value, so that different
-/// values never produce the same bytes.
+/// A serializer that appends the fingerprints of values to one buffer. The serializer writes a type
+/// tag and the length before each value of the serde data model. Different values therefore never
+/// produce the same bytes.
 #[derive(Clone)]
 pub(super) struct Buffer(Vec<u8>);
 

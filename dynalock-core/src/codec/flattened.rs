@@ -76,7 +76,7 @@ pub(super) fn remove_aliases<T: Versioned>(
     })
 }
 
-/// The reason for which serde could not read an item.
+/// The reason why serde could not read an item.
 struct Unread {
     /// The attribute that caused the failure, or `None` if the error does not name an attribute.
     attribute: Option<String>,

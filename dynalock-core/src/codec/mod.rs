@@ -58,8 +58,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the names and values of the key attributes as an item. The derive generates a key type
-/// that matches the table, so `key_item` ignores a superfluous or missing sort key.
+/// Returns the names and values of the key attributes as an item. The derive macro generates a key
+/// type that matches the table, so `key_item` ignores a superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()

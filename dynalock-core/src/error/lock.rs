@@ -40,8 +40,7 @@ pub enum Lost {
         fence: u64,
     },
     /// The lease has ended. Either the guard has not renewed the lease before the end of the ttl,
-    /// or an operator has broken the lock, or the caller has held the lock for longer than
-    /// `max_hold`.
+    /// or an operator has broken the lock, or the lock was held for longer than `max_hold`.
     #[error("its lease has ended")]
     Expired,
     /// The guard has released the lock: by a call of `release`, by a commit, or by the drop of the

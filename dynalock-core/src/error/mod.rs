@@ -80,7 +80,7 @@ pub enum Error {
 
     /// The stored item does not allow a patch, and the patch has written nothing. Either an
     /// attribute has another type than the field of the struct, or an attribute is stored under an
-    /// alias, or a required attribute or the parent of a path is missing.
+    /// alias. Or a required attribute or the parent of a path is missing.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -350,9 +350,9 @@ pub enum Error {
 
     /// The call has received no usable answer: the connection failed, the request timed out, or the
     /// answer was unreadable or had an HTTP status 5xx. `Unavailable` usually appears as the cause
-    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`]. A call returns `Unavailable`
-    /// directly, for example, if the tokio runtime of a lock was shut down, or if the heartbeat
-    /// thread of a lock could not start.
+    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`]. A call can return `Unavailable`
+    /// directly, for example if the tokio runtime of a lock was shut down, or the heartbeat thread
+    /// of a lock could not start.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 

@@ -159,7 +159,7 @@ impl Explained {
     /// including the items that the filter leaves out.
     ///
     /// For each started 4 KB of a strongly consistent read, DynamoDB bills one read unit. An
-    /// eventually consistent read costs half as much as a strongly consistent read, and a read in a
+    /// eventually consistent read costs half as much as a strongly consistent read. A read in a
     /// transaction costs twice as much as a strongly consistent read.
     ///
     /// # Examples

@@ -1,5 +1,5 @@
-//! Defines one change of a patch (a write of single attributes), the text of the change in the
-//! update expression, and the reasons why an item does not allow the change.
+//! Defines one change of a patch (a write of single attributes). The module writes the text of the
+//! change in the update expression, and finds the reason why an item does not allow the change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -57,7 +57,7 @@ pub(crate) struct PatchTexts {
     pub(crate) conditions: Vec<String>,
 }
 
-/// The reason for which a stored item does not allow the change of an attribute.
+/// The reason why a stored item does not allow the change of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchFault {
     /// The result of an addition would be outside the range of the attribute's type.
