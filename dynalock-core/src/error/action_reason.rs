@@ -10,7 +10,7 @@ pub(crate) struct ActionReason {
 }
 
 /// Returns the [`CancellationClass`] of the code in a cancellation reason. Returns `None` for the
-/// code `None`, which belongs to an action that did not cause the cancellation.
+/// code `None`, which DynamoDB uses for an action that did not cause the cancellation.
 pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
     match code {
         "None" => None,

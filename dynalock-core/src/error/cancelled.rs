@@ -49,8 +49,8 @@ struct CancelledParts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
-    /// The condition of an operation was false. The caller must read the items again before a new
-    /// attempt.
+    /// The condition of an operation was false. The caller must read the items of the transaction
+    /// again before a new attempt.
     Conflict,
     /// Another transaction was running on an item of the cancelled transaction. A later attempt of
     /// the cancelled transaction may succeed.

@@ -80,7 +80,8 @@ pub enum Error {
 
     /// The stored item does not allow a patch, and the patch has written nothing. Either an
     /// attribute has another type than the field of the struct, or an attribute is stored under an
-    /// alias. Or a required attribute or the parent of a path is missing.
+    /// alias. A missing attribute, if the patch requires the attribute, and a missing parent of a
+    /// path also prevent the patch.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -100,7 +101,7 @@ pub enum Error {
     InvalidPatch {
         /// The name of the table.
         table: Arc<str>,
-        /// The rule that the patch breaks.
+        /// The reason why the patch is invalid.
         why: InvalidPatch,
     },
 

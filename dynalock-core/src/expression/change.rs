@@ -62,8 +62,8 @@ pub(crate) struct PatchTexts {
 pub(crate) enum PatchFault {
     /// The result of an addition would be outside the range of the attribute's type.
     OutOfRange,
-    /// The item does not allow the change for a reason that is not the range. The text names the
-    /// reason.
+    /// The item does not allow the change for a reason that is not the range. The text in `Unfit`
+    /// names the reason.
     Unfit(&'static str),
 }
 
