@@ -159,8 +159,8 @@ pub enum Error {
     #[error("{0}")]
     Locked(Box<Locked>),
 
-    /// The fair queue of the lock already has the maximum number of waiters, so the caller cannot
-    /// enter the queue.
+    /// The fair queue of the lock already has the maximum number of entries, including the holder's
+    /// entry. The caller cannot enter the queue.
     ///
     /// The caller can repeat the call later, or allow a longer queue with
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
@@ -179,8 +179,8 @@ pub enum Error {
     },
 
     /// The caller is no longer in the fair queue of the lock, and does not hold the lock. The
-    /// caller was the first waiter in the queue, but sent no heartbeat for a whole ttl, so another
-    /// caller removed the first waiter from the queue.
+    /// caller's entry was at the front of the queue, but the caller sent no heartbeat for a whole
+    /// ttl, so another caller removed the entry.
     ///
     /// A waiter sends no heartbeat if the waiter's process or runtime is paused, or if the waiter
     /// cannot reach DynamoDB. A repetition of the call enters the queue at the end.
