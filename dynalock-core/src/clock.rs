@@ -1,5 +1,5 @@
-//! Contains all code of the library that reads a clock or sleeps. All times come from tokio's
-//! clock, so that a test can pause the time.
+//! Contains all code of the library that reads a clock or sleeps. The library takes each time from
+//! tokio's clock, so that a test can pause the clock.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
 
@@ -30,7 +30,7 @@ pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F
 pub(crate) fn epoch_millis() -> u64 {
     // Tokio's clock differs from the real clock only in a test that pauses tokio's clock. Tokio's
     // clock can be ahead of the real clock or behind it. A saturating subtraction returns zero for
-    // a negative difference. The code therefore subtracts the clocks in both directions: one of the
+    // a negative difference. The code subtracts the two clocks in both directions, and one of the
     // two differences is zero.
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);

@@ -1,4 +1,4 @@
-//! Splits a value into its top-level attributes, with the names and values that serde writes.
+//! Splits a value into top-level attributes, with the names and values that serde writes.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_dynamo::AttributeValue;
 
 use crate::error::{SerdeError as Error, SerdeResult as Result};
 
-/// A receiver for the attributes of a value, in the order in which serde writes them.
+/// A receiver for the attributes of a value. Serde decides the order of the attributes.
 pub(super) trait AttributeSink {
     /// Receives the name and the value of one attribute, before serde serializes the value.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;

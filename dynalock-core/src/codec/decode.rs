@@ -64,7 +64,7 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 
 fn strip_patches(item: &mut Item) {
     // The attributes `_p0` to `_p7` contain the ids of the last patches. Each patch writes all
-    // eight attributes, so an item without `_p0` has none of the other seven.
+    // eight attributes, so an item without `_p0` has no attribute `_p1` to `_p7`.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);
@@ -86,8 +86,8 @@ pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
 
 /// Returns the version and the write ids of an item, and removes the write ids from the item.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
-    // The copy `image` must contain the write ids, so the function makes the copy before it removes
-    // the write ids from the item.
+    // The copy `image` must contain the write ids, so `take_state` makes the copy before the
+    // removal of the write ids from the item.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));
     let writes = item.remove(WRITES);
     Ok(State { revision: revision(model, table, item.get(model.version), writes)?, image })
@@ -112,8 +112,8 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-/// Decodes an item into a value. The caller has removed the library's own attributes from the item.
-/// `value_of` sets a field marked `#[dynalock(version)]` to `version`.
+/// Decodes an item into a value. The caller of `value_of` has already removed the library's own
+/// attributes from the item. `value_of` sets a field marked `#[dynalock(version)]` to `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
     // Serde requires the version field, even if the item has no version. For an item without a
     // version, the code sets the version field to 0.
@@ -124,8 +124,8 @@ pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: 
     T::deserialize(attributes).map_err(|error| Error::Decode(CodecError::new(Arc::clone(table), error)))
 }
 
-/// A serde deserializer for the attributes of an item. An error of this deserializer names the
-/// attribute that caused the error.
+/// A serde deserializer for the attributes of an item. An error of `Attributes` names the attribute
+/// that caused the error.
 struct Attributes {
     entries: hash_map::IntoIter<String, AttributeValue>,
     value: Option<(String, AttributeValue)>,
@@ -185,8 +185,7 @@ fn is_known(value: &AttributeValue) -> bool {
         | AttributeValue::Null(_)
         | AttributeValue::S(_)
         | AttributeValue::Ss(_) => true,
-        // `Unknown` is the SDK's variant for a type of DynamoDB that this version of the SDK does
-        // not know.
+        // `Unknown` is the SDK's variant for a DynamoDB type that the SDK does not know.
         _ => false,
     }
 }

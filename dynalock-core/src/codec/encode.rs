@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Returns the attributes that serde writes for a value, as an item. The item does not contain the
-/// version and the times, because only the library may change these attributes.
+/// version and the times, because only the library may change the version and the times.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
@@ -40,7 +40,7 @@ pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<
 pub(crate) struct Changes {
     /// The attributes that the update adds or changes, with their new values.
     pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
-    /// The names of the attributes that the update removes, because the value no longer has them.
+    /// The names of the attributes that the update removes because serde no longer writes them.
     pub(crate) remove: Vec<Cow<'static, str>>,
 }
 
@@ -49,8 +49,8 @@ impl Changes {
         self.set.is_empty() && self.remove.is_empty()
     }
 
-    /// Applies the changes to an item in memory. For each changed attribute, `apply` also removes
-    /// the attributes that serde accepts as aliases of the changed attribute.
+    /// Applies the changes to an item in memory. For each changed attribute, `apply` removes the
+    /// attributes that serde accepts as aliases of the changed attribute.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         for name in self.names() {
             item.remove(name);
@@ -70,8 +70,8 @@ impl Changes {
         after
     }
 
-    /// Returns the size in bytes of the changed attributes with their new values, by DynamoDB's
-    /// rules.
+    /// Returns the size in bytes of the names and new values of the changed attributes, by
+    /// DynamoDB's rules.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
@@ -82,14 +82,15 @@ impl Changes {
     }
 }
 
-/// The fingerprints of the attributes of a value, in the order in which serde writes them.
+/// The fingerprints of the attributes of a value, in the order in which serde writes the
+/// attributes.
 #[derive(Clone)]
 pub(super) struct Fingerprints {
     bytes: Buffer,
     attributes: Vec<Fingerprinted>,
 }
 
-/// The name of an attribute, and the byte range of its fingerprint in the buffer.
+/// The name of an attribute, and the byte range of the attribute's fingerprint in the buffer.
 #[derive(Clone)]
 struct Fingerprinted {
     name: Cow<'static, str>,
@@ -160,8 +161,8 @@ fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     if model.lock.is_some_and(|lock| lock.names().contains(&name)) {
         return reserved("the name is reserved for the lease");
     }
-    // All reserved names of write ids and patch ids begin with `_`, and most other names do not.
-    // The test of the first character therefore saves most comparisons of whole names.
+    // The reserved names of write ids and patch ids begin with `_`, and most names of user
+    // attributes do not. The test of the first character saves most comparisons of whole names.
     if name.starts_with('_') && (name == WRITES || PATCHES.contains(&name)) {
         return reserved("the name is reserved for the ids of writes and patches");
     }
@@ -184,8 +185,8 @@ impl AttributeSink for Encode<'_> {
             return Ok(());
         }
         let encoded = checked_attribute(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
-        // A flattened field can contain an attribute with the name of another field, so serde may
-        // write two attributes with the same name.
+        // A flattened field can contain an attribute with the name of a field of the struct, so
+        // serde may write two attributes with the same name.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
                 place.insert(encoded);
@@ -243,11 +244,12 @@ struct Diff<'a> {
 
 impl Diff<'_> {
     /// Returns the index of the fingerprint of an attribute. Serde usually writes the attributes of
-    /// a value in the same order each time, so the search starts after the most recently found
-    /// attribute.
+    /// a value in the same order each time, so the search for a fingerprint starts after the most
+    /// recently found attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
-            // In most cases, the fingerprint at the position `at` belongs to the attribute `name`.
+            // In most cases, the fingerprint at the index `at` is the fingerprint of the attribute
+            // `name`.
             Some(here) if here.name == name => Some(self.at),
             Some(_) | None => self.before.names().position(|here| here == name),
         };
@@ -259,8 +261,9 @@ impl Diff<'_> {
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
-        // The library checked each attribute for reserved names when it took the fingerprint. Only
-        // an attribute without a fingerprint still needs this check.
+        // The library checks the name of an attribute when it takes the fingerprint of the
+        // attribute. Only an attribute without a fingerprint needs the check for reserved names at
+        // the update.
         if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }
@@ -282,8 +285,8 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, and returns an error for a value that DynamoDB cannot store. The function
-/// overwrites the content of `buffer`, which it uses for the check.
+/// Encodes one attribute, and returns an error for a value that DynamoDB cannot store. The check of
+/// the value overwrites the content of `buffer`.
 fn checked_attribute<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> SerdeResult<AttributeValue> {
     buffer.check(value)?;
     attribute(value)
@@ -302,8 +305,8 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
 
 /// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. An error
 /// text of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the
-/// error. An error text of `serde_dynamo` that is not about a set may quote a value, so such a text
-/// becomes the `detail` of the error.
+/// error. Any other error text of `serde_dynamo` may quote a value. An error text that may quote a
+/// value becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

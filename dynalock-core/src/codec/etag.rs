@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// An opaque token that identifies the state of an item at the time of a read. An etag contains the
-/// version of the item, a digest of the key, and the incarnation: a random id that an item gets at
-/// its create.
+/// version of the item, a digest of the key, and the incarnation: a random id that each create of
+/// an item generates.
 ///
 /// `Display`, `FromStr` and serde convert an etag to a string and back, for example to send the
 /// etag to a browser. [`Stored::assume`](crate::Stored::assume) combines an etag with an edited
 /// value. An etag contains no content of the item. If the item has no version or no attribute
 /// `_writes`, the etag contains a digest of the content. An attacker with an etag can verify a
-/// guess of the item's key. If the etag contains a digest of the content, the attacker can also
+/// guess of the item's key. If the etag contains a digest of the item's content, the attacker can
 /// verify a guess of the content.
 ///
 /// # Examples
@@ -43,7 +43,7 @@ pub struct Etag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
     /// The incarnation, for an item that has a version and write ids. The incarnation is the random
-    /// id that an item gets at its create.
+    /// id that the create of the item generates.
     Incarnation([u8; 8]),
     /// A digest of the whole item, if the item has no version or no write ids.
     Content(u64),
@@ -54,7 +54,7 @@ impl Etag {
         let life = match (image, &revision.ring) {
             // The library copies a whole item into `image` only if the item has no version or no
             // write ids. An incarnation does not identify the state of an item without a version,
-            // so the etag of such an item contains a digest of `image`.
+            // so the etag of an item without a version contains a digest of `image`.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };
@@ -110,8 +110,9 @@ impl FromStr for Etag {
         };
         let version = match version {
             "n" => None,
-            // The check of the digits comes first, because `parse` would accept a leading `+`. Two
-            // different texts, for example `1` and `+1`, would then stand for the same version.
+            // The code checks that the text has only digits before it calls `parse`, because
+            // `parse` would accept a leading `+`. Without the check, two different texts, for
+            // example `1` and `+1`, would stand for the same version.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -127,8 +128,8 @@ impl FromStr for Etag {
 }
 
 fn hex(digits: &str) -> Result<u64, ParseEtagError> {
-    // The check of the digits comes first, because `from_str_radix` would accept a leading sign,
-    // which is not part of an etag.
+    // The code checks that the text has only digits before it calls `from_str_radix`. The function
+    // `from_str_radix` would accept a leading sign, which no etag contains.
     if digits.len() != 16 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(ParseEtagError);
     }
@@ -171,8 +172,8 @@ pub(crate) fn digest_item(item: &Item) -> u64 {
         digest_value(&mut hash, value);
         hash.finish()
     };
-    // A map has no fixed order. The digest of a map is the sum of the digests of its entries,
-    // because a sum does not depend on the order.
+    // A map has no fixed order. The digest of a map is the sum of the digests of the map entries,
+    // because a sum does not depend on the order of the entries.
     item.iter().map(digest).fold(0, u64::wrapping_add)
 }
 

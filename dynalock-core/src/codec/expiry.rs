@@ -26,11 +26,12 @@ pub(crate) struct ExpiredTimes {
 }
 
 impl ItemExpiry {
-    /// The default rule allows the same clock skew for expired items as for leases.
+    /// The default rule for expired items allows the same clock skew as the default rule for
+    /// expired leases.
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
     /// DynamoDB does not delete an item whose time to live is more than five years ago. An item
-    /// whose time to live is 0 never expires, because 0 stands for a time in 1970.
+    /// whose time to live is 0 never expires, because 0 stands for the start of 1970.
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
     /// Returns `true` if an item has expired. An item counts as expired only after the time to live

@@ -1,10 +1,10 @@
 //! Computes fingerprints of serialized values. If two values have the same fingerprint, serde
-//! writes the same attribute for both.
+//! writes the same attribute for both values.
 //!
-//! The fingerprint of a short value contains the serialized value itself. The fingerprint of a
-//! longer value is the hash of the serialized value. The hash function is SipHash-1-3 with 128 bits
-//! of output (Aumasson and Bernstein, 2012). The key of the hash function is random for each
-//! process, so that no caller can prepare two values with the same fingerprint.
+//! The fingerprint of a short value contains the serialized value. The fingerprint of a longer
+//! value is the hash of the serialized value. The hash function is SipHash-1-3 with 128 bits of
+//! output (Aumasson and Bernstein, 2012). The key of the hash function is random for each process,
+//! so that no caller can prepare two values with the same fingerprint.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -23,16 +23,17 @@ use crate::{
     random,
 };
 
-/// The largest size in bytes of a serialized value whose fingerprint contains the value itself.
+/// The largest size in bytes of a serialized value whose fingerprint contains the value and no
+/// hash.
 const LARGEST_PLAIN: usize = 128;
 
 /// The first byte of a fingerprint that is a hash. A fingerprint that contains the value begins
 /// with the [`Tag`] of the value's type.
 const HASHED: u8 = u8::MAX;
 
-/// A serializer that writes fingerprints into one buffer, one after the other. The serializer
-/// writes each value of the serde data model with a type tag and the length, so that different
-/// values never produce the same bytes.
+/// A serializer that appends the fingerprints of values to one buffer. The serializer writes a type
+/// tag before each value, the length before each text, and an end tag after each list. Different
+/// values therefore never produce the same bytes.
 #[derive(Clone)]
 pub(super) struct Buffer(Vec<u8>);
 
@@ -57,8 +58,8 @@ impl Buffer {
         Ok(start..self.0.len())
     }
 
-    /// Serializes a value, and returns an error if the value cannot be stored. In contrast to
-    /// `push`, `check` makes no fingerprint.
+    /// Serializes a value, and returns an error if the value cannot be stored. `check` makes no
+    /// fingerprint of the value.
     pub(super) fn check<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         self.0.clear();
         value.serialize(self)
@@ -95,8 +96,8 @@ impl Buffer {
 
 fn hash(bytes: &[u8]) -> u128 {
     static KEY: OnceLock<[u64; 2]> = OnceLock::new();
-    // The seed of a random number generator has only 64 bits. The hash key of 128 bits therefore
-    // takes 64 bits from each of two generators.
+    // The seed of a random number generator has only 64 bits. The hash key of 128 bits takes 64
+    // bits from each of two random number generators.
     let key = KEY.get_or_init(|| [random::generator(), random::generator()].map(|mut rng| rng.u64(..)));
     SipHasher13::new_with_keys(key[0], key[1]).hash(bytes).as_u128()
 }
@@ -125,8 +126,8 @@ enum Tag {
     Struct,
 }
 
-/// Hashes the entries of a map. The hash does not depend on the order of the entries, because a
-/// `HashMap` can write the same content in any order.
+/// Hashes the entries of a map. The hash of a map does not depend on the order of the map entries,
+/// because a `HashMap` can write the entries in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Buffer,
     /// The position in the buffer at which the bytes of the current map entry begin.
@@ -153,8 +154,8 @@ impl SerializeMap for Entries<'_> {
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         value.serialize(&mut *self.parent).map_err(Error::in_entry)?;
-        // The hash of a map is the sum of the hashes of its entries, because a sum does not depend
-        // on the order.
+        // The hash of a map is the sum of the hashes of the map entries, because a sum does not
+        // depend on the order of the entries.
         self.sum = self.sum.wrapping_add(hash(&self.parent.0[self.start..]));
         self.parent.0.truncate(self.start);
         Ok(())
@@ -403,8 +404,8 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), texts.len());
-        // The tag and the length of a short string take two bytes. The shortest string with a hash
-        // is therefore shorter than `LARGEST_PLAIN` bytes.
+        // The tag and the length of a short string take two bytes. The shortest string whose
+        // fingerprint is a hash is shorter than `LARGEST_PLAIN` bytes.
         let is_hash = |text: &String| of(text)[0] == HASHED;
         assert_eq!(texts.iter().position(is_hash), Some(LARGEST_PLAIN - 1));
     }

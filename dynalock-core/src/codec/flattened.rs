@@ -1,6 +1,7 @@
-//! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive knows
-//! neither the attributes of a flattened field nor their aliases. Before each write of a type with
-//! a flattened field, the library verifies that serde can read the resulting item.
+//! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive macro knows
+//! neither the attributes in a flattened field nor the aliases in a flattened field. Before each
+//! write of a type with a flattened field, the library verifies that serde can read the resulting
+//! item.
 
 use std::sync::Arc;
 
@@ -28,9 +29,9 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<()
 /// or would ignore a changed attribute.
 ///
 /// If an item contains both the name of a field and an alias of the field, serde reports a
-/// duplicate field. If the flattened field is an `Option`, serde reads such an item as `None`,
-/// without an error. If a write removes the name of a field but not the alias, serde reads the old
-/// value from the alias.
+/// duplicate field. If the flattened field is an `Option`, serde reads an item with a duplicate
+/// field as `None`, without an error. If a write removes the name of a field but not the alias,
+/// serde reads the old value from the alias.
 ///
 /// `stored` is the item that the read returned, without the library's own attributes. `written`
 /// contains the names of the attributes that serde writes for the value.
@@ -60,8 +61,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
-    // The search for the aliases of the set attributes decodes the item many times. The search
-    // therefore runs only if the first call of `shows_all` has failed.
+    // The search for the aliases of the set attributes decodes the item many times. The code
+    // searches for the aliases of set attributes only if the first call of `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
@@ -75,7 +76,7 @@ pub(super) fn remove_aliases<T: Versioned>(
     })
 }
 
-/// The reason for which serde could not read an item.
+/// The reason why serde could not read an item.
 struct Unread {
     /// The attribute that caused the failure, or `None` if the error does not name an attribute.
     attribute: Option<String>,
@@ -126,21 +127,21 @@ struct Search<'a, T> {
 
 impl<T: Versioned> Search<'_, T> {
     /// Returns the alias under which the item stores the field `name`, or `None` if the item
-    /// contains no alias of `name`. Serde cannot read an item that contains both `name` and its
-    /// alias. If serde can read `name` only after the removal of another attribute, this attribute
-    /// is the alias.
+    /// contains no alias of `name`. Serde cannot read an item that contains both a field name and
+    /// an alias of the field. If serde can read `name` only after the removal of another attribute,
+    /// the removed attribute is the alias.
     fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
         let mut both = self.stored.clone();
         both.insert(name.to_owned(), value.clone());
         if self.shows(both.clone(), name) {
             return None;
         }
-        // An attribute with the wrong type can also prevent serde from reading `name`. An attribute
-        // with the wrong type is not an alias, and the library must not remove it.
+        // An attribute with the wrong type can prevent serde from reading `name`. An attribute with
+        // the wrong type is not an alias, and the library must not remove the attribute.
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
-            // If an alias contains a null, serde reads an absent value, and then writes no
-            // attribute for the field.
+            // If an item stores a null under an alias, serde reads an absent value, and then writes
+            // no attribute for the field.
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
             may_be_alias && !self.written.contains(other)
         };
@@ -157,12 +158,12 @@ impl<T: Versioned> Search<'_, T> {
     }
 }
 
-/// Decodes an item into a value, and returns the attributes that serde writes for this value. The
-/// caller has removed the library's own attributes from the item.
+/// Decodes an item into a value, and returns the attributes that serde writes for the decoded
+/// value. The caller of `read_back` has already removed the library's own attributes from the item.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // Serde requires the fields for the version and for the times of the create and of the last
     // write. The result contains neither the version nor the times, so the code decodes the item
-    // with arbitrary numbers in these fields.
+    // with arbitrary numbers in the fields for the version and the times.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

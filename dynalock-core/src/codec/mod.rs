@@ -1,5 +1,5 @@
-//! Converts values to items and back. Only this module interprets the attribute values of a user's
-//! type.
+//! Converts values to items and back. Only the module `codec` interprets the attribute values of a
+//! user's type.
 
 mod attributes;
 mod current;
@@ -49,7 +49,7 @@ impl From<&KeyValue> for AttributeValue {
 }
 
 /// Encodes a value as an item. For a type with a flattened field, `encode` verifies that serde can
-/// decode the item again.
+/// decode the new item.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let item = encode::attributes_of(table, value)?;
     if T::MODEL.flattens {
@@ -58,8 +58,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the names and values of the key attributes as an item. The derive generates a key type
-/// that matches the table, so `key_item` ignores a superfluous or missing sort key.
+/// Returns the names and values of the key attributes as an item. The derive macro generates a key
+/// type that matches the table, so `key_item` ignores a superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -79,14 +79,14 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
 }
 
 /// Returns the value that serde writes for a key attribute. A key value must be a string, a number
-/// or bytes. If serde writes a value of another type for the key attribute, `key_value` returns an
-/// empty string, which DynamoDB refuses as a key.
+/// or bytes. If serde writes a value of any other type for the key attribute, `key_value` returns
+/// an empty string, which DynamoDB refuses as a key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
 }
 
-/// Returns a string, a number or bytes as a key value, or `None` for a value of another type.
+/// Returns a string, a number or bytes as a key value, or `None` for a value of any other type.
 pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     match value {
         AttributeValue::S(text) => Some(KeyValue::S(text)),
@@ -110,7 +110,7 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
 }
 
 /// Returns the size of an item in bytes, by the rules in the DynamoDB documentation. The size of an
-/// item includes the names of its attributes.
+/// item includes the names of the attributes.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }

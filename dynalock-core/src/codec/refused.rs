@@ -1,4 +1,5 @@
-//! Explains an error that `serde_dynamo` returns when it reads a value, without showing the value.
+//! Explains an error of `serde_dynamo` for a value that serde cannot read, without showing the
+//! value.
 
 use crate::error::{CodecReason, SerdeError};
 
@@ -7,8 +8,8 @@ use crate::error::{CodecReason, SerdeError};
 ///
 /// The error texts of serde and `serde_dynamo` have fixed forms. The part of an error text before
 /// `, expected` may contain a value. The returned error contains only a field name, or the part of
-/// the error text after `, expected`. An error text with none of these forms comes from the code of
-/// the user's type, and may quote the value. An error text that may quote the value becomes the
+/// the error text after `, expected`. An error text without a fixed form comes from the code of the
+/// user's type, and may quote the value. An error text that may quote the value becomes the
 /// `detail` of the error.
 ///
 /// `found` is the type of the stored attribute.
@@ -43,8 +44,8 @@ fn reason(text: &str, found: &'static str) -> Option<CodecReason> {
     if ["invalid value: ", "invalid length "].iter().any(|start| text.starts_with(start)) {
         return Some(CodecReason::Value { expected: expected()?, found });
     }
-    // The error text with `Failed to parse` quotes the stored number, so the reason does not
-    // contain this text.
+    // The error text with `Failed to parse` quotes the stored number, so the returned reason does
+    // not contain the error text.
     if text.starts_with("Failed to parse '") {
         return Some(CodecReason::Value { expected: "a number of the field's type".into(), found });
     }

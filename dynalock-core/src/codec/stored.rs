@@ -1,4 +1,4 @@
-//! A value together with the state of its item at the time of the read.
+//! Defines `Stored`: a value together with the state of the stored item at the time of the read.
 
 use std::{
     fmt,
@@ -20,14 +20,14 @@ use crate::{
     version::{Incarnation, Revision, Ring},
 };
 
-/// A value that the library has read or written, together with the version of its item.
+/// A value that the library has read or written, together with the version of the stored item.
 ///
 /// `Stored<T>` dereferences to `T`. The first mutable access takes a fingerprint of each attribute
 /// that serde writes. [`Repository::update`](crate::Repository::update) later writes only the
 /// attributes whose fingerprints have changed. A program must not change the value without a
 /// mutable access, for example through a `Mutex` or an atomic inside the value. The library does
 /// not notice a change without a mutable access. Serde serializes a `Stored<T>` in the same way as
-/// the `T` inside.
+/// the `T` inside the `Stored<T>`.
 ///
 /// # Examples
 ///
@@ -53,7 +53,7 @@ pub struct Stored<T> {
 /// this process.
 #[derive(Clone)]
 enum StoredOrigin {
-    /// This process has read or written the value.
+    /// The library has read or written the value in this process.
     Known(Basis),
     /// A user edited the value outside this process, for example in a browser. The etag identifies
     /// the state of the item before the edit.
@@ -64,7 +64,8 @@ enum StoredOrigin {
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The times of the create and of the last write, if the type has fields for these times.
+    /// The times of the create and of the last write. A time is `None` if the type has no field for
+    /// the time.
     pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
@@ -95,8 +96,8 @@ enum Before {
 
 impl<T> Stored<T> {
     /// Returns the version of the item. The version is 1 after the create, and each write
-    /// increments the version by one. The version is 0 if another program wrote the item without a
-    /// version.
+    /// increments the version by one. The version is 0 if a program that does not use dynalock
+    /// wrote the item without a version.
     ///
     /// # Examples
     ///
@@ -117,8 +118,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value without its version. To update the item after `into_inner`, the caller
-    /// must read the item again.
+    /// Returns the value without the version. To update the item after a call of `into_inner`, the
+    /// caller must read the item again.
     ///
     /// # Examples
     ///
@@ -147,8 +148,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Adds the version, the write ids and the times of the value, as the last write has stored
-    /// them, to the attributes of `item`.
+    /// Adds the version, the write ids and the times that the last write has stored to the
+    /// attributes of `item`.
     pub(crate) fn write_state_into(&self, item: &mut Item)
     where
         T: Versioned,
@@ -195,15 +196,16 @@ impl<T: Versioned> Stored<T> {
     /// Makes a `Stored` from a value that a user edited outside this process, for example in a
     /// browser. `etag` is the token of the state of the item before the edit.
     ///
-    /// A write of the returned `Stored` reads the item first. If the item has changed since the
-    /// state that the etag identifies, the write fails with [`Error::Conflict`]. If the etag
-    /// belongs to another key, the write fails with [`Error::KeyChanged`].
+    /// The library reads the item before a write of the returned `Stored`. If the item has changed
+    /// since the state that the etag identifies, the write fails with [`Error::Conflict`]. If the
+    /// etag comes from an item whose key differs from the key of the value, the write fails with
+    /// [`Error::KeyChanged`].
     ///
     /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
     /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`
-    /// therefore usually writes a `HashSet` even if its members have not changed, and increments
-    /// the version. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet` only if its
-    /// members have changed.
+    /// usually writes a `HashSet` even if the members of the set have not changed, and increments
+    /// the version. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet` only if the
+    /// members of the set have changed.
     ///
     /// # Examples
     ///
@@ -228,8 +230,8 @@ impl<T: Versioned> Stored<T> {
         Self { value, origin: StoredOrigin::Assumed(etag) }
     }
 
-    /// Makes a `Stored` that belongs to no item in DynamoDB. A test that replaces the repository by
-    /// items in memory calls `detached` to implement [`Store`](crate::store::Store). If a real
+    /// Makes a `Stored` for tests, without an item in DynamoDB. A test that replaces the repository
+    /// by items in memory calls `detached` to implement [`Store`](crate::store::Store). If a real
     /// repository updates an item from a detached `Stored`, the call fails with a conflict, even if
     /// the versions are equal.
     ///
@@ -243,8 +245,8 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // The incarnation of a stored item is random. A stored item therefore never has an
-        // incarnation of zeros, and each update of the detached value fails.
+        // The incarnation of a stored item is random. No stored item has an incarnation of zeros,
+        // so each update of a detached value fails.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
@@ -271,28 +273,29 @@ impl Basis {
     }
 
     /// Returns the basis for a write that replaces the whole item. The basis lacks the old content
-    /// of the item, because such a write compares only the state of the item.
+    /// of the item, because a write of the whole item compares only the state of the item.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation (the random id that an item gets at its create) after a write that
-    /// created the item again.
+    /// Replaces the incarnation (a random id of the item) by the incarnation of the stored item.
+    /// Each attempt of a create has a different incarnation, and the stored item shows which
+    /// attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
     }
 
-    /// Takes the fingerprints of the value, unless an earlier call has taken them. The first call
-    /// of `remember` must come before the first change of the value.
+    /// Takes the fingerprints of the value, unless an earlier call of `remember` has taken the
+    /// fingerprints. The first call of `remember` must come before the first change of the value.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
-        // Only the first mutable access takes fingerprints: at a later access, the value may
-        // already be changed.
+        // Only the first mutable access to the value takes fingerprints: at a later access, the
+        // value may already be changed.
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(Arc::new(fingerprints)),
-                // A mutable access cannot return an error. If the fingerprints cannot be taken, the
-                // next write of the value therefore returns the error.
+                // A mutable access cannot return an error. If the fingerprints of a value cannot be
+                // taken, the next write of the value returns the error.
                 Err(error) => Before::Failed(error),
             };
         }
@@ -320,8 +323,8 @@ impl Basis {
     }
 
     /// Returns the names of the attributes that serde writes for a value with a flattened field.
-    /// The list is empty for a type without a flattened field, and for an item that has both a
-    /// version and write ids.
+    /// The returned list is empty for a type without a flattened field, and for an item that has
+    /// both a version and write ids.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         // Only a condition that compares the whole item needs the names of all attributes of a
         // flattened field.
@@ -395,7 +398,7 @@ impl<T: Versioned> DerefMut for Stored<T> {
 }
 
 impl<T: PartialEq> PartialEq for Stored<T> {
-    /// Two `Stored` values are equal if both their values and their versions are equal.
+    /// Two `Stored`s are equal if their values are equal and their versions are equal.
     fn eq(&self, other: &Self) -> bool {
         self.version() == other.version() && self.value == other.value
     }

@@ -1,35 +1,35 @@
-//! The times that the library stores in an item: the time of the create and the time of the last
-//! write.
+//! The two times that the library stores in an item: the time of the create and the time of the
+//! last write.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Item;
 use crate::model::{KeptTimes, Model, TimeModel};
 
-/// Returns the time of the create and the time of the last write from an item. If an attribute is
-/// not a whole number, its time counts as missing.
+/// Returns the time of the create and the time of the last write from an item. If the attribute for
+/// a time is not a whole number, the time counts as missing.
 pub(super) fn times_of(model: &Model, item: &Item) -> KeptTimes {
     let time = |time: TimeModel| item.get(time.name)?.as_n().ok()?.parse().ok();
     let of = model.times;
     KeptTimes { created_at: of.created_at.and_then(time), updated_at: of.updated_at.and_then(time) }
 }
 
-/// Returns the time of the create and the time of the last write for an item that a write creates
-/// at the time `at`, in epoch milliseconds.
+/// Returns the time of the create and the time of the last write for a new item. The item is
+/// created at the time `at`, in epoch milliseconds.
 pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
     KeptTimes { created_at: model.times.created_at.map(|time| moment(time, at)), ..KeptTimes::default() }
         .after(model, at)
 }
 
 impl KeptTimes {
-    /// Returns the time of the create and the time of the last write after a write at the time
-    /// `at`, in epoch milliseconds.
+    /// Returns the time of the create and the time of the last write after a write of the item at
+    /// the time `at`, in epoch milliseconds.
     pub(crate) fn after(self, model: &Model, at: u64) -> Self {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }
     }
 
-    /// Returns the attributes that store the time of the create and the time of the last write,
-    /// with their names.
+    /// Returns the names and values of the attributes that store the time of the create and the
+    /// time of the last write.
     pub(crate) fn attributes(self, model: &Model) -> impl Iterator<Item = (&'static str, AttributeValue)> {
         let created_at = model.times.created_at.zip(self.created_at);
         let updated_at = model.times.updated_at.zip(self.updated_at);
@@ -42,7 +42,7 @@ impl KeptTimes {
     }
 }
 
-/// Returns the name and the value of the attribute for the time of the last write, which is `at`,
+/// Returns the name and the value of the attribute for the time of the last write. The time `at` is
 /// in epoch milliseconds. Returns `None` if the type has no field marked `#[dynalock(updated_at)]`.
 pub(crate) fn updated_at(model: &Model, at: u64) -> Option<(&'static str, AttributeValue)> {
     let time = model.times.updated_at?;

@@ -7,14 +7,14 @@ use std::{
 use super::{Capacity, Cause, Cost};
 
 /// A counter of the costs of all calls of a repository or of a `Locks`. Clones of a meter share the
-/// same costs.
+/// counted costs.
 ///
-/// The meter adds the cost of each request when the request ends. The meter also counts the
-/// requests of a failed call, and the requests of a call whose future the caller has dropped.
+/// The meter adds the cost of each request when the request ends. The meter includes the costs of
+/// failed calls, and the costs of calls whose futures the caller has dropped.
 ///
 /// The meter counts the costs of up to 2,000 keys separately. At 2,001 keys, the meter keeps only
-/// the 1,000 most expensive keys. The meter adds the costs of all other keys to one sum. If a
-/// removed key is used again, the meter counts the separate costs of the key from zero again.
+/// the 1,000 most expensive keys. The meter adds the costs of the removed keys to one sum. If a
+/// later request uses a removed key, the separate costs of the key start from zero.
 ///
 /// # Examples
 ///
@@ -51,8 +51,8 @@ pub struct CostReport {
     /// The number of calls that have consumed capacity. A heartbeat of a lock does not count as a
     /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as a call.
     pub calls: u64,
-    /// The costs of the most expensive keys, at most 1,000 keys, the most expensive key first. In
-    /// this order, a write unit counts five times as much as a read unit.
+    /// The costs of the most expensive keys, at most 1,000 keys, the most expensive key first. For
+    /// the order of the keys, a write unit counts five times as much as a read unit.
     pub keys: Vec<KeyCost>,
     /// The costs of all requests that are not part of `keys`: requests for cheaper keys, queries
     /// and scans.
@@ -63,8 +63,8 @@ pub struct CostReport {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyCost {
-    /// The key as a text, in the same form as in the text of an error. The costs of an item include
-    /// the costs of its separate lease row.
+    /// The text of the key, in the form that errors show. The costs of an item include the costs of
+    /// the item's separate lease row.
     pub key: String,
     /// The costs of the requests for the key.
     pub cost: Cost,
@@ -128,8 +128,8 @@ impl Meter {
             Some(key) => record.keys.entry(key).or_default().charge(cause, capacity),
             None => record.others.charge(cause, capacity),
         }
-        // The removal of keys sorts all keys by their costs. The code removes half of the keys at
-        // once, so that only about one in 1,000 new keys causes a sort.
+        // The removal of keys sorts all keys by cost. The code removes half of the keys at once, so
+        // that only about one in 1,000 new keys causes a sort.
         if record.keys.len() > 2 * KEPT {
             record.forget_the_cheapest();
         }

@@ -1,31 +1,30 @@
 //! The capacity units that calls consume, counted separately for each cause.
 //!
 //! A [`metered`](crate::Repository::metered) repository or `Locks` asks DynamoDB for the consumed
-//! capacity of each request. The error of a failed call contains the cost of the call:
-//! [`Error::cost`](crate::Error::cost). The [`Meter`] of the repository contains the costs of all
-//! calls.
+//! capacity of each request. For a failed call, [`Error::cost`](crate::Error::cost) returns the
+//! cost of the call. The [`Meter`] of the repository contains the costs of all calls.
 //!
 //! # Causes
 //!
-//! The library assigns the cost of each request to one cause. If several rows of the table of
-//! causes match a request, the first matching row decides the cause of the request:
+//! The library assigns the cost of each request to one cause. If several lines of the table of
+//! causes match a request, the first matching line names the cause of the request:
 //!
 //! | request | cause |
 //! |---|---|
 //! | a heartbeat of a lease or of a lock | heartbeats |
 //! | a request that repeats a request without an answer, and the reads after a request without an answer, until DynamoDB answers a request | retries |
-//! | a read of the row of a lock or lease, by a waiter or by the release of a fair lock | polls |
+//! | a read of a lock's row or of a lease's row, by a waiter or by the release of a fair lock | polls |
 //! | a refused attempt to acquire a lock or lease; the removal of queue entries that a failed attempt may have left, and of an empty queue | polls |
-//! | any other write that DynamoDB refused because of a condition or another transaction, and the reads after a refused write, until DynamoDB applies a write of the call | conflicts |
-//! | any other request | useful |
+//! | a write that DynamoDB refused because of a condition or a running transaction, and the reads after a refused write, until DynamoDB applies a write of the call | conflicts |
+//! | a request that no line above matches | useful |
 //!
-//! If a request receives no answer, the first copy of the request still counts as useful. The
-//! repetition of the request counts as a retry. A throttled request consumes nothing, so the
-//! repetition of a throttled request counts as useful.
+//! If a request receives no answer, the first copy of the request counts as useful. The repetition
+//! of the request counts as a retry. A throttled request consumes nothing, so the repetition of a
+//! throttled request counts as useful.
 //!
 //! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`
-//! condition was false. In contrast, the metric `dynalock_conflicts_total` counts only the
-//! conflicts with other writers.
+//! condition was false. The metric `dynalock_conflicts_total` counts only the conflicts between
+//! different writers.
 //!
 //! # Estimates
 //!
@@ -36,29 +35,30 @@
 //! |---|---|
 //! | a write whose condition was false | the units of the larger of two items: the item that the refusal returned, and the item in the request; at least 1 write unit |
 //! | a cancelled transaction | for each action of the transaction, twice the estimate of a write whose condition was false |
-//! | a write or transaction that met another transaction on its item | the same estimate as for a false condition |
-//! | a request without an answer, or a request whose future the caller dropped | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request. DynamoDB may not have received such a request |
+//! | a write or transaction that DynamoDB refused because of a running transaction on the same item | the estimate of a write whose condition was false |
+//! | a request without an answer, or a request whose future the caller dropped | the units of the item in the request, or of the item that the call has last read; at least the smallest cost of the request. DynamoDB may not have received a request without an answer |
 //! | a throttled request, a request with invalid content, a request that was never sent | no units |
 //!
-//! If a call has a [budget](crate::Repository::budget), the library also estimates the units of
-//! each request before it sends the request:
+//! If a call has a [budget](crate::Repository::budget), the library estimates the units of each
+//! request before the library sends the request:
 //!
 //! | request | estimate before the request |
 //! |---|---|
-//! | a request for one item | the units of the item in the request, or of the item as the call has last seen it; at least the smallest cost of the request |
-//! | a batch or a transaction | the sum of the units of its items, by the size of the items in the request |
+//! | a request for one item | the units of the item in the request, or of the item that the call has last read; at least the smallest cost of the request |
+//! | a batch or a transaction | the sum of the units of all items in the request, by the size of the items in the request |
 //! | a page of a query or a scan | the units of the previous page of the call; for the first page, the smallest cost of a page |
 //!
-//! A request may consume more than its estimate. A call can therefore exceed its budget by one
-//! request, for example by the first page of a scan, which may cost 256 units. A parallel scan can
-//! exceed its budget by one page of each segment.
+//! A request may consume more than the estimate of the request. A call can exceed the budget by the
+//! cost of one request, for example of the first page of a scan, which may cost 256 units. A
+//! parallel scan can exceed the budget by one page of each segment.
 //!
 //! The budget does not apply to reads that the call sends after an applied write, or after a write
-//! without an answer. Such a read finds out the outcome of the write, or returns the item after the
-//! write.
+//! without an answer. A read after a write finds out the outcome of the write, or returns the item
+//! after the write.
 //!
-//! The estimates do not include the costs of the indexes of the table. DynamoDB charges write units
-//! for each index entry that a write changes. A refused write changes no index entry.
+//! The estimates do not include the costs of the indexes of the table. A write that changes entries
+//! of an index consumes additional write units for each changed index entry. A refused write
+//! changes no index entry.
 
 mod meter;
 
@@ -149,8 +149,8 @@ impl Units {
         Self { halves: self.halves.saturating_sub(other.halves) }
     }
 
-    /// Divides the units into `parts` parts, and returns the part with this index. The sum of all
-    /// parts is exactly the number of units.
+    /// Divides the units into `parts` parts, and returns the part with the index `index`. The sum
+    /// of all parts is exactly the number of units.
     pub(crate) fn part(self, index: usize, parts: usize) -> Self {
         let (index, parts) = (index as u64, parts.max(1) as u64);
         Self { halves: self.halves / parts + u64::from(index < self.halves % parts) }
@@ -268,7 +268,7 @@ pub struct Cost {
     pub heartbeats: Capacity,
 }
 
-/// The cause to which the library charges the cost of a request.
+/// The cause to which the library assigns the cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     Useful,
@@ -294,7 +294,7 @@ impl Cost {
         self.by_cause().into_iter().map(|(_, capacity)| capacity).sum()
     }
 
-    /// Returns the name of each cause, together with the capacity that the requests of this cause
+    /// Returns the name of each cause, together with the capacity that the requests of the cause
     /// have consumed.
     ///
     /// # Examples
@@ -326,7 +326,7 @@ impl Cost {
         } += capacity;
     }
 
-    /// Returns the price of the capacity as one number, so that two costs can be compared. In this
+    /// Returns the price of the capacity as one number, so that two costs can be compared. In the
     /// price, a write unit counts five times as much as a read unit.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
@@ -344,8 +344,8 @@ impl AddAssign for Cost {
     }
 }
 
-/// The text of a `Cost` contains the total capacity of all causes. The text then lists the capacity
-/// of each cause except `useful`, and leaves out causes without any capacity.
+/// The text of a `Cost` contains the total capacity of all causes. After the total, the text lists
+/// the capacity of each cause except `useful`, and leaves out causes without any capacity.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.total())?;
@@ -360,8 +360,8 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Returns the write units of a write of an item of `bytes` bytes outside a transaction. The same
-/// write in a transaction costs twice as many units.
+/// Returns the write units of a write of an item of `bytes` bytes outside a transaction. A write in
+/// a transaction costs twice as many units as a write outside a transaction.
 pub(crate) const fn write_units(bytes: usize) -> Units {
     Units::whole(write_blocks(bytes))
 }

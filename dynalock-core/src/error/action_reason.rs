@@ -10,7 +10,7 @@ pub(crate) struct ActionReason {
 }
 
 /// Returns the [`CancellationClass`] of the code in a cancellation reason. Returns `None` for the
-/// code `None`, which belongs to an action that did not cause the cancellation.
+/// code `None`, which DynamoDB uses for an action that did not cause the cancellation.
 pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
     match code {
         "None" => None,
@@ -18,8 +18,8 @@ pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
         "TransactionConflict" => Some(CancellationClass::Contention),
         "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
         // Permanent codes are, for example, `ItemCollectionSizeLimitExceeded` and
-        // `ValidationError`. DynamoDB may add codes, and a code that the library does not know also
-        // counts as permanent.
+        // `ValidationError`. A code that the library does not know counts as permanent, because
+        // DynamoDB may add codes.
         _ => Some(CancellationClass::Permanent),
     }
 }

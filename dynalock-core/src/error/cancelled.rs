@@ -17,12 +17,14 @@ use crate::{
 /// operation of a cancelled transaction.
 ///
 /// The method [`reason`](Self::reason) takes the handle of an operation, and returns the reason for
-/// this operation. The method [`reasons`](Self::reasons) returns the reasons for all operations.
+/// the operation. The method [`reasons`](Self::reasons) returns the reasons for all operations of
+/// the transaction.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
-/// The number of a transaction, unique in this process. A handle contains the number of its
-/// transaction, so another transaction recognises that the handle is foreign.
+/// The number of a transaction, unique in this process. The handle of an operation contains the
+/// number of the transaction. A transaction refuses a handle that contains the number of another
+/// transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 
@@ -35,9 +37,9 @@ impl TransactionId {
 
 struct CancelledParts {
     transaction: TransactionId,
-    /// The operations in the order in which the caller added them, each with its reason. Operations
-    /// on the same item have the same reason, because the library has sent these operations as one
-    /// action.
+    /// The operations with their reasons, in the order in which the caller added the operations.
+    /// Operations on the same item have the same reason, because the library sends all operations
+    /// on one item as one action.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
@@ -47,22 +49,22 @@ struct CancelledParts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancellationClass {
-    /// The condition of an operation was false. The caller must read the items again before a new
-    /// attempt.
+    /// The condition of an operation was false. The caller must read the items of the transaction
+    /// again before a new attempt.
     Conflict,
-    /// Another transaction was running on an item of the transaction. A later attempt of the same
-    /// transaction may succeed.
+    /// Another transaction was running on an item of the cancelled transaction. A later attempt of
+    /// the cancelled transaction may succeed.
     Contention,
-    /// DynamoDB or the table had no capacity left. A later attempt of the same transaction may
+    /// DynamoDB or the table had no capacity left. A later attempt of the cancelled transaction may
     /// succeed.
     Capacity,
-    /// DynamoDB would refuse the same transaction at each later attempt.
+    /// DynamoDB would refuse each later attempt of the cancelled transaction.
     Permanent,
     /// The operations of the transaction failed for reasons of different classes.
     Mixed,
 }
 
-/// One operation of a cancelled transaction, with its reason.
+/// One operation of a cancelled transaction, with the reason for the operation.
 #[derive(Clone, Copy)]
 pub struct OperationReason<'c> {
     index: usize,
@@ -97,13 +99,14 @@ impl Cancelled {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns `true` if a later attempt of the same transaction may succeed. In this case, each
-    /// failed operation met another running transaction or a lack of capacity.
+    /// Returns `true` if a later attempt of the cancelled transaction may succeed. A later attempt
+    /// may succeed if each failed operation met another running transaction or a lack of capacity.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns the number of requests that the call sent, and the time that the call took.
+    /// Returns the number of requests that the failed call sent, and the duration of the failed
+    /// call.
     pub fn spent(&self) -> Spent {
         self.0.spent.clone()
     }
@@ -116,8 +119,9 @@ impl CancellationClass {
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns `true` if a later attempt of the same request may succeed. Each reason must be
-    /// another running transaction or a lack of capacity, and there must be at least one reason.
+    /// Returns `true` if a later attempt of a cancelled request may succeed. Each reason for the
+    /// cancellation must be another running transaction or a lack of capacity, and there must be at
+    /// least one reason.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
@@ -125,8 +129,8 @@ impl CancellationClass {
 }
 
 impl<'c> OperationReason<'c> {
-    /// Returns the index of the operation in the transaction. The first operation that the caller
-    /// added has the index 0.
+    /// Returns the index of the operation in the transaction. The operation that the caller added
+    /// first has the index 0.
     pub fn index(&self) -> usize {
         self.index
     }

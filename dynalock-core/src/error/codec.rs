@@ -3,8 +3,8 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 /// The error for a value that serde could not read from an item, or could not write into an item.
 ///
 /// The `Display` text names the table and the path of the field. [`CodecError::reason`] describes
-/// the problem, and is also the `source()` of the error. Neither the `Display` text nor the reason
-/// shows a value of the item.
+/// the problem. The `source()` of the error is the reason. Neither the `Display` text nor the
+/// reason shows a value of the item.
 #[derive(Clone)]
 pub struct CodecError(Box<CodecErrorParts>);
 
@@ -19,7 +19,7 @@ struct CodecErrorParts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecReason {
-    /// The stored value has another type than the field.
+    /// The stored value has another type than the field of the struct.
     #[error("expected {expected}, found {found}")]
     #[non_exhaustive]
     Type {
@@ -45,8 +45,8 @@ pub enum CodecReason {
         /// The name under which serde reads the field.
         field: Box<str>,
     },
-    /// The item contains the same field twice, for example under its name and under an alias that
-    /// serde also accepts.
+    /// The item contains the same field twice, for example under the field's name and under an
+    /// alias of the field.
     #[error("the field `{field}` is in the item twice")]
     #[non_exhaustive]
     DuplicateField {
@@ -68,7 +68,7 @@ pub enum CodecReason {
         /// The names of the variants of the enum.
         expected: Box<str>,
     },
-    /// DynamoDB or this library does not support the kind of the value. The text in `NotStorable`
+    /// DynamoDB or dynalock does not support the kind of the value. The text in `NotStorable`
     /// describes the problem.
     #[error("{0}")]
     NotStorable(&'static str),
@@ -78,8 +78,8 @@ pub enum CodecReason {
     Refused,
 }
 
-/// An error of one of this library's serializers or deserializers. The error contains the reason,
-/// and the path of the value that caused the error.
+/// An error of a serializer or deserializer of dynalock. The error contains the reason, and the
+/// path of the value that caused the error.
 #[derive(Clone)]
 pub(crate) struct SerdeError(Box<SerdeErrorParts>);
 
@@ -113,8 +113,8 @@ impl CodecError {
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
     /// known.
     pub fn attribute(&self) -> Option<&str> {
-        // The innermost level of a nested value adds its part to the path first, and the attribute
-        // adds its part last.
+        // For a nested value, the innermost level adds the first part to the path, and the
+        // attribute adds the last part.
         match self.0.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,
@@ -186,7 +186,7 @@ impl SerdeError {
         self
     }
 
-    /// Adds to the path of the error that the value is an entry of a map or of a list.
+    /// Adds a part to the path of the error: the value is a map value or a list element.
     pub(crate) fn in_entry(mut self) -> Self {
         self.0.path.push(Part::Entry);
         self
@@ -283,7 +283,7 @@ fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
         | Unexpected::TupleVariant
         | Unexpected::StructVariant => "a variant",
         // `Unexpected::Other` contains a text that may be content of the item, so the error does
-        // not show this text.
+        // not show the text.
         Unexpected::Other(_) => "a value",
     }
 }

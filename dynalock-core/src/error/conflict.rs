@@ -7,8 +7,8 @@ use crate::{
     version::version_in,
 };
 
-/// The refusal of a write because its condition was false, with the item that made the condition
-/// false.
+/// The refusal of a write because the condition of the write was false, with the item that made the
+/// condition false.
 #[derive(Clone)]
 pub struct Conflict(Box<ConflictParts>);
 
@@ -58,12 +58,13 @@ impl Conflict {
         shown(model.shown_key(key).as_deref())
     }
 
-    /// Returns the message of the conflict without the advice for the caller.
+    /// Returns the message of the conflict, but leaves out the advice for the caller.
     pub(super) fn difference(&self) -> Difference<'_> {
         Difference(&self.0)
     }
 
-    /// Returns the number of requests that the call sent, and the time that the call took.
+    /// Returns the number of requests that the failed call sent, and the duration of the failed
+    /// call.
     pub fn spent(&self) -> Spent {
         self.0.spent.clone()
     }
@@ -85,7 +86,7 @@ impl fmt::Display for Difference<'_> {
         }
         match item.as_ref().map(|item| version_in(item, model.version)) {
             // If the stored version equals the expected version, another content or a lease caused
-            // the conflict, so the message names these causes.
+            // the conflict, so the message names both possible causes.
             Some(Some(found)) if *expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")
             }

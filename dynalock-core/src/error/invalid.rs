@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 /// The reason why a transaction is invalid. The library does not send an invalid transaction. The
-/// fields of the variants contain indexes of operations. The first operation that the caller added
+/// fields of the variants contain indexes of operations. The operation that the caller added first
 /// has the index 0.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -48,9 +48,9 @@ pub enum InvalidTransaction {
         /// The size of the item in bytes, by DynamoDB's rules.
         bytes: usize,
     },
-    /// Two operations write the same item. DynamoDB refuses a transaction that writes an item
-    /// twice. A transaction may contain a check and a write of the same item, because the library
-    /// combines the check and the write into one action.
+    /// Two operations of the transaction write the same item. DynamoDB refuses a transaction that
+    /// writes an item twice. A transaction may contain a check and a write of one item, because the
+    /// library combines the check and the write into one action.
     #[error(
         "operations {first} and {second} write the same item of table `{table}`, and a transaction writes an item once; \
          make one write of them"
@@ -64,7 +64,7 @@ pub enum InvalidTransaction {
         /// The name of the table of the item.
         table: Arc<str>,
     },
-    /// The closure of a unit of work reads an item after a write of the same item. The read cannot
+    /// The closure of a unit of work writes an item, and later reads the item. The read cannot
     /// return the written value, because DynamoDB applies the writes of a unit of work only at the
     /// commit.
     #[error(
@@ -100,14 +100,14 @@ pub enum InvalidPatch {
     /// The patch changes nothing.
     #[error("it has no change; add one, or do not send it")]
     Empty,
-    /// Two changes of the patch overlap: both changes affect the same value, or one change affects
-    /// a part of the value that the other change affects.
+    /// Two changes of the patch overlap: both changes affect one value, or one change affects a
+    /// part of the value that the other change affects.
     #[error("its changes of `{first}` and `{second}` overlap; make one change of them, or send two patches")]
     #[non_exhaustive]
     Overlap {
-        /// The path of the change that the caller added first.
+        /// The path of the overlapping change that the caller added first.
         first: String,
-        /// The path of the change that the caller added later and that overlaps the first change.
+        /// The path of the overlapping change that the caller added second.
         second: String,
     },
     /// The patch inserts elements into a nested set, or deletes elements from a nested set.

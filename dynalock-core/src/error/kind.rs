@@ -1,4 +1,4 @@
-//! Short names of errors for traces and metrics, and the other properties of each error variant.
+//! The properties of each error variant, for example a short name for traces and metrics.
 
 use super::{Error, Lost, Spent, Unavailable};
 
@@ -6,7 +6,7 @@ use super::{Error, Lost, Spent, Unavailable};
 pub(super) struct Facts {
     kind: &'static str,
     pub(super) is_retryable: bool,
-    /// The requests and the time of the failed call, if the error contains them.
+    /// The number of requests and the duration of the failed call, if the error contains both.
     pub(super) spent: Option<Spent>,
 }
 

@@ -6,7 +6,7 @@ use super::Spent;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Locked {
-    /// The name of the table with the row of the lock.
+    /// The name of the table that stores the lock.
     pub table: Arc<str>,
     /// The name of the lock. For a lease on an item, `name` is the key of the item, or `None` if
     /// the type has no `#[dynalock(show_key)]`.
@@ -14,19 +14,19 @@ pub struct Locked {
     /// The label of the holder. If the holder has no label, `owner` is the random nonce of the
     /// holder.
     pub owner: Arc<str>,
-    /// The fence of the holder. The fence is 0 if another program has written the row without a
-    /// fence.
+    /// The fence of the holder. The fence is 0 if a program that does not use dynalock has written
+    /// the lock's row without a fence.
     pub fence: u64,
-    /// The time until another caller can acquire the lock, unless the holder renews the lease.
-    /// `remaining` is the time until the end of the lease, by the clock of this machine. With
-    /// [`Expiry::Clock`](crate::Expiry::Clock), `remaining` also includes `max_skew` after the end
+    /// The duration until another caller can acquire the lock, unless the holder renews the lease.
+    /// The duration is the time until the end of the lease, by the clock of the caller's machine.
+    /// With [`Expiry::Clock`](crate::Expiry::Clock), the duration includes `max_skew` after the end
     /// of the lease.
     pub remaining: Duration,
-    /// The number of requests that the call sent, and the time that the call took.
+    /// The number of requests that the failed call sent, and the duration of the failed call.
     pub spent: Spent,
 }
 
-/// The reason why a caller no longer holds its lock.
+/// The reason why a caller no longer holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lost {
@@ -39,24 +39,25 @@ pub enum Lost {
         /// The fence of the new holder.
         fence: u64,
     },
-    /// The lease has ended. Either the guard has not renewed the lease in time, or an operator has
-    /// broken the lock, or the caller has held the guard for longer than its `max_hold`.
+    /// The lease has ended. Either the guard has not renewed the lease before the end of the ttl,
+    /// or an operator has broken the lock, or the lock was held for longer than `max_hold`.
     #[error("its lease has ended")]
     Expired,
-    /// The guard has released the lock: by a call of `release`, by a commit, or by its drop.
+    /// The guard has released the lock: by a call of `release`, by a commit, or by the drop of the
+    /// guard.
     #[error("it was released")]
     Released,
-    /// The row of the lock no longer exists.
+    /// The lock's row no longer exists in the table.
     #[error("its row was deleted")]
     Deleted,
-    /// The lease has ended because DynamoDB has answered no heartbeat in time.
+    /// The lease has ended because DynamoDB has answered no heartbeat before the end of the ttl.
     #[error("its lease has ended, since no heartbeat was answered: {0}")]
     Unreachable(Arc<str>),
 }
 
 impl Lost {
-    /// Returns `true` if the stored lease has certainly ended. After [`Lost::Unreachable`], the row
-    /// may still contain the lease.
+    /// Returns `true` if the stored lease has certainly ended. After [`Lost::Unreachable`], the
+    /// lock's row may still contain the lease.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Self::Stolen { .. } | Self::Expired | Self::Released | Self::Deleted => true,
@@ -76,7 +77,8 @@ impl fmt::Display for Locked {
             Some(name) => write!(f, " holds the lock `{name}` in table `{table}`")?,
             None => write!(f, " holds the lock in table `{table}`")?,
         }
-        // The fence is 0 if another program has written the row without a fence.
+        // The fence is 0 if a program that does not use dynalock has written the lock's row without
+        // a fence.
         if *fence > 0 {
             write!(f, " under fence {fence}")?;
         }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misconfigured {
-    /// The client has no credentials provider, or its credentials provider has found no
+    /// The client has no credentials provider, or the credentials provider has found no
     /// credentials.
     #[error(
         "it has no credentials ({0}); build it from `aws_config::load_defaults`, or give its configuration a \
          `credentials_provider`"
     )]
     Credentials(Arc<str>),
-    /// The client has no Region, or the text of its Region cannot be part of a host name.
+    /// The client has no Region, or the text of the Region cannot be part of a host name.
     #[error(
         "it has no valid Region ({0}); set the environment variable AWS_REGION and build the client from \
          `aws_config::load_defaults`, or give its configuration a `region`"

@@ -37,7 +37,7 @@ use crate::cost::{Cost, Units};
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why a call did not succeed, or why its outcome is unknown.
+/// The reason why a call did not succeed, or why the outcome of a call is unknown.
 ///
 /// Neither `Display` nor `Debug` shows the content of an item. Some methods return content:
 /// [`Conflict::current`] and [`Cancelled::reason`] return stored items, and [`CodecError::detail`]
@@ -47,21 +47,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The item has changed since the program read it: another caller has written or deleted the
-    /// item. The call has written nothing.
+    /// The item has changed since the program read the item: another caller has written or deleted
+    /// the item. The failed call has written nothing.
     ///
-    /// Read the item again, or start from the item that [`Conflict::current`] returns. After a
-    /// conflict, the method `update_with` itself reads the item again and repeats the change.
+    /// After a conflict, read the item again, or start from the item that [`Conflict::current`]
+    /// returns. The method `update_with` reads the item and repeats the change after each conflict.
     #[error("{0}")]
     Conflict(Conflict),
 
     /// A create found a stored item with the key of the new item. The create has written nothing.
-    /// The stored item may come from another program, and may have no version.
+    /// The stored item may come from a program that does not use dynalock, and may have no version.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
-    /// The condition that the caller has added to a single write is false. The call has written
-    /// nothing, and does not repeat the write.
+    /// The condition that the caller has added to a single write is false. The failed call has
+    /// written nothing, and has not repeated the write.
     #[error("the condition of a write is false for the item under {} in table `{}`; read it and decide again", .0.shown_key(), .0.table())]
     ConditionFailed(Conflict),
 
@@ -74,13 +74,14 @@ pub enum Error {
         table: Arc<str>,
         /// The name of the attribute, or the path of the value inside the attribute.
         attribute: String,
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// The stored item does not allow a patch, and the patch has written nothing. An attribute has
-    /// another type than its field, a required attribute or the parent of a path is missing, or an
-    /// attribute is stored under an alias.
+    /// The stored item does not allow a patch, and the patch has written nothing. Either an
+    /// attribute has another type than the field of the struct, or an attribute is stored under an
+    /// alias. A missing attribute, if the patch requires the attribute, and a missing parent of a
+    /// path also prevent the patch.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -88,19 +89,19 @@ pub enum Error {
         table: Arc<str>,
         /// The name of the attribute, or the path of the value inside the attribute.
         attribute: String,
-        /// The reason for the refusal, with advice for the caller.
+        /// The reason why the item does not allow the patch, with advice for the caller.
         reason: &'static str,
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// The patch is invalid. The call has sent no request.
+    /// The patch is invalid. The failed call has sent no request.
     #[error("a patch of table `{table}` cannot be sent: {why}")]
     #[non_exhaustive]
     InvalidPatch {
         /// The name of the table.
         table: Arc<str>,
-        /// The rule that the patch breaks.
+        /// The reason why the patch is invalid.
         why: InvalidPatch,
     },
 
@@ -108,59 +109,60 @@ pub enum Error {
     ///
     /// [`Cancelled::reason`] returns the reason for each operation, with the item that made a
     /// condition false. After a conflict with another writer, the function
-    /// [`transact`](crate::transact) itself runs its closure again.
+    /// [`transact`](crate::transact) runs the closure of the caller again.
     #[error("{0}")]
     Cancelled(Cancelled),
 
-    /// The transaction is invalid. The call has sent no request for the commit.
+    /// The transaction is invalid. The failed call has sent no request for the commit.
     #[error("the transaction cannot be sent: {0}")]
     InvalidTransaction(InvalidTransaction),
 
-    /// The caller has used the handle of one transaction or read with the result of another
-    /// transaction or read. The error also appears if an earlier call of `get` has already taken
-    /// the value of the handle. The error does not show whether a transaction was committed.
+    /// The caller has used the handle of one transaction with the result of another transaction, or
+    /// the handle of one read with the result of another read. A second call of `get` with one
+    /// handle also returns `ForeignHandle`, because the first call has taken the value of the
+    /// handle. The error does not show whether a transaction was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
-    /// An item shows that an earlier call has committed a transaction with the token of this call.
-    /// This call has written nothing.
+    /// An item shows that an earlier call has committed a transaction with the token of the failed
+    /// call. The failed call has written nothing.
     #[error(
         "a transaction with this token was committed before ({spent}); \
          read the items to see what it left"
     )]
     #[non_exhaustive]
     AlreadyCommitted {
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// In the last ten minutes, a transaction with the same ClientRequestToken but other content
-    /// was committed. The call that returns `TokenReused` has written nothing.
+    /// In the last ten minutes, DynamoDB has committed a transaction with the ClientRequestToken of
+    /// the failed call, but with other content. The failed call has written nothing.
     ///
     /// Read the items before you send the new content with a new token. A program that repeats a
-    /// transaction with its old token, for example after a crash, must send the same content. Each
-    /// process writes a `HashSet` or a `HashMap` in another order, so a repetition by another
-    /// process would have other content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed order.
-    /// If an item shows that a transaction with the token was committed, the call returns
-    /// [`Error::AlreadyCommitted`] instead of `TokenReused`.
+    /// transaction with the old token, for example after a crash, must send the old content. Each
+    /// process writes a `HashSet` or a `HashMap` in a different order, so a repetition by another
+    /// process would have different content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed
+    /// order. If an item shows that DynamoDB has committed a transaction with the token, the call
+    /// returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
     )]
     #[non_exhaustive]
     TokenReused {
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// Another caller holds the lock, and the call has waited for its maximum time.
+    /// Another caller holds the lock, and the failed call has waited for the maximum waiting time.
     #[error("{0}")]
     Locked(Box<Locked>),
 
-    /// The fair queue already has the maximum number of entries, so the caller has no place in the
-    /// queue.
+    /// The fair queue of the lock already has the maximum number of entries, including the holder's
+    /// entry. The caller cannot enter the queue.
     ///
-    /// The caller can call again later, or allow a longer queue with
+    /// The caller can repeat the call later, or allow a longer queue with
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
         "the queue of a lock in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
@@ -172,17 +174,16 @@ pub enum Error {
         table: Arc<str>,
         /// The number of waiters in the queue, without the holder.
         waiting: usize,
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// The caller has lost its place in the fair queue, and does not hold the lock. The caller was
-    /// the head of the queue, but sent no heartbeat for a whole ttl, so another caller removed the
-    /// entry of this caller from the queue.
+    /// The caller is no longer in the fair queue of the lock, and does not hold the lock. The
+    /// caller's entry was at the front of the queue, but the caller sent no heartbeat for a whole
+    /// ttl, so another caller removed the entry.
     ///
-    /// A caller loses its place if its process or runtime was paused for a whole ttl, or if the
-    /// caller could not reach DynamoDB. If the caller calls again, the new call enters the queue at
-    /// the end.
+    /// A waiter sends no heartbeat if the waiter's process or runtime is paused, or if the waiter
+    /// cannot reach DynamoDB. A repetition of the call enters the queue at the end.
     #[error(
         "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue"
@@ -191,15 +192,15 @@ pub enum Error {
     Evicted {
         /// The name of the table.
         table: Arc<str>,
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// The caller no longer holds the lock. Another caller may already hold the lock.
+    /// The caller has lost the lock. Another caller may already hold the lock.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
-    /// The call needs an item, but the table has no item with this key.
+    /// The call needs an item, but the table has no item with the key in the call.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
     #[non_exhaustive]
     NotFound {
@@ -207,12 +208,12 @@ pub enum Error {
         table: Arc<str>,
         /// The key of the item, or `None` if the type has no `#[dynalock(show_key)]`.
         key: Option<Arc<str>>,
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// The key of a value differs from the key of the item from which the value was read. The call
-    /// has written nothing.
+    /// The key of a value differs from the key of the item from which the value was read. The
+    /// failed call has written nothing.
     ///
     /// DynamoDB cannot change the key of an item. To change a key, create an item with the new key,
     /// and delete the old item.
@@ -223,8 +224,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid: the key is empty, or serde writes another value for the key than its
-    /// `KeyAttribute` implementation returns.
+    /// A key is invalid: either the key is empty, or serde writes another value for the key than
+    /// the key's `KeyAttribute` implementation returns.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -236,9 +237,9 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// The stored item has an invalid attribute of the library, for example an invalid `_writes`,
-    /// because another program has written the attribute. The call has written nothing, except that
-    /// a patch may have been applied.
+    /// A program that does not use dynalock has written one of the library's own attributes, for
+    /// example `_writes`, with an invalid value. The failed call has written nothing, except that a
+    /// patch may have been applied.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
     #[non_exhaustive]
     Corrupt {
@@ -251,7 +252,7 @@ pub enum Error {
     },
 
     /// The version of the item is the largest `u64`, so no write can increment the version. The
-    /// call has written nothing.
+    /// failed call has written nothing.
     #[error(
         "an item in table `{table}` has the largest possible version, {}; no further write can increment it",
         u64::MAX
@@ -262,8 +263,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A write changes or compares too many attributes, so its expression is longer than DynamoDB
-    /// allows. The call has written nothing.
+    /// A write changes or compares too many attributes, so the expression of the write is longer
+    /// than DynamoDB allows. The failed call has written nothing.
     #[error(
         "a write to table `{table}` needs an expression of {bytes} bytes, and DynamoDB takes 4096 bytes and 300 operators: {remedy}"
     )]
@@ -280,10 +281,10 @@ pub enum Error {
     /// The outcome of a write is unknown: DynamoDB may or may not have applied the write. The reply
     /// to a request was lost, and the item does not show whether DynamoDB applied the request.
     ///
-    /// Read the item to see its current state. A new write that starts from the current state
-    /// cannot overwrite other changes, because the condition of the write requires the current
-    /// state. If you repeat the write without a read of the item, DynamoDB may apply the change
-    /// twice.
+    /// Read the item to see the current state of the item. A new write that starts from the current
+    /// state cannot overwrite the changes of other callers, because the condition of the write
+    /// requires the current state. If you repeat the write without a read of the item, DynamoDB may
+    /// apply the change twice.
     #[error(
         "a write to table `{table}` may or may not have been applied, and the item does not show the outcome ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
@@ -298,20 +299,20 @@ pub enum Error {
         /// The last known version of the item. `found` is `None` if the item was absent, had no
         /// version, or was not read.
         found: Option<u64>,
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
-        /// The failure that ended the call, or `None` if the call ended because the item does not
-        /// show the outcome of the write. The message of `Indeterminate` contains the message of
-        /// the failure.
+        /// The failure that ended the failed call, or `None` if the call ended because the item
+        /// does not show the outcome of the write. The message of `Indeterminate` contains the
+        /// message of the failure.
         last: Option<Box<Error>>,
     },
 
-    /// The call has reached its deadline or its maximum number of attempts, or the retry budget was
-    /// empty. The call has written nothing.
+    /// The failed call has reached its deadline or its maximum number of attempts, or the retry
+    /// budget was empty. The failed call has written nothing.
     #[error("gave up after {spent}: {}", last_failure(last))]
     #[non_exhaustive]
     Exhausted {
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
         /// The failure of the last attempt. The message of `Exhausted` contains the message of the
         /// failure.
@@ -319,13 +320,13 @@ pub enum Error {
     },
 
     /// The next request of the call would exceed the [budget](crate::Repository::budget) of the
-    /// call, so the call has ended without this request. The call has written no item.
+    /// call, so the call has ended without the next request. The failed call has written no item.
     ///
-    /// The field `spent` contains the units that the call has consumed. If the call was waiting in
-    /// the queues of locks, it has removed its entries from these queues. After `BudgetExceeded`,
-    /// the caller can repeat the call with a larger budget, or continue its own work later. If the
-    /// outcome of an earlier write of the call is unknown, the call returns
-    /// [`Error::Indeterminate`], which contains `BudgetExceeded` in the field `last`.
+    /// The field `spent` contains the units that the failed call has consumed. If the call was
+    /// waiting in the queues of locks, the call has removed its own entries from the queues. After
+    /// `BudgetExceeded`, the caller can repeat the call with a larger budget. If the outcome of an
+    /// earlier write of the call is unknown, the call returns [`Error::Indeterminate`], which
+    /// contains `BudgetExceeded` in the field `last`.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]
     BudgetExceeded {
@@ -333,13 +334,13 @@ pub enum Error {
         budget: Units,
         /// The estimated units of the request that was not sent.
         needed: Units,
-        /// The number of requests that the call has sent, the time that the call has taken, and the
-        /// cost of the call.
+        /// The number of requests, the duration and the cost of the failed call.
         spent: Spent,
     },
 
-    /// DynamoDB refused the request because a transaction is running on the same item. `Contention`
-    /// appears only as the cause inside [`Error::Exhausted`] or [`Error::Indeterminate`].
+    /// DynamoDB refused a request because a transaction is running on an item of the request.
+    /// `Contention` appears only as the cause inside [`Error::Exhausted`] or
+    /// [`Error::Indeterminate`].
     #[error("another transaction was running on the item ({0})")]
     Contention(Refusal),
 
@@ -350,28 +351,29 @@ pub enum Error {
 
     /// The call has received no usable answer: the connection failed, the request timed out, or the
     /// answer was unreadable or had an HTTP status 5xx. `Unavailable` usually appears as the cause
-    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`]. A call returns `Unavailable`
-    /// directly if the runtime of its lock was shut down, or if the heartbeat thread of its lock
-    /// could not start.
+    /// inside [`Error::Exhausted`] or [`Error::Indeterminate`]. A call can return `Unavailable`
+    /// directly, for example if the tokio runtime of a lock was shut down, or the heartbeat thread
+    /// of a lock could not start.
     #[error("no usable answer: {0}")]
     Unavailable(Unavailable),
 
-    /// The table does not exist in the account and Region of the client. The call has written
-    /// nothing.
+    /// The table does not exist in the account and Region of the client. The failed call has
+    /// written nothing.
     #[error("table `{table}` does not exist in this account and Region; create it, or use the name of another table")]
     #[non_exhaustive]
     TableNotFound {
         /// The name of the table.
         table: Arc<str>,
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// The table has no index with this name. The call has read nothing.
+    /// The table has no index with the name in the query or scan. The failed call has read nothing.
     ///
-    /// [`Repository::create_table`](crate::Repository::create_table) creates a new table with its
-    /// indexes, but adds no index to an existing table. DynamoDB's `UpdateTable` can add a global
-    /// index to an existing table. DynamoDB creates a local index only together with its table.
+    /// [`Repository::create_table`](crate::Repository::create_table) creates a new table with all
+    /// indexes of the type, but adds no index to an existing table. DynamoDB's `UpdateTable` can
+    /// add a global index to an existing table. DynamoDB creates a local index only together with
+    /// the table.
     #[error(
         "table `{table}` has no index `{index}` ({spent}); `create_table` creates the indexes of a new table; add a \
          global index to this one with UpdateTable, and create the table anew for a local index"
@@ -382,16 +384,16 @@ pub enum Error {
         table: Arc<str>,
         /// The name of the index.
         index: &'static str,
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// The key attributes of the table differ from the key attributes of the struct. The call has
-    /// written nothing.
+    /// The key attributes of the table differ from the key attributes of the struct. The failed
+    /// call has written nothing.
     ///
-    /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes
-    /// and reports the difference. If another call meets the difference, the error contains
-    /// DynamoDB's message, which has less detail.
+    /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes of
+    /// the table with the key attributes of the struct, and reports the difference. If any other
+    /// call returns `TableMismatch`, the error contains DynamoDB's message, which has less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {
@@ -402,16 +404,17 @@ pub enum Error {
     },
 
     /// The configuration of the client is incomplete: the credentials, the Region or the endpoint
-    /// are missing or invalid. The call has written nothing.
+    /// are missing or invalid. The failed call has written nothing.
     ///
-    /// The call does not repeat a request that fails because of the configuration.
+    /// The library does not repeat a request that fails because of the configuration.
     #[error("the client is not configured to send requests: {0}")]
     Misconfigured(Misconfigured),
 
-    /// The page token that the caller has passed belongs to another query, or comes from another
-    /// program. The call has read nothing.
+    /// The page token in the call comes from another query, is malformed, or has a wrong signature.
+    /// The failed call has read nothing.
     ///
-    /// To continue, request the first page again, with `None` as the token.
+    /// To continue after the error `PageToken`, request the first page of the query, with `None` as
+    /// the page token.
     #[error("the page token cannot be used for this query of table `{table}`: {reason}; ask for the first page again")]
     #[non_exhaustive]
     PageToken {
@@ -421,14 +424,14 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// The value of a setting of the call is outside the allowed range. The call has sent no
+    /// The value of a setting of the call is outside the allowed range. The failed call has sent no
     /// request.
     #[error("{0}")]
     InvalidSetting(InvalidSetting),
 
-    /// An item is larger than DynamoDB can store. The call has written nothing.
+    /// An item is larger than DynamoDB can store. The failed call has written nothing.
     ///
-    /// If the item belongs to a transaction, the commit returns
+    /// If the item is part of a transaction, the commit returns
     /// [`InvalidTransaction::ItemTooLarge`] instead of `ItemTooLarge`.
     #[error(
         "the item in table `{table}` is too large: this write has {bytes} bytes of it, and DynamoDB stores 409600 \
@@ -442,30 +445,30 @@ pub enum Error {
         /// `bytes` is the size of the whole item. For an update, `bytes` is the size of the key,
         /// and of the names and new values of the changed attributes.
         bytes: usize,
-        /// The number of requests that the call sent, and the time that the call took.
+        /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
 
-    /// DynamoDB refused the request because of the content of the request, the access rights of the
-    /// caller or a limit. DynamoDB would also refuse a repetition of the request. The call has
+    /// DynamoDB refused a request because of the content of the request, the access rights of the
+    /// caller or a limit. DynamoDB would refuse each repetition of the request. The failed call has
     /// written nothing.
     #[error("refused ({0})")]
     Rejected(Refusal),
 
-    /// Serde cannot read a stored item into the struct. The call has written nothing, except that a
-    /// patch may have been applied.
+    /// Serde cannot read a stored item into the struct. The failed call has written nothing, except
+    /// that a patch may have been applied.
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
     Decode(#[source] CodecError),
 
-    /// DynamoDB cannot store a value of the caller, or serde cannot write the value. The call has
-    /// written nothing.
+    /// DynamoDB cannot store a value in the call, or serde cannot write a value in the call. The
+    /// failed call has written nothing.
     #[error("{} cannot be stored: {}", .0, .0.reason())]
     Encode(#[source] CodecError),
 }
 
 impl Error {
-    /// Returns the number of requests that the call has sent, or `None` if the error does not
-    /// contain this number.
+    /// Returns the number of requests that the failed call has sent, or `None` if the error does
+    /// not contain the number.
     ///
     /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
     /// contain the number of requests.
@@ -474,7 +477,7 @@ impl Error {
     }
 
     /// Returns the time from the start of the call to the error, or `None` if the error does not
-    /// contain this time.
+    /// contain the duration of the call.
     pub fn elapsed(&self) -> Option<Duration> {
         self.facts().spent.map(|spent| spent.elapsed)
     }
@@ -489,7 +492,7 @@ impl Error {
         }
     }
 
-    /// Returns the capacity that the call has consumed. Returns `None` if the call was not
+    /// Returns the capacity that the failed call has consumed. Returns `None` if the call was not
     /// [metered](crate::Repository::metered), or if the error does not contain the cost of the
     /// call.
     ///
@@ -506,25 +509,25 @@ impl Error {
         self.facts().spent.and_then(|spent| spent.cost.as_deref().copied())
     }
 
-    /// Returns `true` if the same call may succeed later.
+    /// Returns `true` if a later repetition of the failed call may succeed.
     ///
-    /// The failed call has already sent its own retries, so the caller should wait before it
-    /// repeats the call.
+    /// The failed call has already sent its own retries, so the caller should wait before a
+    /// repetition of the call.
     ///
     /// | error | `is_retryable` | reason |
     /// |---|---|---|
-    /// | [`Exhausted`](Self::Exhausted) | `true` | the deadline, the attempts or the retry budget ended the call |
-    /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the other transaction ends, or the table has capacity again |
-    /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard cannot send its release after its runtime has ended |
+    /// | [`Exhausted`](Self::Exhausted) | `true` | the call reached a limit: the deadline, the number of attempts or the retry budget |
+    /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the running transaction ends, or the table has new capacity |
+    /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard cannot release a lock after the end of the guard's runtime |
     /// | [`Cancelled`](Self::Cancelled) | `true` if each reason is contention or a lack of capacity | no condition was false |
-    /// | [`Locked`](Self::Locked) | `true` | the holder releases the lock, or its lease ends |
-    /// | [`QueueFull`](Self::QueueFull), [`Evicted`](Self::Evicted) | `true` | the call can enter the queue later |
-    /// | [`Indeterminate`](Self::Indeterminate) | `false` | DynamoDB may have applied the write, and a repetition could apply the write a second time |
-    /// | [`Conflict`](Self::Conflict), [`AlreadyExists`](Self::AlreadyExists), [`NotFound`](Self::NotFound) | `false` | the caller decides anew from the current item |
+    /// | [`Locked`](Self::Locked) | `true` | the holder releases the lock, or the lease of the holder ends |
+    /// | [`QueueFull`](Self::QueueFull), [`Evicted`](Self::Evicted) | `true` | a later call can enter the queue |
+    /// | [`Indeterminate`](Self::Indeterminate) | `false` | DynamoDB may have applied the write, and a repetition of the call could apply the write a second time |
+    /// | [`Conflict`](Self::Conflict), [`AlreadyExists`](Self::AlreadyExists), [`NotFound`](Self::NotFound) | `false` | the caller must decide from the current item what to write |
     /// | [`AlreadyCommitted`](Self::AlreadyCommitted), [`TokenReused`](Self::TokenReused) | `false` | DynamoDB has already committed a transaction with the token |
-    /// | [`Lost`](Self::Lost) | `false` | the caller has to acquire the lock anew |
-    /// | [`BudgetExceeded`](Self::BudgetExceeded) | `false` | the same call would consume its whole budget again |
-    /// | all other errors | `false` | the caller has to change the call, its data, the table or the client |
+    /// | [`Lost`](Self::Lost) | `false` | the caller must acquire the lock with a new call |
+    /// | [`BudgetExceeded`](Self::BudgetExceeded) | `false` | a repetition of the call would consume the whole budget |
+    /// | an error that no line above names | `false` | the caller must change the call, the data, the table or the client |
     pub fn is_retryable(&self) -> bool {
         self.facts().is_retryable
     }
@@ -536,8 +539,8 @@ fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }
 
-/// Returns the message of the failure that ended a call. The message contains advice if the call
-/// met a conflict at each attempt.
+/// Returns the message of the failure that ended a call. If a conflict ended the call, the message
+/// contains advice for the caller.
 fn last_failure(last: &Error) -> String {
     match last {
         Error::Conflict(conflict) => format!(

@@ -2,8 +2,8 @@ use std::{fmt, sync::Arc};
 
 use super::Spent;
 
-/// The refusal of a request, with the code and the message from DynamoDB. A refusal also contains
-/// the number of requests that the refused call has sent, and the time that the call has taken.
+/// The refusal of a request, with the code and the message from DynamoDB. A refusal contains the
+/// number of requests and the duration of the refused call.
 #[derive(Debug, Clone)]
 pub struct Refusal(Box<RefusalParts>);
 
@@ -37,7 +37,8 @@ impl Refusal {
             "Query condition missed key schema element",
             "Condition parameter type does not match schema type",
         ];
-        // DynamoDB cancels a whole TransactGetItems if one of its keys has wrong attributes.
+        // DynamoDB cancels a whole TransactGetItems if one key in the TransactGetItems has wrong
+        // attributes.
         let is_validation = ["Validation", "TransactionCanceled"].iter().any(|code| self.code().starts_with(code));
         is_validation && KNOWN.iter().any(|known| self.message().contains(known))
     }
@@ -67,7 +68,7 @@ impl Refusal {
         let message = self.message().to_ascii_lowercase();
         self.code().starts_with("Validation")
             // DynamoDB, DynamoDB Local and the engine of `dynalock-local` use different words for
-            // the start key in their messages.
+            // the start key in an error message.
             && ["starting key", "exclusive start key", "exclusivestartkey"].iter().any(|word| message.contains(word))
     }
 
@@ -91,15 +92,15 @@ impl Refusal {
         self.0.request_id.as_deref()
     }
 
-    /// Returns the number of requests that the call sent, and the time that the call took.
+    /// Returns the number of requests that the failed call sent, and the duration of the failed
+    /// call.
     pub fn spent(&self) -> Spent {
         self.0.spent.clone()
     }
 }
 
 impl Unavailable {
-    /// Adds to the refusal the number of requests that the call sent, and the time that the call
-    /// took.
+    /// Adds to the refusal the number of requests and the duration of the refused call.
     pub(crate) fn after(self, spent: Spent) -> Self {
         match self {
             Self::Server(refusal) => Self::Server(refusal.after(spent)),
@@ -140,27 +141,28 @@ pub enum Unavailable {
     /// have applied the request.
     #[error("the connection failed: {0}")]
     Connection(Arc<str>),
-    /// DynamoDB did not answer in time. DynamoDB may have applied the request.
+    /// DynamoDB did not answer before the timeout of the request. DynamoDB may have applied the
+    /// request.
     #[error("no answer came in time")]
     Timeout,
-    /// The deadline of the call passed before the call could send the request.
+    /// The call reached its deadline before the call could send the request.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
     /// The tokio runtime of a lock was shut down before DynamoDB answered the release. DynamoDB may
-    /// already have applied the release. If DynamoDB has not applied the release, other callers can
-    /// acquire the lock only after the end of the lease.
+    /// already have applied the release. If DynamoDB has not applied the release, no caller can
+    /// acquire the lock before the end of the lease.
     #[error("the runtime of the lock was shut down before the release was answered")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut
-    /// down. The combined call was not applied, and the caller may repeat the call.
+    /// down. DynamoDB has not applied the combined call, and the caller may repeat the call.
     #[error("the runtime of the queue was shut down before the call was applied; call again")]
     WorkerEnded,
     /// The operating system could not start the thread of
     /// [`Heartbeat::Thread`](crate::Heartbeat::Thread). The call has sent no request for the lock.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
-    /// DynamoDB has accepted the creation of the table. The table or an index is not active yet, or
-    /// the time to live of the table is not switched on yet.
+    /// DynamoDB has accepted the creation of the table. Either the new table or an index is not
+    /// active yet, or the time to live of the new table is not switched on yet.
     #[error("the table, an index or its time to live is not active yet")]
     NotActive,
     /// DynamoDB answered with a server error. DynamoDB may have applied the request.

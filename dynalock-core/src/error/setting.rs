@@ -11,8 +11,8 @@ pub enum InvalidSetting {
         /// The ttl that the caller has set.
         ttl: Duration,
     },
-    /// The caller has called `refresh` with a shortest interval of zero, or with a shortest
-    /// interval above the longest interval.
+    /// The caller has called `refresh` with zero as the shortest interval, or with a shortest
+    /// interval that is longer than the longest interval.
     #[error(
         "a waiter cannot refresh at least every {max:?} and at most every {min:?}; set `refresh` to a shortest interval above zero and up to the longest one"
     )]

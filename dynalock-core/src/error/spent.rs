@@ -2,8 +2,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::cost::Cost;
 
-/// What a failed call has spent: the number of its requests, the time from its start to its error,
-/// and the consumed capacity.
+/// The effort of a failed call: the number of requests, the time from the start of the call to the
+/// error, and the consumed capacity.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spent {
@@ -13,8 +13,8 @@ pub struct Spent {
     /// The time from the start of the call to the error.
     pub elapsed: Duration,
     /// The capacity that the call has consumed, or `None` if the call was not
-    /// [metered](crate::Repository::metered). `cost` is also `None` for a combined call that ends
-    /// at its own deadline, because several calls share the requests of the batch.
+    /// [metered](crate::Repository::metered). For a combined call that ends at its own deadline,
+    /// `cost` is `None`, because the calls of a batch share the requests of the batch.
     pub cost: Option<Arc<Cost>>,
 }
 
@@ -23,8 +23,8 @@ impl Spent {
         Self { attempts, elapsed, cost: None }
     }
 
-    /// Adds the cost of the call. `cost` is `None` if the library has not counted the cost of the
-    /// call.
+    /// Adds the cost of the failed call. The parameter `cost` is `None` if the library has not
+    /// counted the cost of the call.
     pub(crate) fn with_cost(self, cost: Option<Cost>) -> Self {
         Self { cost: cost.map(Arc::new), ..self }
     }

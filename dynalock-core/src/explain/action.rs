@@ -34,8 +34,8 @@ pub struct ExplainedAction {
     update: Option<ExplainedExpression>,
     filter: Option<ExplainedExpression>,
     projection: Option<ExplainedExpression>,
-    /// Short texts about the action: the consistency, order and limits of a read, or the kind of a
-    /// row without an item.
+    /// Short texts about the action, for example the consistency, the order and the limits of a
+    /// read, or the words `lease row`.
     settings: Vec<String>,
     rate: UnitRate,
 }
@@ -46,15 +46,15 @@ pub struct ExplainedAction {
 enum UnitRate {
     Read(Units),
     Write(Units),
-    /// The write units of a write or check of a separate lease row.
+    /// The write units that a write or a check of a separate lease row consumes.
     LeaseRow(Units),
 }
 
-/// The kind of the row that a write or check in a transaction addresses.
+/// The kind of the table row that a write or a check in a transaction addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Row {
     Item,
-    /// The row contains only a lease and no item. A lease row is smaller than a kilobyte.
+    /// A lease row contains only a lease and no item. A lease row is smaller than a kilobyte.
     Lease,
 }
 
@@ -95,7 +95,7 @@ impl ExplainedAction {
         Self::write(operation, write, UnitRate::Write(Units::whole(1)))
     }
 
-    /// Explains a write or check in a transaction.
+    /// Explains a write or a check that is part of a transaction.
     pub(crate) fn in_transaction(write: Write, row: Row) -> Self {
         let operation = match write.action {
             Action::Put(_) => "Put",
@@ -236,7 +236,7 @@ impl ExplainedAction {
         self.key.as_ref()
     }
 
-    /// Returns the item that a put writes, or `None` for all other actions.
+    /// Returns the item that a put writes, or `None` if the action is not a put.
     ///
     /// # Examples
     ///
@@ -274,7 +274,7 @@ impl ExplainedAction {
         self.key_condition.as_ref()
     }
 
-    /// Returns the condition of a write or check, including the conditions that the library adds.
+    /// Returns the condition of a write or a check, including the conditions that the library adds.
     ///
     /// # Examples
     ///

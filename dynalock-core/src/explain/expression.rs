@@ -5,10 +5,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::value::ValueText;
 use crate::{codec::Item, expression::MAP_KEY_SIGN};
 
-/// An expression of a request, with attribute names in place of the placeholders.
+/// An expression of a request, with attribute names instead of placeholders.
 ///
-/// The format `{}` shows the type of each value, and `[..]` in place of the key of a map. The
-/// format `{:#}` shows the values and the keys of maps. An attribute name appears in its stored
+/// The format `{}` shows the type of each value, and shows `[..]` instead of a map key. The format
+/// `{:#}` shows the values and the map keys. The expression shows each attribute name in the stored
 /// form, even if the name contains a dot.
 ///
 /// ```

@@ -18,10 +18,11 @@ use crate::cost::Units;
 /// The requests that a call would send. The method `explain` of a builder returns an `Explained`,
 /// and sends nothing.
 ///
-/// The same code makes the requests for `explain` and for the call itself. The format `{}` shows
-/// the names of tables, indexes and attributes. In place of a value, the format `{}` shows the
-/// type: `<S>`, `<N>`, `<B>` and so on. A log line with the format `{}` contains no content of an
-/// item. The format `{:#}` also shows the values, the keys of maps and the token of a transaction.
+/// The method `explain` and the call itself use the same code to make the requests. The format `{}`
+/// shows the names of tables, indexes and attributes. Instead of a value, the format `{}` shows the
+/// type of the value: `<S>`, `<N>`, `<B>` and so on. A log line with the format `{}` contains no
+/// content of an item. The format `{:#}` shows the values, the keys of maps and the token of a
+/// transaction.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -41,26 +42,27 @@ use crate::cost::Units;
 /// # What is left out
 ///
 /// - An explanation does not contain requests that a call sends only after a lost reply, a
-///   throttled request or a conflict. An explanation also does not contain extra requests for an
-///   expired item, for an expired lease, or for the unprocessed rest of a batch.
+///   throttled request or a conflict. An explanation does not contain the additional requests that
+///   an expired item, an expired lease or an unprocessed part of a batch causes.
 /// - An explanation of a query or scan contains only the first page. The explanation does not
 ///   contain the reads of items whose keys the page finds in an index.
 /// - An explanation does not contain a write that depends on an item that the call reads first. For
 ///   a call with a dependent write, [`is_complete`](Self::is_complete) returns `false`.
 ///
 /// Each attempt of a write contains new random bytes, and some writes contain the time. A sent
-/// write therefore differs from its explanation in random bytes and in times.
+/// write differs from the explanation of the write in random bytes and in times.
 #[derive(Clone, PartialEq)]
 pub struct Explained {
     requests: Vec<ExplainedRequest>,
     rest: Rest,
 }
 
-/// The requests of a call that the explanation of the call leaves out.
+/// The requests that the explanation of a call leaves out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rest {
     Nothing,
-    /// The explanation lacks a write that depends on the items from the explained reads.
+    /// The explanation leaves out a write, because the write depends on items that the explained
+    /// requests read.
     DependentWrite,
 }
 
@@ -70,20 +72,20 @@ impl Explained {
         Self { requests, rest: Rest::Nothing }
     }
 
-    /// Makes the explanation of a call that sends the `reads`, and then sends a write that depends
-    /// on the read items.
+    /// Makes the explanation of a call that first sends the requests `reads`, and then sends a
+    /// write that depends on the read items.
     pub(crate) fn before_write(reads: Vec<ExplainedRequest>) -> Self {
         Self { requests: reads, rest: Rest::DependentWrite }
     }
 
-    /// Adds a request that the call sends before all other requests.
+    /// Adds the request that the call sends first.
     pub(crate) fn after(mut self, first: ExplainedRequest) -> Self {
         self.requests.insert(0, first);
         self
     }
 
-    /// Returns the requests in the order in which the call would send them. The list of requests is
-    /// empty if the call sends nothing, for example for an update without changes.
+    /// Returns the requests in the order in which the call would send them. The returned list is
+    /// empty if the call sends no request, for example for an update without changes.
     ///
     /// # Examples
     ///
@@ -126,13 +128,14 @@ impl Explained {
 
     /// Returns the write units that the requests consume if each item has a size of `item_bytes`
     /// bytes. The size of an item includes the attribute names and the attributes of the library.
-    /// If a write changes the size of an item, DynamoDB bills the larger of the two sizes. A
-    /// separate lease row counts as one kilobyte. The row of a named lock in a transaction counts
-    /// as an item of `item_bytes` bytes.
+    /// If a write changes the size of an item, DynamoDB bills the larger of the two sizes. The size
+    /// of a separate lease row counts as one kilobyte. The row of a named lock in a transaction
+    /// counts as an item of `item_bytes` bytes.
     ///
     /// For each started kilobyte, DynamoDB bills one write unit outside a transaction, and two
-    /// write units in a transaction. The result does not include the write units of indexes. Each
-    /// index whose entry the write changes costs at least one additional write unit.
+    /// write units in a transaction. The result does not include the write units of indexes. A
+    /// write that changes an entry of an index costs at least one additional write unit for the
+    /// index.
     ///
     /// # Examples
     ///
@@ -156,8 +159,8 @@ impl Explained {
     /// including the items that the filter leaves out.
     ///
     /// For each started 4 KB of a strongly consistent read, DynamoDB bills one read unit. An
-    /// eventually consistent read costs half as much, and a read in a transaction costs twice as
-    /// much.
+    /// eventually consistent read costs half as much as a strongly consistent read. A read in a
+    /// transaction costs twice as much as a strongly consistent read.
     ///
     /// # Examples
     ///

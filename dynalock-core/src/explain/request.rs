@@ -32,7 +32,7 @@ pub(crate) enum RequestToken {
     None,
     /// The library generates a random token for each call.
     Drawn,
-    /// The caller has set the token.
+    /// The caller has set the ClientRequestToken.
     Given(String),
 }
 

@@ -10,8 +10,8 @@ use crate::codec::{Item, type_of};
 /// shows the content.
 pub(super) struct ValueText<'v>(pub(super) &'v AttributeValue);
 
-/// The attributes of an item or a key, in the order of their names. The format `{}` shows the types
-/// of the values, and the format `{:#}` shows the content of the values.
+/// The attributes of an item or a key, sorted by attribute name. The format `{}` shows the types of
+/// the values, and the format `{:#}` shows the content of the values.
 pub(super) struct ItemText<'i>(pub(super) &'i Item);
 
 impl fmt::Display for ValueText<'_> {
@@ -53,8 +53,8 @@ impl fmt::Display for ItemText<'_> {
     }
 }
 
-/// Returns the attributes of an item in the order of their names, because the order of a `HashMap`
-/// differs in each process.
+/// Returns the attributes of an item, sorted by attribute name. The order of a `HashMap` differs in
+/// each process.
 fn sorted(item: &Item) -> Vec<(&String, &AttributeValue)> {
     let mut entries: Vec<_> = item.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);

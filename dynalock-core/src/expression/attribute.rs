@@ -11,7 +11,7 @@ use super::{
 /// remove the attribute: [`Required`], [`Defaulted`] or [`Fixed`](super::Fixed).
 ///
 /// The methods of an `Attribute` make [`Condition`](super::Condition)s. A condition compares an
-/// attribute of type `V` with a `V` or a `&V`. A condition can also compare an attribute of type
+/// attribute of type `V` with a `V` or a `&V`. A condition can compare an attribute of type
 /// `Option<V>` with a `V`, and a string attribute with a `&str` ([`AsOperand`](super::AsOperand)).
 ///
 /// ```
@@ -40,8 +40,8 @@ use super::{
 /// | stored | effect |
 /// |---|---|
 /// | no item | all attributes are absent |
-/// | an attribute that `skip_serializing_if` left out, or that another program stored under an alias | the attribute is [`absent`](Self::absent), even if serde would read a value |
-/// | an absent attribute, or an attribute of another type | each comparison is false, except [`ne`](Self::ne), which is true |
+/// | an attribute that `skip_serializing_if` left out, or that a program stored under an alias | the attribute is [`absent`](Self::absent), even if serde would read a value |
+/// | an absent attribute, or an attribute of another type than the operand | each comparison is false, except [`ne`](Self::ne), which is true |
 pub struct Attribute<T, V, R = Required> {
     pub(super) field: FieldName,
     pub(super) missing: Missing<V>,
@@ -51,7 +51,7 @@ pub struct Attribute<T, V, R = Required> {
 /// The Rust type `V` in the [`Attribute`] of a field with `#[serde(with)]` or
 /// `#[serde(serialize_with)]`.
 ///
-/// The derive does not know the stored form of a field with `#[serde(with)]` or
+/// The derive macro does not know the stored form of a field with `#[serde(with)]` or
 /// `#[serde(serialize_with)]`. The type `Opaque` has no values, so a condition cannot compare an
 /// attribute of type `Opaque`. An attribute of type `Opaque` has only the conditions
 /// [`exists`](Attribute::exists) and [`absent`](Attribute::absent).
@@ -63,7 +63,7 @@ impl<T, V, R> Attribute<T, V, R> {
         Self { field: FieldName { name, aliases }, missing, of: PhantomData }
     }
 
-    /// Returns the name of the attribute, as serde writes it.
+    /// Returns the name with which serde writes the attribute.
     pub const fn name(self) -> &'static str {
         self.field.name
     }
@@ -86,7 +86,7 @@ impl<T, V, R> Attribute<T, V, R> {
         self.into_path().index(index)
     }
 
-    /// Returns the path of an entry in an attribute that is a map, like [`Path::key`].
+    /// Returns the path of a map entry in an attribute that is a map, like [`Path::key`].
     pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, R::Inside<Defaulted>>
     where
         R: Role,

@@ -1,5 +1,5 @@
-//! One change of a patch (a write of single attributes), with its text in the update expression,
-//! and the reasons for which an item does not allow the change.
+//! Defines one change of a patch (a write of single attributes). The module writes the text of the
+//! change in the update expression, and finds the reason why an item does not allow the change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -57,13 +57,13 @@ pub(crate) struct PatchTexts {
     pub(crate) conditions: Vec<String>,
 }
 
-/// The reason for which a stored item does not allow the change of an attribute.
+/// The reason why a stored item does not allow the change of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchFault {
     /// The result of an addition would be outside the range of the attribute's type.
     OutOfRange,
-    /// The item does not allow the change for a reason that is not the range. The text names the
-    /// reason.
+    /// The item does not allow the change for a reason that is not the range. The text in `Unfit`
+    /// names the reason.
     Unfit(&'static str),
 }
 
@@ -92,9 +92,9 @@ impl PatchChange {
         let of_type = |name: &str, to: &mut Placeholders| {
             format!("attribute_type({path}, {})", to.value(AttributeValue::S(name.to_owned())))
         };
-        // The function `if_not_exists` would keep a stored null, because a null exists. The update
-        // expression therefore does not use the function, and directly sets the value that replaces
-        // the null.
+        // The function `if_not_exists` would keep a stored null, because a null exists. For a
+        // stored null, the update expression does not use `if_not_exists`, and directly sets the
+        // value that replaces the null.
         if let (true, Some(value)) = (is_null, self.value_over_null()) {
             texts.set.push(format!("{path}={}", to.value(value)));
             texts.conditions.push(of_type("NULL", to));
@@ -105,14 +105,14 @@ impl PatchChange {
             ChangeKind::Set(value) => texts.set.push(format!("{path}={}", to.value(value.clone()))),
             ChangeKind::SetIfAbsent(value) => {
                 texts.set.push(format!("{path}=if_not_exists({path},{})", to.value(value.clone())));
-                // The function `if_not_exists` would keep a stored null, so the condition of the
-                // request refuses an item with a null.
+                // The function `if_not_exists` would keep a stored null, so the request has a
+                // condition that is false for a stored null.
                 texts.conditions.push(format!("NOT {}", of_type("NULL", to)));
             }
             ChangeKind::Add(sum, presence) => {
                 let Sum { delta, range, start, .. } = &**sum;
                 // If the change has no start value for a missing attribute, the comparison with the
-                // range of the type is false, so DynamoDB refuses the patch.
+                // range of the attribute's type is false, so DynamoDB refuses the patch.
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -121,8 +121,8 @@ impl PatchChange {
                     }
                     None => format!("{path}={path}+{delta}"),
                 });
-                // The comparison with the range of the type is also false for a stored value that
-                // is not a number.
+                // The comparison with the range of the attribute's type is false for a stored value
+                // that is not a number.
                 let Some((low, high)) = range else { return };
                 let between = format!("{path} BETWEEN {} AND {}", to.value(low.clone()), to.value(high.clone()));
                 texts.conditions.push(or_absent(start.is_some(), &path, between));
@@ -140,15 +140,15 @@ impl PatchChange {
                     ListEnd::Back => format!("{path}=list_append({list},{elements})"),
                 });
                 // If the attribute is not a list, `list_append` fails with an error that does not
-                // contain the item. A condition on the type therefore fails first, and its error
-                // contains the item.
+                // contain the item. The patch therefore has a condition on the type: if the
+                // condition is false, the error contains the item.
                 let is_list = of_type("L", to);
                 texts.conditions.push(or_absent(start.is_some(), &path, is_list));
             }
             ChangeKind::Insert(set, presence) => {
                 // If the attribute is not a set, ADD fails with an error that does not contain the
-                // item. A condition on the type therefore fails first, and its error contains the
-                // item.
+                // item. The patch therefore has a condition on the type: if the condition is false,
+                // the error contains the item.
                 texts.add.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(*presence == Presence::Optional, &path, is_set));
@@ -160,7 +160,7 @@ impl PatchChange {
                 texts.conditions.push(or_absent(true, &path, is_set));
             }
             ChangeKind::Remove => texts.remove.push(path.clone()),
-            // `PatchContent::check` has already returned the error of an invalid value, so the
+            // If a patch contains an invalid value, `PatchContent::check` returns an error, so the
             // library never sends the patch.
             ChangeKind::Fault(_) => {}
         }
@@ -183,7 +183,7 @@ impl PatchChange {
     }
 
     /// Returns the value with which a patch replaces a stored null. For a patch, a stored null
-    /// counts as zero or as an empty list, even if the serde default of the field is another value.
+    /// counts as zero or as an empty list, even if the field has a different serde default.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
@@ -198,8 +198,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // The check of the path comes before the check of the value, because a missing map is the
-        // reason for a missing value inside the map.
+        // The code checks the path before the value. If a map on the path is missing, the missing
+        // map is the reason, and not the missing value inside the map.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
@@ -244,8 +244,8 @@ impl PatchChange {
     }
 }
 
-/// Returns `condition`, or a condition that is also true for an absent attribute if `may_be_absent`
-/// is set.
+/// Returns `condition`. If `may_be_absent` is set, the returned condition is true for an absent
+/// attribute, or if `condition` is true.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

@@ -52,9 +52,9 @@ pub enum AttributeType {
     Bs,
 }
 
-/// The size of an attribute, for comparisons. The size of a string is its length in bytes of UTF-8,
-/// and the size of bytes is their number. The size of a list, a map or a set is the number of its
-/// elements.
+/// The size of an attribute, for comparisons. The size of a string is the number of its UTF-8
+/// bytes, and the size of a binary value is the number of bytes. The size of a list, a map or a set
+/// is the number of elements.
 #[must_use = "a size does nothing until it is compared"]
 pub struct Size<P>(P);
 
@@ -81,7 +81,7 @@ macro_rules! conditions_of {
     ($place:ident) => {
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the item has the attribute. The condition
-            /// `exists` is also true for a stored null.
+            /// `exists` is true for a stored null.
             pub fn exists(self) -> Condition<T> {
                 Condition::new(Test::Exists(self.into_path().document))
             }
@@ -95,8 +95,9 @@ macro_rules! conditions_of {
 
             /// Returns a condition that is true if the attribute equals `operand`.
             ///
-            /// Serde writes `None` as a null or leaves the attribute out, and reads both as `None`.
-            /// The condition `eq(None)` is therefore true for a null and for a missing attribute.
+            /// Serde either writes `None` as a null, or leaves out the attribute. Serde reads both
+            /// a null and a missing attribute as `None`. The condition `eq(None)` is true for a
+            /// null and for a missing attribute.
             pub fn eq(self, operand: impl AsOperand<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::equal(path, encode_attribute(&operand.as_operand())?)))
             }
@@ -109,8 +110,8 @@ macro_rules! conditions_of {
             }
 
             /// Returns a condition that is true if the attribute equals one of `operands`. The
-            /// operator `IN` of DynamoDB accepts 1 to 100 operands. If `is_in` gets no operand, or
-            /// more than 100 operands, the call with the condition fails with
+            /// operator `IN` of DynamoDB accepts 1 to 100 operands. If a condition `is_in` has no
+            /// operand, or more than 100 operands, the call with the condition fails with
             /// [`Error::Encode`](crate::Error::Encode).
             pub fn is_in<O: AsOperand<V>>(self, operands: impl IntoIterator<Item = O>) -> Condition<T> {
                 test(self, |path| {
@@ -159,9 +160,9 @@ macro_rules! conditions_of {
             }
         }
 
-        /// Conditions that compare an attribute by order. DynamoDB orders numbers by their value,
-        /// strings by their UTF-8 bytes, and bytes as unsigned numbers. For a missing attribute and
-        /// for a null, each comparison by order is false.
+        /// Conditions that compare an attribute by order. DynamoDB orders numbers by value, strings
+        /// by UTF-8 bytes, and binary values by unsigned bytes. For a missing attribute and for a
+        /// null, each comparison by order is false.
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
@@ -239,7 +240,7 @@ impl<P: Place> Size<P> {
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
     // The methods that make conditions return no `Result`, so the condition stores the error of an
-    // invalid operand. The call that uses the condition returns this error.
+    // invalid operand. A call that uses a condition with an invalid operand returns the error.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }
 

@@ -1,4 +1,5 @@
-//! The conditions that the library adds to its writes to prevent lost updates.
+//! The conditions that the library adds to writes, so that no write overwrites the change of
+//! another caller.
 
 use std::collections::BTreeSet;
 
@@ -22,21 +23,21 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the item has not expired. The time to live of the item, in epoch
-/// seconds, must not be in `over`, the range of the times that count as expired.
+/// Returns the condition that the item has not expired. The range `over` contains the times to live
+/// that count as expired, in epoch seconds. The time to live of the item must not be in `over`.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
 }
 
-/// Returns the condition that the item has not changed since the read: the item has the same
-/// version and the same incarnation. An item gets a new incarnation, a random id, when a write
+/// Returns the condition that the item has not changed since the read: neither the version nor the
+/// incarnation of the item has changed. An item gets a new incarnation, a random id, when a write
 /// creates the item.
 ///
 /// If an item has no version or no write ids, the condition compares the content of the item. For
 /// an item without a version or without write ids, each attribute that the read returned must be
-/// unchanged. Attributes that the read did not return must be absent, if the Rust type knows them
-/// or `written` names them.
+/// unchanged. An attribute that the read did not return must be absent, if the Rust type knows the
+/// attribute or `written` names the attribute.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -48,8 +49,7 @@ pub(crate) fn unchanged<'a>(
     match revision.version {
         Some(number) => terms.equal(version, to.value(AttributeValue::N(number.to_string()))),
         None => {
-            // A condition that tests only for a missing version would also be true for a missing
-            // item.
+            // A condition that tests only for a missing version would be true for a missing item.
             terms.push(format_args!("attribute_exists({})", to.name(model.partition_key.name)));
             terms.push(format_args!("attribute_not_exists({version})"));
         }
@@ -58,9 +58,9 @@ pub(crate) fn unchanged<'a>(
     match (image, &revision.ring) {
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
-            // The attribute `_writes` begins with the incarnation: the random id that an item gets
-            // at its create. The ids of writes, which follow the incarnation in `_writes`, need no
-            // comparison, because they change only together with the version.
+            // The attribute `_writes` begins with the incarnation: a random id that each create of
+            // an item generates. The write ids after the incarnation need no comparison, because
+            // the write ids change only together with the version.
             terms.begins_with(to.name(WRITES), incarnation);
         }
         (Some(_), Some(ring)) => {
@@ -76,10 +76,10 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// Adds the terms of the condition that the stored item still has the attributes in `image`. Other
-/// attributes that the model or `written` names must be absent. The condition always names the
-/// attributes in the same order, because a retry of a transaction with the same token must have the
-/// same text.
+/// Adds the terms of the condition that the stored item still has the attributes in `image`. An
+/// attribute that is not in `image` must be absent if the model or `written` names the attribute.
+/// The condition names the attributes in a fixed order, because a retry with the same
+/// ClientRequestToken must have the same text.
 fn same_content<'a>(
     model: &'a Model,
     image: &'a Item,

@@ -82,11 +82,11 @@ pub(super) fn is_between(value: &AttributeValue, low: &AttributeValue, high: &At
     compare(value, ">=", low) && compare(value, "<=", high)
 }
 
-/// Returns the order of two values of the same type, or `None` if DynamoDB defines no order for the
-/// type.
+/// Returns the order of two values of the same type, or `None` if DynamoDB defines no order for
+/// values of the type.
 fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     match (left, right) {
-        // DynamoDB orders strings by their UTF-8 bytes, and not by the rules of a language.
+        // DynamoDB orders strings by UTF-8 bytes, and not by the rules of a human language.
         (AttributeValue::S(left), AttributeValue::S(right)) => Some(left.as_bytes().cmp(right.as_bytes())),
         (AttributeValue::N(left), AttributeValue::N(right)) => number::compare(left, right),
         (AttributeValue::B(left), AttributeValue::B(right)) => Some(left.as_ref().cmp(right.as_ref())),
@@ -94,8 +94,8 @@ fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     }
 }
 
-/// Returns `true` if two values are equal. Two numbers are equal if they have the same value, and
-/// two sets are equal if they have the same elements in any order.
+/// Returns `true` if two values are equal. Two numbers are equal if their values are equal. Two
+/// sets are equal if both sets contain the same elements.
 fn equal(left: &AttributeValue, right: &AttributeValue) -> bool {
     match (left, right) {
         // Equal numbers may have different texts, for example `1` and `1.0`.
@@ -144,8 +144,8 @@ fn contains(value: &AttributeValue, part: &AttributeValue) -> bool {
         (AttributeValue::S(text), AttributeValue::S(part)) => text.contains(part),
         (AttributeValue::B(bytes), AttributeValue::B(part)) => {
             let (bytes, part) = (bytes.as_ref(), part.as_ref());
-            // The method `windows` panics for a window of zero bytes, so the code first tests for
-            // an empty `part`.
+            // The slice method `windows` panics for a window of zero bytes, so the code first tests
+            // for an empty `part`.
             part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
         }
         (AttributeValue::Ss(set), AttributeValue::S(element)) => set.contains(element),

@@ -42,8 +42,8 @@ pub(crate) struct Placeholders {
     names: Vec<String>,
     map_keys: Vec<String>,
     values: Vec<AttributeValue>,
-    /// `true` if the text of an expression shows `[..]` in place of each key of a map, because
-    /// these keys are user data.
+    /// `true` if the text of an expression shows `[..]` instead of each map key, because map keys
+    /// are user data.
     hides_keys: bool,
     /// The number of name placeholders and the number of value placeholders in the earlier
     /// expressions of the request.
@@ -51,7 +51,7 @@ pub(crate) struct Placeholders {
 }
 
 /// The placeholder of a name in an expression. The key of a map is user data, so the placeholder of
-/// a map's key has another form than the placeholder of an attribute name.
+/// a map key has another form than the placeholder of an attribute name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Attribute(usize),
@@ -73,8 +73,8 @@ impl Placeholders {
         Name::Attribute(self.before.0 + position(name, &mut self.names))
     }
 
-    /// Makes placeholders for a text that must not show user data. The text of an expression then
-    /// shows `[..]` in place of each key of a map.
+    /// Makes placeholders for an expression whose text must not show user data. The text shows
+    /// `[..]` instead of each map key.
     pub(crate) fn without_content() -> Self {
         Self { hides_keys: true, ..Self::default() }
     }
@@ -108,8 +108,8 @@ impl Placeholders {
         &self.values[index - self.before.1]
     }
 
-    /// Returns the names and the values for a request. The result has `None` in place of an empty
-    /// map, because DynamoDB refuses an empty map of names or values.
+    /// Returns the names and the values for a request. Returns `None` instead of an empty map,
+    /// because DynamoDB refuses an empty map of names or values.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let Self { names, map_keys, values, before, .. } = self;
         let names = (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name));
@@ -243,9 +243,9 @@ impl Joined {
         self.text.push(')');
     }
 
-    /// Adds a term that consists of a name and a value, with a text before each of them. Most terms
-    /// of an expression have this form, so the method builds the text without `fmt`, which would be
-    /// slower.
+    /// Adds a term that consists of a text, a name, a second text and a value. Most terms of an
+    /// expression contain one name and one value, so the method builds the term without `fmt`,
+    /// which would be slower.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();
         self.text.push_str(before);

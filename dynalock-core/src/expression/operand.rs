@@ -10,15 +10,15 @@ use serde::Serialize;
 use crate::key::KeyAttribute;
 
 /// The types of operands with which a condition can compare an attribute of type `V`: `V` and `&V`.
-/// An attribute of type `Option<V>` also accepts a `V` and a `&V`, and a string attribute accepts a
-/// `&str`.
+/// An attribute of type `Option<V>` accepts an `Option<V>`, a `V` and a `&V`. A string attribute
+/// accepts a `&str`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value of an attribute of type `{V}`",
     label = "expected `{V}`",
     note = "an `Option<V>` takes a `V` too, a `String` a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, takes no value: it only `exists` or is `absent`"
 )]
 pub trait AsOperand<V> {
-    /// Returns the operand as a value that serde serializes in the same way as the attribute.
+    /// Returns the operand as a value that serde writes in the stored form of the attribute.
     fn as_operand(&self) -> impl Serialize;
 }
 
@@ -48,15 +48,15 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
 
 /// The types of bounds with which a condition can compare an attribute of type `V` by order, for
 /// example in `lt`. Strings, numbers and bytes have an order, and DynamoDB stores each
-/// [`KeyAttribute`] as a string, a number or bytes. An attribute of type `Option<V>` also accepts a
-/// bound for `V`.
+/// [`KeyAttribute`] as a string, a number or bytes. An attribute of type `Option<V>` accepts each
+/// bound that an attribute of type `V` accepts.
 #[diagnostic::on_unimplemented(
     message = "DynamoDB does not order an attribute of type `{V}` and `{Self}`",
     label = "neither less nor greater than `{V}`",
     note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::condition::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
-    /// Returns the operand as a value that serde serializes in the same way as the attribute.
+    /// Returns the operand as a value that serde writes in the stored form of the attribute.
     fn as_bound(&self) -> impl Serialize;
 }
 
@@ -89,7 +89,7 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
 }
 
 /// The types of prefixes that [`begins_with`](super::Path::begins_with) accepts for an attribute of
-/// type `V`. The prefix of a string attribute is itself a string.
+/// type `V`. The prefix of a string attribute is a string.
 ///
 /// A program can implement `AsPrefix` for a newtype of a string, or for a newtype of bytes that
 /// calls `serialize_bytes`:
@@ -127,15 +127,15 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
 /// The types of parts that [`contains`](super::Path::contains) accepts for an attribute of type
 /// `V`. For a string attribute, the part is a string. For a list or a set, the part is an element.
 ///
-/// A program can implement `AsPart` for a newtype in the same way as [`AsPrefix`].
+/// A program can implement `AsPart` for a newtype, as in the example of [`AsPrefix`].
 #[diagnostic::on_unimplemented(
     message = "an attribute of type `{V}` cannot contain `{Self}`",
     label = "not a part of `{V}`",
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns the part as a value that serde writes in the form in which the stored attribute
-    /// contains its parts.
+    /// Returns the part as a value that serde writes in the stored form of a substring or an
+    /// element.
     fn as_part(&self) -> impl Serialize;
 }
 

@@ -1,5 +1,5 @@
 //! The content of a patch (a write of single attributes): the changes of attributes, and the
-//! condition of the caller.
+//! condition that the caller has added.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -48,8 +48,9 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
-            // The condition of the request requires that the attribute exists. The patch therefore
-            // never uses this zero, which is the start value for a missing attribute.
+            // The condition of the request requires that the attribute exists. The zero is the
+            // start value for a missing attribute, so a patch that requires the attribute never
+            // uses the zero.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -85,8 +86,8 @@ impl<T> PatchContent<T> {
             let start = match path.missing {
                 Missing::Refused => None,
                 Missing::Empty => Some(Vec::new()),
-                // Serde reads a missing attribute as the default of the field, so the patch also
-                // uses this default as the start value.
+                // Serde reads a missing attribute as the default of the field, so the patch uses
+                // the default of the field as the start value.
                 Missing::Default(default) => Some(elements_of(encode_attribute(&default())?)),
             };
             Ok(ChangeKind::Extend(end, elements, start))
@@ -126,7 +127,7 @@ impl<T> PatchContent<T> {
         change: impl FnOnce(AttributeValue) -> ChangeKind,
     ) {
         // A change with an empty set would have no effect, and DynamoDB refuses an empty set. The
-        // patch therefore leaves out a change with an empty set.
+        // patch leaves out a change with an empty set.
         if let Some(set) = set.transpose() {
             self.push(path, set.map(change));
         }
@@ -165,7 +166,7 @@ impl<T> PatchContent<T> {
                 let error = error.clone().in_field(&path.to_string());
                 return Err(Error::Encode(CodecError::new(Arc::clone(table), error)));
             }
-            // An addition without a `range` has such a large delta that each sum would be outside
+            // If an addition has no `range`, the delta is so large that each sum would be outside
             // the range of the attribute's type.
             if matches!(kind, ChangeKind::Add(sum, _) if sum.range.is_none()) {
                 return invalid(InvalidPatch::OutOfRange { attribute: path.to_string() });
@@ -173,8 +174,8 @@ impl<T> PatchContent<T> {
             if matches!(kind, ChangeKind::Insert(..) | ChangeKind::Delete(_)) && !path.is_top_level() {
                 return invalid(InvalidPatch::NestedSet { attribute: path.to_string() });
             }
-            // DynamoDB would refuse overlapping changes. The library returns the error itself,
-            // because an error of DynamoDB would not name both overlapping attributes.
+            // DynamoDB would refuse overlapping changes. The library returns an error before it
+            // sends the patch, because DynamoDB's error would not name both overlapping attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
                 return invalid(InvalidPatch::Overlap { first, second });
@@ -189,7 +190,7 @@ impl<T> PatchContent<T> {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),
             ChangeKind::Extend(_, elements, _) => elements.iter().map(size_of).sum(),
             // The library does not know the sum of an addition before the write, so the size of the
-            // delta counts in place of the sum.
+            // delta counts instead of the size of the sum.
             ChangeKind::Add(sum, _) => size_of(&sum.delta),
             ChangeKind::Delete(_) | ChangeKind::Remove | ChangeKind::Fault(_) => 0,
         };
@@ -220,15 +221,15 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// Returns the attribute and the reason of the first change that the stored item does not
-    /// allow.
+    /// Finds the first change that the stored item does not allow. Returns the attribute of the
+    /// change, and the reason why the item does not allow the change.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
 
-    /// Applies the changes of the patch to an item in memory. The caller has checked with
-    /// [`fault`](Self::fault) that the item allows all changes. If a change is not possible in
-    /// spite of this check, `apply` returns the attribute of the change and the reason.
+    /// Applies the changes of the patch to an item in memory. The caller of `apply` must first
+    /// check with [`fault`](Self::fault) that the item allows all changes. If the item does not
+    /// allow a change, `apply` returns the attribute of the change and the reason.
     pub(crate) fn apply(&self, item: &mut Item) -> Result<(), (String, PatchFault)> {
         // DynamoDB evaluates all changes of an update on the state of the item before the update.
         let after = self.changes.iter().map(|change| {
@@ -237,8 +238,9 @@ impl<T> PatchContent<T> {
         });
         let (set, mut removed): (Vec<_>, Vec<_>) =
             after.collect::<Result<Vec<_>, _>>()?.into_iter().partition(|(_, value)| value.is_some());
-        // The removal of a list element changes the indexes of the elements behind it. The loop
-        // therefore removes the element with the largest index first.
+        // The removal of a list element changes the indexes of all later elements in the list. The
+        // loop removes the element with the largest index first, so that the smaller indexes stay
+        // valid.
         removed.sort_by_key(|(path, _)| Reverse(path.last_index()));
         for (path, value) in set.into_iter().chain(removed) {
             path.put(item, value);

@@ -28,8 +28,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Sets an attribute to a value if the attribute is absent. A stored null also counts as
-        /// absent, but a patch of a stored null needs a second request.
+        /// Sets an attribute to a value if the attribute is absent. A stored null counts as absent,
+        /// but a patch of a stored null needs a second request.
         ///
         /// # Examples
         ///
@@ -54,14 +54,15 @@ macro_rules! patch_methods {
 
         /// Adds a delta to a number. The delta is an `i128` for integers, and an `f64` for floats.
         /// If the attribute is missing, `add` adds the delta to the serde default of the field. A
-        /// missing `Option` without a serde default, a missing entry of a map and a stored null
-        /// count as zero.
+        /// missing `Option` without a serde default, a missing map entry and a stored null count as
+        /// zero.
         ///
-        /// If the sum would be outside the range of the field's type, the patch changes nothing,
-        /// and the call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If the sum
-        /// would be outside the range for every stored number, the library sends no request, and
-        /// the call fails with [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB
-        /// calculates with 38 digits, and may refuse a float whose sum needs more digits with
+        /// If the sum of the stored number and the delta would be outside the range of the field's
+        /// type, the patch changes nothing, and the call fails with
+        /// [`Error::OutOfRange`](crate::Error::OutOfRange). If the delta is so large that each
+        /// possible sum would be outside the range, the library sends no request, and the call
+        /// fails with [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with
+        /// 38 digits, and may refuse a float whose sum needs more digits with
         /// [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples
@@ -87,7 +88,7 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Appends elements to a list. If `elements` is empty, the call adds no change to the
+        /// Appends elements to a list. If `elements` is empty, the method adds no change to the
         /// patch.
         ///
         /// # Examples
@@ -117,7 +118,7 @@ macro_rules! patch_methods {
         }
 
         /// Inserts elements at the front of a list, in the given order. If `elements` is empty, the
-        /// call adds no change to the patch.
+        /// method adds no change to the patch.
         ///
         /// # Examples
         ///
@@ -145,9 +146,10 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Inserts elements into a set. The field of a set has the attribute
-        /// `#[serde(with = "serde_dynamo::string_set")]`, or the same attribute with `number_set`
-        /// or `binary_set`. DynamoDB can change a set only if the set is a top-level attribute.
+        /// Inserts elements into a set. The field of a set must have `#[serde(with =
+        /// "serde_dynamo::string_set")]`, `#[serde(with = "serde_dynamo::number_set")]` or
+        /// `#[serde(with = "serde_dynamo::binary_set")]`. DynamoDB can change a set only if the set
+        /// is a top-level attribute.
         ///
         /// # Examples
         ///
@@ -200,8 +202,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Removes an attribute, an entry of a map or an element of a list. The field of a removed
-        /// attribute must be an `Option`, or must have a serde default.
+        /// Removes an attribute, a map entry or a list element. The field of a removed attribute
+        /// must be an `Option`, or must have a serde default.
         ///
         /// # Examples
         ///
@@ -224,8 +226,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Adds a condition to the patch. If a patch has several conditions, all of them must be
-        /// true. If a condition is false, the patch changes nothing.
+        /// Adds a condition to the patch. If a patch has several conditions, all conditions of the
+        /// patch must be true. If a condition is false, the patch changes nothing.
         ///
         /// # Examples
         ///
