@@ -62,7 +62,8 @@ pub trait Set: sealed::SetType {}
     note = "the elements have the type of the elements of the field"
 )]
 pub trait SetElement<S> {
-    /// Returns a value that serde writes in the same form as the elements of the set.
+    /// Returns the element as a value that serde writes in the same form as the elements of the
+    /// set.
     fn as_element(&self) -> impl Serialize;
 }
 
