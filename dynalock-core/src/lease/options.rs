@@ -15,8 +15,8 @@ pub enum Expiry {
     /// has just started can take over an expired lease by one request. While the clocks of all
     /// machines differ by at most `max_skew`, a lock never has two holders. If the clocks of two
     /// machines differ by more than `max_skew`, two callers may believe that they hold the same
-    /// lock. Systems that check the fence stay protected from an excessive difference between the
-    /// clocks.
+    /// lock. Systems that check the fence are protected even if two clocks differ by more than
+    /// `max_skew`.
     Clock {
         /// The largest allowed difference between the clocks of two machines.
         max_skew: Duration,
