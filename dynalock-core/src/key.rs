@@ -60,8 +60,8 @@ impl Key {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// Converts the key of a separate lease row into the key of the leased item. Returns any other
-    /// key unchanged.
+    /// Converts the key of a separate lease row into the key of the leased item. A key without the
+    /// suffix `#lock` stays unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },

@@ -26,8 +26,8 @@ pub(crate) enum LeaseClause {
     /// A write by a caller that does not hold the lease. The write removes the owner of an expired
     /// lease, so that no late heartbeat can renew that lease.
     Outside {
-        /// A time in epoch milliseconds: each lease whose stored end is earlier has expired. `None`
-        /// if no lease counts as expired.
+        /// A time in epoch milliseconds: a lease whose stored end is before this time has expired.
+        /// `None` if no lease counts as expired.
         expired_before: Option<u64>,
     },
     /// A write by the holder of the lease. DynamoDB refuses the write if the holder has lost the
@@ -297,7 +297,7 @@ pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-/// Returns the condition that an owner holds the lock, with any fence.
+/// Returns the condition that an owner holds the lock. The condition does not compare the fence.
 pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),

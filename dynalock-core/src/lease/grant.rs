@@ -44,7 +44,8 @@ pub(crate) struct Grant {
     /// The fence of the previous holder, if the acquire call took over the expired lease of the
     /// previous holder.
     pub(crate) taken_over: Option<u64>,
-    /// `Duplicate::Possible` if a late copy of the request that entered the queue may still arrive.
+    /// `Duplicate::Possible` if DynamoDB may still receive a late copy of the request that entered
+    /// the queue.
     duplicate: Duplicate,
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
@@ -62,7 +63,7 @@ pub(crate) struct GrantFields {
     pub(crate) beat: u64,
     pub(crate) waiters: Waiters,
     pub(crate) duplicate: Duplicate,
-    /// The time before the holder sent the request that started the lease.
+    /// A time just before the holder sent the request that started the lease.
     pub(crate) sent: Instant,
 }
 
@@ -197,7 +198,7 @@ impl Grant {
             }
             let left = self.lease().deadline.saturating_duration_since(clock::now());
             // The result of the timed wait is ignored, because the loop itself tests whether the
-            // lock is lost. The channel stays open, because `self` owns its sender.
+            // lock is lost. The channel stays open, because `self` owns the sender of the channel.
             let _ = clock::within(left, changes.changed()).await;
         }
     }

@@ -32,8 +32,7 @@ impl Grant {
     }
 
     /// Renews the lease like [`beat`](Self::beat). If `payload` is not `None`, stores the payload
-    /// in the row of the lock. The call has no deadline of its own: it ends at the latest when the
-    /// lease ends.
+    /// in the row of the lock. Only the end of the lease limits the duration of a `beat_with` call.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
@@ -137,8 +136,8 @@ impl Grant {
     /// Sends heartbeats until the lock is lost, until the guard of the lock is dropped, or until
     /// the lock has been held for `max_hold`.
     pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
-        // The reference is weak, because the heartbeat task must not keep the lock of a dropped
-        // guard alive.
+        // The heartbeat task has a weak reference to the grant, so that the task does not keep the
+        // lock of a dropped guard alive.
         let grant = Arc::downgrade(&self);
         let mut rng = random::generator();
         let ttl = self.options.ttl;

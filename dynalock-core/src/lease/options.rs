@@ -65,7 +65,7 @@ impl From<Duration> for Wait {
 #[non_exhaustive]
 pub enum Heartbeat {
     /// A task on the runtime that acquired the lock sends the heartbeats. The heartbeat task cannot
-    /// run while blocking code occupies the runtime, so run blocking code by `spawn_blocking`.
+    /// run while blocking code occupies the runtime, so blocking code must run in `spawn_blocking`.
     #[default]
     Task,
     /// A thread with a separate runtime sends the heartbeats. Blocking work in the caller's runtime

@@ -78,8 +78,8 @@ impl LeasePolicy {
     }
 
     /// Returns the lease part of a write for an attempt that begins now: the condition on the lease
-    /// attributes, and the changes of the lease attributes. Each attempt of a holder that renews
-    /// the lease has a higher heartbeat number than the last attempt.
+    /// attributes, and the changes of the lease attributes. Each attempt of a write that renews the
+    /// lease has a higher heartbeat number than the attempt before.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,

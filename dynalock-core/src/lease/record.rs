@@ -126,8 +126,8 @@ impl QueueEntry {
         let mut parts = text.rsplit('/');
         let entered = parts.next().and_then(|millis| u64::from_str_radix(millis, 16).ok());
         let ttl = parts.next().and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
-        // A queue entry without a slash contains no time, even if its text looks like a hexadecimal
-        // number.
+        // A queue entry without a slash contains no time, even if the text of the entry looks like
+        // a hexadecimal number.
         let entered = entered.filter(|_| text.contains('/'));
         Self { owner: text.into(), ttl, entered }
     }
@@ -227,8 +227,8 @@ impl LockRecord {
     ///
     /// The lease of a queue's head lasts for at least one ttl from the time at which the entry
     /// became the head. Another program may have written an earlier end of the lease into the row.
-    /// The request that enters a queue cannot remove this earlier end, because the request does not
-    /// know whether the queue is empty.
+    /// The request that enters a queue cannot remove an earlier end of a lease, because the request
+    /// does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         // `None` is lower than any `Some`, so the maximum of a time and `None` is the time.
         self.until.max(self.first_end(ttl))
@@ -246,10 +246,10 @@ impl LockRecord {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
 
-    /// Returns an estimate of the grant time, in epoch milliseconds: the time at which the queue's
-    /// head became the holder, or the last start of a lease without a queue. Without a queue, the
-    /// start is the end of the lease minus `ttl`, which is correct if the holder has the same ttl
-    /// as the caller.
+    /// With a queue, returns the time, in epoch milliseconds, at which the head of the queue became
+    /// the holder. Without a queue, returns the end of the lease minus `ttl`. If the holder has the
+    /// same ttl as the caller, the end of the lease minus `ttl` is the time of the grant or of the
+    /// last heartbeat.
     pub(crate) fn granted_at(&self, ttl: Duration) -> Option<u64> {
         match self.head() {
             Some(_) => self.head_since(),

@@ -106,7 +106,7 @@ impl Row {
     }
 
     /// Returns the request that releases a lock without a queue. The condition of a release
-    /// compares no fence, so the release also ends a second grant by a late copy of the acquire
+    /// compares no fence, so the release can end even a second grant by a late copy of the acquire
     /// request.
     pub(crate) fn release(&self, owner: &str) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
@@ -122,8 +122,8 @@ impl Row {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // The removal of an expired owner also removes the owner's heartbeat number. Otherwise,
-        // this number would count as a heartbeat of the queue's next head.
+        // The removal of an expired owner removes the owner's heartbeat number. A remaining
+        // heartbeat number would count as a heartbeat of the queue's next head.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];

@@ -27,9 +27,9 @@ use crate::{
 /// value that the item had at the grant, or after the last write of the guard.
 ///
 /// While the lease lasts, writes of other callers through this library fail with [`Error::Locked`],
-/// unless a caller asks to ignore leases. DynamoDB also refuses the writes of a holder that has
-/// lost its lease. Each write of the guard renews the lease, and heartbeats renew the lease between
-/// writes. [`release`](Self::release) and [`commit`](Self::commit) release the lease and wait for
+/// unless a caller asks to ignore leases. DynamoDB refuses the writes of a holder that has lost its
+/// lease. Each write of the guard renews the lease, and heartbeats renew the lease between writes.
+/// [`release`](Self::release) and [`commit`](Self::commit) release the lease and wait for
 /// DynamoDB's answer. A drop of the guard releases the lease in the background. If the release in
 /// the background fails, the lease expires.
 ///
@@ -86,7 +86,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// Returns the fence: a number that grows with each grant of the item's lease, even after
     /// releases and crashes. If the holder sends requests to another system, pass the fence with
     /// each request. A system that receives the fence can refuse a request whose fence is lower
-    /// than the highest fence so far.
+    /// than the highest fence that the system has received.
     ///
     /// The first fence of an item comes from the time of the first lease request. A new item can
     /// have lower fences than a deleted item with the same key in two cases: the caller's clock is
@@ -154,9 +154,9 @@ impl<T: Lockable> LeaseGuard<T> {
     /// expired may have left its work unfinished.
     ///
     /// A returned fence is only a hint that the previous holder crashed. If another caller removed
-    /// the expired holder, the result is `None`. If the reply to the lease request was lost, a
-    /// normal release by the previous holder can look like a crash. If your program must notice
-    /// every crash, store the progress of the work together with the work.
+    /// the expired holder, `acquired_after_crash` returns `None`. If the reply to the lease request
+    /// was lost, a normal release by the previous holder can look like a crash. If your program
+    /// must notice every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -287,8 +287,8 @@ impl<T: Lockable> LeaseGuard<T> {
     /// that this guard holds the lease. The write renews the lease. If the write fails, the value
     /// in the guard stays unchanged.
     ///
-    /// The closure runs again on the stored value in two cases: a caller that ignores leases has
-    /// written the item, or DynamoDB applied a heartbeat of this guard before the write.
+    /// `update` repeats the closure on the stored value in two cases: a caller that ignores leases
+    /// has written the item, or DynamoDB applied a later heartbeat of this guard before the write.
     ///
     /// # Examples
     ///
@@ -483,8 +483,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The release of a lease that is already lost succeeds.
     ///
-    /// - [`Error::Exhausted`]: DynamoDB did not answer before the lease ended, so other callers
-    ///   can acquire the lease.
+    /// - [`Error::Exhausted`]: DynamoDB did not answer the release before the lease ended, so other
+    ///   callers can acquire the lease.
     /// - [`Error::Unavailable`]: the runtime of the lease was shut down during the release.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
@@ -526,7 +526,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ) -> Result<Wrote, E> {
         let grant = Arc::clone(&self.guard.grant);
         // DynamoDB would refuse the write of a holder that has lost its lease, so the guard returns
-        // the error without a request.
+        // `Error::Lost` without a request.
         if let Some(lost) = grant.lost_now() {
             return Err(Error::Lost(lost).into());
         }

@@ -79,9 +79,9 @@ impl<T> Repository<T> {
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
     /// item. After a delete of a leased item, another caller may lease a new item with the same
     /// key, so that two callers believe that they hold the lease. The holder from before the delete
-    /// notices the loss of the lease at its next heartbeat. DynamoDB refuses all writes by a holder
-    /// from before the delete. With `#[lockable(separate)]`, the lease is in a separate row, so a
-    /// delete of the item does not change the lease.
+    /// notices the loss of the lease at its next heartbeat. DynamoDB refuses all writes of the new
+    /// item by the holder from before the delete. With `#[lockable(separate)]`, the lease is in a
+    /// separate row, so a delete of the item does not change the lease.
     ///
     /// # Examples
     ///
@@ -207,7 +207,7 @@ impl<T> Repository<T> {
     /// # Cancel safety
     ///
     /// The future can be dropped at any time. A dropped call does not release the lease, so a
-    /// program can call `resume` with the same token while the lease lasts.
+    /// program can resume the lease by the same token while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -581,7 +581,7 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     ///
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::QueueFull`]: the queue has the maximum number of entries.
-    /// - [`Error::Locked`]: a caller without `fair` held the lease until the wait was over.
+    /// - [`Error::Locked`]: a caller without `fair` held the lease until the end of the wait.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety

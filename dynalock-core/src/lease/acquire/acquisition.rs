@@ -41,7 +41,7 @@ pub(crate) struct Acquisition<'a> {
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
     pub(crate) polls: Polls,
-    /// The number of attempts to acquire the lock that the call has begun.
+    /// The number of attempts to acquire the lock, including the current attempt.
     requests: u32,
     started: Instant,
     /// The time at which the call stops waiting, or `None` if the call waits without a limit.
@@ -67,7 +67,7 @@ pub(crate) enum AttemptResult<G, D> {
     /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
     /// DynamoDB has granted the lock to a copy of this attempt, but the lease of that grant has
-    /// already ended. After the end of its grant, the lock is free, so the call makes another
+    /// already ended. After the end of the grant, the lock is free, so the call makes another
     /// attempt with a new owner text.
     GrantOver,
 }
@@ -181,7 +181,8 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Returns the fence of the previous holder if this call removed the expired lease of that
-    /// holder. Returns `None` if another caller has held the lock since the removal.
+    /// holder. Returns `None` if another caller has held the lock since the removal of the expired
+    /// lease.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         // Each grant raises the fence by one. A fence that is more than one above the fence of the
         // removed holder shows that another caller has held the lock since the removal.
@@ -206,7 +207,7 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Records the lease attributes in the row of the lock, if the row shows another holder.
+    /// Records the lease attributes from the row of a lock that another caller holds.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         self.polls.observe(&record);
         self.observer.observe(record);
@@ -273,8 +274,8 @@ impl<'a> Acquisition<'a> {
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If the reply to the removal was lost, the repeated removal finds no head, as after a
-        // removal by another caller.
+        // If the reply to the removal was lost, the repeated removal finds another head or no head,
+        // as after a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }
@@ -398,9 +399,9 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt with a new owner text. DynamoDB has granted the lock to the old
-    /// owner text, but the lease ended before the call could use the lock. Returns an error if the
-    /// call can wait no longer.
+    /// Sleeps before an attempt with a new owner text. DynamoDB had granted the lock to the
+    /// previous owner text of the call, but the lease ended before the call could use the lock.
+    /// Returns an error if the call can wait no longer.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -446,10 +447,10 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// Returns the error at the end of a call. If the wait of the call is over, and the last answered
-/// read showed another holder, the error names the other holder, even if DynamoDB did not answer a
-/// later request. In a call for several locks, the error names the holder of the first lock that
-/// another caller holds.
+/// Returns the error at the end of a call that acquires locks. If the wait of the call is over, and
+/// the last answered read showed another holder, the error names the other holder, even if DynamoDB
+/// did not answer a later request. In a call for several locks, the error names the holder of the
+/// first lock that another caller holds.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;

@@ -46,8 +46,8 @@ async fn acquire_together(
                 continue;
             }
             Err(error) => {
-                // If the reply was lost, DynamoDB may have applied the transaction, so background
-                // tasks release the locks.
+                // If the reply to the transaction was lost, DynamoDB may have granted the locks, so
+                // background tasks release the locks.
                 give_back(all);
                 return Err(error.into());
             }

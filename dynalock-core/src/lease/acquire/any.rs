@@ -38,7 +38,7 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                     acquisition.observer.forget();
                     // A call for a missing item may have acquired and released a lease in a
                     // separate row. With a new owner text for the next attempt, a late copy of the
-                    // old release cannot end the next grant.
+                    // earlier release cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -106,8 +106,8 @@ impl Acquisition<'_> {
         let answer = match attempts.write(request).await {
             Ok(answer) => answer,
             Err(error) => {
-                // If the reply was lost, DynamoDB may have granted the lock, so a background task
-                // releases the lock.
+                // If the reply to the acquire request was lost, DynamoDB may have granted the lock,
+                // so a background task releases the lock.
                 if attempts.is_in_doubt() || !matches!(error, Error::BudgetExceeded { .. }) {
                     spec.give_back(owner);
                 }

@@ -9,8 +9,8 @@ use crate::{
 
 /// The holders of one lock, as a waiter has observed them. The pause of a waiter between two reads
 /// of the lock's row depends on two durations: the time since the current grant (the holder's age),
-/// and the mean time for which earlier holders had the lock (the mean hold). A hold is expected to
-/// end after four fifths of the mean hold.
+/// and the mean time for which earlier holders had the lock (the mean hold). A waiter expects the
+/// end of a hold after four fifths of the mean hold.
 ///
 /// | waiter | pause until the holder's age is four fifths of the mean hold | pause at a greater age of the holder |
 /// |---|---|---|
@@ -120,9 +120,11 @@ impl ObservedHolds {
         let (until_first, later) = (first.saturating_sub(age), age.saturating_sub(first));
         match place {
             WaiterPlace::Behind(places @ 2..) => around(mean.max(age / 2).saturating_mul(places - 1)),
-            // Only the first waiter of a queue has this pause, so the pause needs no random part.
+            // Only the first waiter of a queue pauses exactly until the expected end of the hold,
+            // so its pause needs no random part.
             WaiterPlace::Behind(_) if age < first => until_first..until_first,
-            // The lower bound saves reads while a long hold is about to end.
+            // The lower bound of the pause prevents a burst of reads just after the expected end of
+            // a hold.
             WaiterPlace::Behind(_) => around((later / 3).max(mean / 20)),
             WaiterPlace::Plain if age < first => until_first..until_first + mean / 2,
             WaiterPlace::Plain => around(later.saturating_mul(2)),

@@ -36,8 +36,8 @@ const JITTER: Duration = Duration::from_millis(10);
 struct Observed {
     record: LockRecord,
     /// The time at which the caller first received the current state of the lease. The caller reads
-    /// the clock after the answer to the read, so that it counts at least one whole ttl of the
-    /// lease.
+    /// the clock after the answer to the read, so that the caller counts at least one whole ttl of
+    /// the lease.
     since: Instant,
 }
 

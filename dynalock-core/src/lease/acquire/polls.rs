@@ -41,8 +41,8 @@ impl Polls {
         self.holder = record.holder().map(Into::into);
     }
 
-    /// Records a row of the lock that shows no holder. The call may have to wait longer, because
-    /// another waiter of this process may acquire the free lock first.
+    /// Records a row of the lock that shows no holder. The waiter may not get the free lock,
+    /// because another waiter of this process may acquire the lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
         self.holder = None;

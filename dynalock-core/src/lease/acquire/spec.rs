@@ -22,7 +22,7 @@ pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     /// The name of the lock's row, from which errors take the name of the lock. For the lease of an
-    /// item, the name is the key of the item, or is empty if errors must not show the key.
+    /// item, `row_name` is the key of the item, or is empty if errors must not show the key.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,

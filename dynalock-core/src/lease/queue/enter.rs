@@ -97,8 +97,8 @@ impl<'a> Queued<'a> {
         let duplicate = match self.enter(caller).await {
             Ok(duplicate) => duplicate,
             Err(stop) => {
-                // Only the errors `Locked`, `QueueFull` and `NotFound` prove that the call has no
-                // entry in a queue.
+                // Of the errors of `enter`, only `Locked`, `QueueFull` and `NotFound` prove that
+                // the call has no entry in a queue.
                 let has_no_entry = match &stop {
                     Stop::CallerGone => true,
                     Stop::Failed(error) => {
@@ -113,8 +113,8 @@ impl<'a> Queued<'a> {
         };
         let waited = self.wait_for_turns(duplicate, progress, caller).await;
         match &waited {
-            // If the item is missing, the call has no entry in the queue, or has already released
-            // the lease.
+            // If the item to lock is missing, the call has no entry in the queue, or has already
+            // released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
             // Even if another caller has already removed the entry, the call sends a removal,
@@ -182,8 +182,9 @@ impl<'a> Queued<'a> {
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
 
-    /// Returns whether DynamoDB may still apply a late copy of a request without an answer.
-    /// DynamoDB recognises a late copy of a transaction by its client request token.
+    /// Returns whether DynamoDB may still apply a late copy of the request that enters the queues,
+    /// if this request had no answer. DynamoDB recognises a late copy of a transaction by its
+    /// client request token.
     fn duplicate_without_answer(&self) -> Duplicate {
         if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
     }

@@ -176,7 +176,8 @@ impl<G> Stream for QueueTicket<G> {
         loop {
             let change = ready!(self.next.as_mut().poll(context));
             let Some(mut seen) = change else {
-                // After a future has returned its output, no code may poll the future.
+                // A future that has returned its output must not be polled, so the code replaces
+                // the ended future.
                 self.next = Box::pin(std::future::ready(None));
                 return Poll::Ready(None);
             };

@@ -109,8 +109,8 @@ impl<'a> Ticket<'a> {
             RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
-                // The row comes from a write that removed the previous head. Until this write,
-                // another entry was before the call's entry.
+                // The row comes from a write that removed the previous head. Until the removal of
+                // the previous head, another entry was before the call's entry.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
