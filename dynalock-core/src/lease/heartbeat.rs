@@ -19,8 +19,8 @@ const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 enum BeatResult {
     Renewed,
     /// DynamoDB refused the heartbeat, because the row of the lock already had an equal or higher
-    /// heartbeat number, for example from another process with the same lock token. The refusal of
-    /// a heartbeat does not show how long the lease lasts.
+    /// heartbeat number. Another process with the same lock token may have stored the higher
+    /// number. The refusal of a heartbeat does not show how long the lease lasts.
     Overtaken,
 }
 

@@ -174,7 +174,7 @@ impl LeaseOptions {
 
     /// Returns the time, in epoch milliseconds, from which errors count the remaining time of a
     /// lease. Under [`Expiry::Clock`], errors count the remaining time of a lease from the current
-    /// time less `max_skew`, because a caller can take over a lease only after the stored end plus
+    /// time less `max_skew`. A caller can take over a lease only after the stored end plus
     /// `max_skew`. Under [`Expiry::Observed`], errors count the remaining time of a lease from the
     /// current time.
     pub(crate) fn passed(&self) -> u64 {

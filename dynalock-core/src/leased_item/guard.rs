@@ -89,10 +89,10 @@ impl<T: Lockable> LeaseGuard<T> {
     /// than the highest fence that the system has received.
     ///
     /// The first fence of an item comes from the time of the first lease request. A new item can
-    /// have lower fences than a deleted item with the same key in two cases: the caller's clock is
-    /// behind other clocks, or DynamoDB receives an old lease request after the create. With
-    /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete of the item,
-    /// so the fences of one key always grow.
+    /// have lower fences than a deleted item with the same key. The fences can be lower if the
+    /// caller's clock is behind other clocks, or if DynamoDB receives an old lease request after
+    /// the create. With [`#[lockable(separate)]`](crate::Lockable), the lease row survives the
+    /// delete of the item, so the fences of one key always grow.
     ///
     /// # Examples
     ///
@@ -287,8 +287,9 @@ impl<T: Lockable> LeaseGuard<T> {
     /// that this guard holds the lease. The write renews the lease. If the write fails, the value
     /// in the guard stays unchanged.
     ///
-    /// `update` repeats the closure on the stored value in two cases: a caller that ignores leases
-    /// has written the item, or DynamoDB applied a later heartbeat of this guard before the write.
+    /// `update` repeats the closure on the stored value if a caller that ignores leases has written
+    /// the item. `update` also repeats the closure if DynamoDB applied a later heartbeat of this
+    /// guard before the write.
     ///
     /// # Examples
     ///

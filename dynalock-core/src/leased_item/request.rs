@@ -78,10 +78,10 @@ impl<T> Repository<T> {
     /// A delete of the item deletes the lease in the item. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
     /// item. After a delete of a leased item, another caller may lease a new item with the same
-    /// key, so that two callers believe that they hold the lease. The holder from before the delete
-    /// notices the loss of the lease at its next heartbeat. DynamoDB refuses all writes of the new
-    /// item by the holder from before the delete. With `#[lockable(separate)]`, the lease is in a
-    /// separate row, so a delete of the item does not change the lease.
+    /// key. The old and the new holder then both believe that they hold the lease. The holder from
+    /// before the delete notices the loss of the lease at its next heartbeat. DynamoDB refuses all
+    /// writes of the new item by the holder from before the delete. With `#[lockable(separate)]`,
+    /// the lease is in a separate row, so a delete of the item does not change the lease.
     ///
     /// # Examples
     ///

@@ -28,8 +28,8 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time that a call for a lock has for its last requests after the limit of its wait: the last
-/// read of the lock's row, and the removal of the call's queue entry.
+/// The time for the last requests of a call whose wait for a lock has ended. The last requests are
+/// a read of the lock's row, and the removal of the call's queue entry.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
 /// One lock that a call acquires, and the progress of the call on this lock.
@@ -447,10 +447,10 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// Returns the error at the end of a call that acquires locks. If the wait of the call is over, and
-/// the last answered read showed another holder, the error names the other holder, even if DynamoDB
-/// did not answer a later request. In a call for several locks, the error names the holder of the
-/// first lock that another caller holds.
+/// Returns the error at the end of a call that acquires locks. If the wait of the call is over, the
+/// error names the other holder that the last answered read showed. The error names this holder
+/// even if DynamoDB did not answer a later request. In a call for several locks, the error names
+/// the holder of the first lock that another caller holds.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;

@@ -8,9 +8,9 @@ use crate::{
 };
 
 /// The holders of one lock, as a waiter has observed them. The pause of a waiter between two reads
-/// of the lock's row depends on two durations: the time since the current grant (the holder's age),
-/// and the mean time for which earlier holders had the lock (the mean hold). A waiter expects the
-/// end of a hold after four fifths of the mean hold.
+/// of the lock's row depends on the holder's age and on the mean hold. The holder's age is the time
+/// since the current grant. The mean hold is the mean time for which earlier holders had the lock.
+/// A waiter expects the end of a hold after four fifths of the mean hold.
 ///
 /// | waiter | pause until the holder's age is four fifths of the mean hold | pause at a greater age of the holder |
 /// |---|---|---|

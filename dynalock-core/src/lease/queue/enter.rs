@@ -30,9 +30,9 @@ use crate::{
 pub(crate) struct QueueLimits {
     /// The maximum number of entries in each queue, including the head of the queue.
     pub(crate) most: usize,
-    /// The limits of the transaction that enters several queues. Other callers remove a head that
-    /// sends no heartbeat for a ttl, so by default the limits of a waiter's reads are shorter than
-    /// the limits of the transaction.
+    /// The limits of the transaction that enters several queues. By default, the limits of a
+    /// waiter's reads are shorter than the limits of the transaction, because other callers remove
+    /// a head that sends no heartbeat for a ttl.
     pub(crate) transaction: Limits,
 }
 
@@ -117,9 +117,9 @@ impl<'a> Queued<'a> {
             // released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // Even if another caller has already removed the entry, the call sends a removal,
-            // because a late copy of the request that enters the queue may have added the entry a
-            // second time.
+            // Even if another caller has already removed the entry, the call sends a removal. A
+            // late copy of the request that enters the queue may have added the entry a second
+            // time.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
@@ -156,9 +156,9 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Reads the rows of all locks of the call. A call for one lock uses an eventually consistent
-    /// read, which costs half as much as a consistent read, unless the call needs a proof of its
-    /// position in the queue.
+    /// Reads the rows of all locks of the call. Unless a call for one lock needs a proof of its
+    /// position in the queue, the call uses an eventually consistent read, which costs half as much
+    /// as a consistent read.
     async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
             // If only one entry is before the call's entry, the next change of the queue can make
