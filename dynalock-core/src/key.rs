@@ -55,13 +55,13 @@ impl Key {
         }
     }
 
-    /// Returns whether this key belongs to a separate lease row, and not to an item.
+    /// Returns whether this key is the key of a separate lease row, and not of an item.
     pub(crate) fn is_lease_row(&self) -> bool {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
-    /// Converts the key of a separate lease row into the key of the leased item. Returns any other
-    /// key unchanged.
+    /// Converts the key of a separate lease row into the key of the leased item. A key without the
+    /// suffix `#lock` stays unchanged.
     pub(crate) fn of_item(self) -> Self {
         match self.sort {
             Some(sort) => Self { sort: Some(sort.of_item()), ..self },
@@ -75,8 +75,8 @@ impl Key {
     }
 }
 
-/// The text of a key contains the key values, for example `"alice", 7`. A key is content of its
-/// item, so errors show the key only if the type of the item has `#[dynalock(show_key)]`.
+/// The text of a key contains the key values, for example `"alice", 7`. A key is a part of an
+/// item's data, so errors show the key only if the type of the item has `#[dynalock(show_key)]`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.partition.fmt(f)?;
@@ -87,8 +87,8 @@ impl fmt::Display for Key {
     }
 }
 
-/// The suffix at the end of the last key value that distinguishes a separate lease row from its
-/// item.
+/// The suffix of the last key value that distinguishes the key of a separate lease row from the key
+/// of the leased item.
 const SUFFIX: &str = "#lock";
 
 /// The value of one key attribute.
@@ -214,8 +214,8 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// If the `Serialize` implementation writes another value than `to_key_value` returns, a create or
-/// replace fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
+/// If `to_key_value` returns another value than the `Serialize` implementation writes, a create or
+/// replace of an item fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a string, a whole number or bytes",

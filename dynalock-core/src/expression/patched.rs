@@ -11,7 +11,7 @@ const TOO_PRECISE: &str = "the sum has more than 38 digits, and DynamoDB stores 
 
 impl PatchChange {
     /// Returns the value at the path after the change, or `None` if the change removes the value.
-    /// The caller has checked with [`fault`](Self::fault) that the item allows the change.
+    /// Callers must first check with [`fault`](Self::fault) that the item allows the change.
     pub(super) fn value_after(&self, item: &Item) -> Result<Option<AttributeValue>, PatchFault> {
         let stored = self.path.find(item);
         if self.treats_null_as_absent() && stored.is_some_and(AttributeValue::is_null) {
@@ -42,7 +42,7 @@ impl PatchChange {
     }
 }
 
-/// Returns the union of two sets of the same type.
+/// Returns the union of two DynamoDB sets of the same type.
 fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
     match (one, other) {
         (AttributeValue::Ss(one), AttributeValue::Ss(other)) => {
@@ -58,8 +58,9 @@ fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
     }
 }
 
-/// Returns the elements of the set `set` that are not in the set `gone`. Both sets have the same
-/// type. DynamoDB has no empty set, so the function returns `None` if no element is left.
+/// Returns the elements of the set `set` that are not in the set `gone`. The sets `set` and `gone`
+/// have the same type. DynamoDB has no empty set, so `without` returns `None` if no element is
+/// left.
 fn without(set: &AttributeValue, gone: &AttributeValue) -> Option<AttributeValue> {
     match (set, gone) {
         (AttributeValue::Ss(set), AttributeValue::Ss(gone)) => {

@@ -49,8 +49,8 @@ impl Removable for Defaulted {}
 /// The role of an attribute: whether a patch (a write of single attributes) can change or remove
 /// the attribute.
 pub trait Role: sealed::Sealed {
-    /// The role of a value inside an attribute, if the attribute has this role. `R` is the role
-    /// that the value has by itself, without regard to the attribute.
+    /// The role of a value inside an attribute with the role `Self`. `R` is the role that the value
+    /// has by itself, without regard to the attribute.
     type Inside<R>;
 }
 
@@ -68,7 +68,7 @@ impl Role for Fixed {
     type Inside<R> = Self;
 }
 
-/// A place in an item: an [`Attribute`], or a [`Path`] to a value inside an attribute.
+/// A location in an item: an [`Attribute`], or a [`Path`] to a value inside an attribute.
 pub trait Place: sealed::Sealed {
     /// The struct whose items contain the attribute or path.
     type Item;
@@ -96,8 +96,8 @@ impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
 /// `a.address.at(Address::ATTR.city)`, `a.lines.index(0)` or `a.prices.key("eur")`. The value at
 /// the end of the path has the type `V`.
 ///
-/// The methods of a `Path` make the same conditions as the methods of an [`Attribute`]. A patch
-/// accepts attributes and paths.
+/// A `Path` has the same methods that make conditions as an [`Attribute`]. A patch accepts
+/// attributes and paths.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -168,7 +168,7 @@ pub(super) struct FieldName {
 enum Step {
     /// A field of a nested struct.
     Field(FieldName),
-    /// An entry of a map.
+    /// A map entry.
     Key(String),
     /// An element of a list.
     Index(usize),
@@ -177,8 +177,8 @@ enum Step {
 /// A condition that an item must meet, so that a patch can change the value at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathRequirement {
-    /// The value at the path must be a map, because this map contains the value that the patch
-    /// changes.
+    /// The value at the path must be a map, because the value that the patch changes is inside the
+    /// map.
     Map(DocumentPath),
     /// The item must have the list element at the path.
     Element(DocumentPath),
@@ -287,8 +287,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Map,
     {
-        // Any entry of a map may be missing. An entry of a map has no serde default, so a patch of
-        // a missing entry starts from zero or from an empty list.
+        // Any map entry may be missing. A map entry has no serde default, so a patch of a missing
+        // map entry starts from zero or from an empty list.
         self.step(Step::Key(key.into()), Missing::Empty)
     }
 
@@ -380,10 +380,10 @@ impl DocumentPath {
         self.steps.is_empty()
     }
 
-    /// Returns `true` if both paths are equal, or if one path leads to a part of the value at the
-    /// other path. DynamoDB refuses an update with overlapping paths.
+    /// Returns `true` if `self` and `other` are equal, or if one path leads to a part of the value
+    /// at the other path. DynamoDB refuses an update with overlapping paths.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        // Two paths overlap if one of them is the beginning of the other.
+        // Two paths overlap if one path is the beginning of the other path.
         let shorter = self.steps.len().min(other.steps.len());
         self.root.name == other.root.name && self.names().take(shorter).eq(other.names().take(shorter))
     }
@@ -418,7 +418,8 @@ impl DocumentPath {
         }
         match self.steps.split_last() {
             None => {}
-            // If a list element exists, the list also exists, so one condition is enough.
+            // If a list element exists, the list exists, so the code requires only the list
+            // element.
             Some((Step::Index(_), _)) => requirements.push(PathRequirement::Element(self.clone())),
             Some((Step::Field(_) | Step::Key(_), parent)) => {
                 let parent = Self { root: self.root, steps: parent.to_vec() };
@@ -428,8 +429,8 @@ impl DocumentPath {
         requirements
     }
 
-    /// Returns the path up to the step with the index `step`, with `alias` in place of the name at
-    /// this step. The step with the index 0 is the name of the attribute.
+    /// Returns the path up to the step with the index `step`, but with the name `alias` for the
+    /// last step. The step with the index 0 is the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {
@@ -455,7 +456,7 @@ impl fmt::Display for DocumentPath {
         f.write_str(self.root.name)?;
         self.steps.iter().try_for_each(|step| match step {
             Step::Field(FieldName { name, .. }) => write!(f, ".{name}"),
-            // The key of a map entry is user data, and errors show no user data.
+            // Errors show no key of a map entry, because such keys are user data.
             Step::Key(_) => f.write_str("[..]"),
             Step::Index(index) => write!(f, "[{index}]"),
         })

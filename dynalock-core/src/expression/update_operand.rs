@@ -62,7 +62,8 @@ pub trait Set: sealed::SetType {}
     note = "the elements have the type of the elements of the field"
 )]
 pub trait SetElement<S> {
-    /// Returns a value that serde writes in the same form as the elements of the set.
+    /// Returns the element as a value that serde writes in the same form as the elements of the
+    /// set.
     fn as_element(&self) -> impl Serialize;
 }
 
@@ -71,14 +72,14 @@ pub trait SetElement<S> {
 pub struct Sum {
     pub(super) delta: AttributeValue,
     /// The least and the greatest stored number to which a patch can add the delta, so that the sum
-    /// stays in the range of the attribute's type. The field is `None` if no stored number gives a
+    /// stays in the range of the attribute's type. `range` is `None` if no stored number gives a
     /// sum in the range of the type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
     /// For a missing attribute: the start value of the addition, and the sum of this start value
-    /// and the delta. The field is `None` if the sum is outside the range of the attribute's type.
+    /// and the delta. `start` is `None` if the sum is outside the range of the attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
-    /// The value that replaces a stored null: the sum of zero and the delta. The field is `None` if
-    /// the sum is outside the range of the attribute's type.
+    /// The value that replaces a stored null: the sum of zero and the delta. `from_null` is `None`
+    /// if the sum is outside the range of the attribute's type.
     pub(super) from_null: Option<AttributeValue>,
 }
 
@@ -117,8 +118,7 @@ macro_rules! integers {
 
             fn add(self, delta: i128) -> Option<Sum> {
                 let (least, most, start) = (i128::from(Self::MIN), i128::from(Self::MAX), i128::from(self));
-                // The number in the table must be in the range of the attribute's type before and
-                // after the addition.
+                // Both the stored number and the sum must be in the range of the attribute's type.
                 let low = least.max(least.saturating_sub(delta));
                 let high = most.min(most.saturating_sub(delta));
                 let sum = start.checked_add(delta).filter(|sum| (least..=most).contains(sum));
@@ -157,7 +157,8 @@ macro_rules! sizes_of_pointers {
 
 sizes_of_pointers!(usize: u64, isize: i64);
 
-/// The largest number that DynamoDB can store, with 126 digits.
+/// A number with 126 digits before the decimal point, just below the largest number that DynamoDB
+/// can store.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>
 const LARGEST: f64 = 9.99e125;
@@ -178,7 +179,7 @@ macro_rules! floats {
                 let (least, most, start) = (-$largest, $largest, f64::from(self));
                 let (low, high, sum) = (least.max(least - delta), most.min(most - delta), start + delta);
                 Some(Sum {
-                    // A NaN or an infinity cannot be encoded, so the result is `None`.
+                    // A NaN or an infinity cannot be encoded, so `add` returns `None`.
                     delta: float(delta)?,
                     range: float(low).zip(float(high)).filter(|_| low <= high),
                     start: float(start).zip(float(sum)).filter(|_| sum >= least && sum <= most),

@@ -14,11 +14,10 @@ use crate::{
 /// make conditions, for example `Product::ATTR.stock.ge(3)`.
 ///
 /// A condition is either true or false, and `!condition` is the opposite of `condition`. In Rust,
-/// method calls bind more tightly than `!`. The condition `!a.and(b)` is therefore the opposite of
-/// `a.and(b)`.
+/// method calls bind more tightly than `!`, so `!a.and(b)` is the opposite of `a.and(b)`.
 ///
-/// If DynamoDB cannot store an operand, for example a NaN, the call with the condition fails with
-/// [`Error::Encode`](crate::Error::Encode).
+/// If DynamoDB cannot store an operand, for example a NaN, a call with a condition on this operand
+/// fails with [`Error::Encode`](crate::Error::Encode).
 #[must_use = "it is checked when a write carries it"]
 pub struct Condition<T> {
     test: Test,
@@ -30,7 +29,7 @@ impl<T> Condition<T> {
         Self { test, of: PhantomData }
     }
 
-    /// Returns a condition that is true if both conditions are true.
+    /// Returns a condition that is true if both `self` and `other` are true.
     ///
     /// ```
     /// # use dynalock_core as dynalock;
@@ -51,7 +50,7 @@ impl<T> Condition<T> {
         })
     }
 
-    /// Returns a condition that is true if at least one of the conditions is true.
+    /// Returns a condition that is true if `self`, `other` or both are true.
     ///
     /// ```
     /// # use dynalock_core as dynalock;
@@ -81,9 +80,9 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Returns the text of the condition in an expression. A caller that joins the text to other
-    /// conditions by `AND` must add no parentheses. The text of a condition with `OR` already has
-    /// parentheses, and DynamoDB refuses doubled parentheses.
+    /// Returns the text of the condition in an expression. A caller that joins the text of the
+    /// condition to other conditions by `AND` must add no parentheses. The text of a condition with
+    /// `OR` already has parentheses, and DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
@@ -129,7 +128,7 @@ pub(super) enum Test {
     Between(Operand, AttributeValue, AttributeValue),
     In(DocumentPath, Vec<AttributeValue>),
     /// A call of a DynamoDB function, for example `contains`, with an attribute and an operand. The
-    /// first field is the name of the function.
+    /// first field is the name of the DynamoDB function.
     Function(&'static str, DocumentPath, AttributeValue),
     /// A comparison whose operand cannot be encoded: the attribute of the comparison, and the error
     /// of the encoding.
@@ -139,7 +138,7 @@ pub(super) enum Test {
     Not(Box<Test>),
 }
 
-/// The left side of a comparison: the value of an attribute, or its size.
+/// The left side of a comparison: the value or the size of an attribute.
 #[derive(Clone)]
 pub(super) enum Operand {
     /// The value of an attribute.
@@ -148,8 +147,8 @@ pub(super) enum Operand {
     Size(DocumentPath),
 }
 
-/// An operand of a condition that cannot be encoded: the attribute of its comparison, and the error
-/// of the encoding.
+/// A comparison whose operand cannot be encoded: the compared attribute, and the error of the
+/// encoding.
 struct ConditionFault<'a> {
     attribute: &'a DocumentPath,
     source: &'a SerdeError,
@@ -166,7 +165,7 @@ impl Operand {
 
 impl Test {
     /// Returns the condition that the attribute equals the operand. Serde reads both a missing
-    /// attribute and a null as `None`, so a missing attribute also equals a null operand.
+    /// attribute and a null as `None`, so a missing attribute equals a null operand.
     pub(super) fn equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
         Self::or_absent(null, path.clone(), Self::Compare(Operand::Value(path), "=", operand))
@@ -174,8 +173,8 @@ impl Test {
 
     pub(super) fn not_equal(path: DocumentPath, operand: AttributeValue) -> Self {
         let null = operand.is_null();
-        // Serde reads both a missing attribute and a null as `None`, so a missing attribute does
-        // not differ from a null.
+        // Serde reads both a missing attribute and a null as `None`, so the code treats a missing
+        // attribute as equal to a null.
         let exists = null.then(|| Self::Exists(path.clone()));
         let differs = Self::Compare(Operand::Value(path), "<>", operand);
         match exists {
@@ -190,8 +189,8 @@ impl Test {
     }
 
     fn or_absent(null: bool, path: DocumentPath, test: Self) -> Self {
-        // Serde reads both a missing attribute and a null as `None`, so both count as equal to
-        // `None`.
+        // Serde reads both a missing attribute and a null as `None`, so a missing attribute and a
+        // null both equal the operand `None`.
         if null { Self::Any(vec![Self::Absent(path), test]) } else { test }
     }
 

@@ -1,5 +1,6 @@
-//! The conditions and update expressions of the lease protocol. Requests on lease rows and writes
-//! of leased items share the functions of this module. All functions of this module are pure.
+//! The conditions and update expressions of the lease protocol. Both the requests on lease rows and
+//! the writes of leased items use the functions of this module. All functions of the module
+//! `clause` are pure.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::{
     model::{LockModel, Model},
 };
 
-/// The rule by which a write of an item treats the lease of this item.
+/// The rule by which a write of an item treats the lease of the written item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
     /// The write ignores leases, because the type of the item has no leases, or because the caller
@@ -25,8 +26,8 @@ pub(crate) enum LeaseClause {
     /// A write by a caller that does not hold the lease. The write removes the owner of an expired
     /// lease, so that no late heartbeat can renew that lease.
     Outside {
-        /// A time in epoch milliseconds, or `None` if no lease counts as expired. A lease has
-        /// expired if its stored end is earlier than `expired_before`.
+        /// A time in epoch milliseconds: a lease whose stored end is before this time has expired.
+        /// `None` if no lease counts as expired.
         expired_before: Option<u64>,
     },
     /// A write by the holder of the lease. DynamoDB refuses the write if the holder has lost the
@@ -43,7 +44,7 @@ pub(crate) struct HolderProof {
     pub(crate) effect: LeaseEffect,
 }
 
-/// The effect of a holder's write on the lease: the write keeps, renews or releases it.
+/// The effect of a holder's write on the lease: the write keeps, renews or releases the lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LeaseEffect {
     Keep,
@@ -73,8 +74,8 @@ pub(crate) enum Expired {
     Nobody,
     /// The request may take over any lease that ended before the given time in epoch milliseconds.
     EndedBefore(u64),
-    /// The request may take over the lease of this holder, if the lease attributes in the row have
-    /// not changed since an earlier read.
+    /// The request may take over the observed lease, if the lease attributes in the row have not
+    /// changed since the observation.
     Silent(Box<Observation>),
 }
 
@@ -144,8 +145,8 @@ impl LeaseClause {
                 let held = held(lock, *kind, owner, *fence, to);
                 Some(match effect {
                     LeaseEffect::Keep | LeaseEffect::Release { .. } => held,
-                    // Without a condition on the heartbeat number, a late copy of the write could
-                    // set the end of the lease back to an earlier time.
+                    // Without a condition on the heartbeat number, a late copy of the holder's
+                    // write could set the end of the lease back to an earlier time.
                     LeaseEffect::Renew { beat, .. } => {
                         let beat = to.value(number(*beat));
                         format!("{held} AND {}", beat_is_below(lock, *kind, beat, to))
@@ -178,8 +179,8 @@ impl HolderProof {
             }
             (LeaseEffect::Release { now }, GrantKind::Fair) => {
                 let now = to.value(number(now));
-                // The write does not know whether the queue has another entry, so it may leave an
-                // empty queue, which a background task removes later.
+                // A write that releases the lease does not know whether the queue has another
+                // entry. The write may leave an empty queue, which a background task removes later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
                 // A PutItem of the whole item cannot compute the next fence from the stored fence,
                 // so the next fence is a constant in the write. The constant fence is always
@@ -195,7 +196,7 @@ impl HolderProof {
     }
 
     /// Returns the reason why the lease is lost, or `None` if the holder still has the lease. `met`
-    /// is the item or row that DynamoDB returned with its refusal of the request.
+    /// is the item or lease row that DynamoDB returned when it refused the request.
     pub(crate) fn lost(&self, lock: LockModel, met: Option<&Item>) -> Option<Lost> {
         let Some(item) = met else { return Some(Lost::Deleted) };
         let record = LockRecord::read(&lock, item);
@@ -290,13 +291,13 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that an owner has not released the lock. If the condition of an acquire
-/// request contains this condition, DynamoDB refuses late copies of the request after the release.
+/// Returns the condition that an owner has not released the lock. An acquire request contains the
+/// returned condition, so that DynamoDB refuses late copies of the request after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-/// Returns the condition that an owner holds the lock, with any fence.
+/// Returns the condition that an owner holds the lock. The condition does not compare the fence.
 pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),
@@ -320,7 +321,8 @@ pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: 
     let name = to.name(lock.beat);
     match kind {
         GrantKind::Plain => format!("{name} < {beat}"),
-        // The row of a queue has no heartbeat number before the first heartbeat of its head.
+        // Before the first heartbeat of the queue's head, the row of the lock has no heartbeat
+        // number.
         GrantKind::Fair => format!("(attribute_not_exists({name}) OR {name} < {beat})"),
     }
 }
@@ -356,9 +358,9 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
 /// is one more than the current time in epoch milliseconds.
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
-    // A row that was deleted and created again must not reuse its old fences. The current time is
-    // higher than each fence of a deleted row, unless the lock was granted more than once per
-    // millisecond on average.
+    // After a delete of the lock's row, a new row must not reuse the fences of the deleted row. The
+    // current time is higher than each fence of the deleted row, unless the lock was granted more
+    // than once per millisecond on average.
     format!("{fence}=if_not_exists({fence},{now})+{one}")
 }
 

@@ -1,4 +1,4 @@
-//! The state of a lock that is held, and the release of the lock.
+//! The state and the release of a held lock.
 
 use std::{
     future::{Future, poll_fn},
@@ -41,9 +41,11 @@ pub(crate) struct Grant {
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
-    /// The fence of the previous holder, if the acquire took over the expired lease of that holder.
+    /// The fence of the previous holder, if the acquire call took over the expired lease of the
+    /// previous holder.
     pub(crate) taken_over: Option<u64>,
-    /// `Duplicate::Possible` if a late copy of the request that entered the queue may still arrive.
+    /// `Duplicate::Possible` if DynamoDB may still receive a late copy of the request that entered
+    /// the queue.
     duplicate: Duplicate,
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
@@ -61,7 +63,7 @@ pub(crate) struct GrantFields {
     pub(crate) beat: u64,
     pub(crate) waiters: Waiters,
     pub(crate) duplicate: Duplicate,
-    /// The time at which the request that started the lease was sent.
+    /// A time just before the holder sent the request that started the lease.
     pub(crate) sent: Instant,
 }
 
@@ -70,12 +72,12 @@ pub(crate) struct GrantFields {
 pub(super) struct LeaseState {
     pub(super) beat: u64,
     /// The end of the lease by the monotonic clock of this machine. The holder counts the lease
-    /// from the time before it sent the request that renewed the lease.
+    /// from the time before it sends a request that renews the lease.
     deadline: Instant,
-    /// The reason why the last heartbeat failed, or `None` if it succeeded.
+    /// The reason why the last heartbeat failed, or `None` if the last heartbeat succeeded.
     pub(super) trouble: Option<Arc<str>>,
-    /// `Waiters::Some` if the row of the lock showed a waiter behind the holder when this process
-    /// last received the row.
+    /// `Waiters::Some` if the row of the lock showed a waiter behind the holder at the last receipt
+    /// of the row by this process.
     pub(super) waiters: Waiters,
     /// `true` if the guard may have sent a write that releases the lease. If DynamoDB applies the
     /// write that releases the lease before a heartbeat, the refusal of the heartbeat shows a
@@ -126,8 +128,8 @@ impl Grant {
     }
 
     /// Makes a grant from the token of a lock that another process has held. Late heartbeats of the
-    /// other process may still arrive, so this process starts with a heartbeat number far above the
-    /// number in the token.
+    /// other process may still reach DynamoDB, so this process starts with a heartbeat number far
+    /// above the number in the token.
     pub(crate) fn resumed(
         connection: &Arc<Connection>,
         deadline: Duration,
@@ -154,7 +156,7 @@ impl Grant {
         }
     }
 
-    /// Returns the time until another caller may acquire the lock, if the lock is not renewed.
+    /// Returns the time until another caller may acquire the lock, if no request renews the lease.
     pub(crate) fn remaining(&self) -> Duration {
         match self.lost_now() {
             Some(_) => Duration::ZERO,
@@ -163,7 +165,7 @@ impl Grant {
     }
 
     /// Returns the reason why the lock is lost, or `None` if the lock is held. The first call of
-    /// this method after the end of the lease records the reason of the loss.
+    /// `lost_now` after the end of the lease records the reason of the loss.
     pub(crate) fn lost_now(&self) -> Option<Lost> {
         if let Some(lost) = &*self.lost.borrow() {
             return Some(lost.clone());
@@ -175,7 +177,7 @@ impl Grant {
         Some(self.lose(lease.trouble.map_or(Lost::Expired, Lost::Unreachable)))
     }
 
-    /// Waits until the lock is lost. The lock is lost at the end of its lease at the latest.
+    /// Waits until the lock is lost. At the latest, the lock is lost at the end of the lease.
     ///
     /// Each poll compares the clock with the end of the lease, because the timer of a blocked
     /// runtime may fire too late.
@@ -196,7 +198,7 @@ impl Grant {
             }
             let left = self.lease().deadline.saturating_duration_since(clock::now());
             // The result of the timed wait is ignored, because the loop itself tests whether the
-            // lock is lost. The channel stays open, because `self` owns its sender.
+            // lock is lost. The channel stays open, because `self` owns the sender of the channel.
             let _ = clock::within(left, changes.changed()).await;
         }
     }
@@ -220,8 +222,8 @@ impl Grant {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
 
-    /// Records that a request renewed the lease. The request that renewed the lease was sent at the
-    /// time `sent` or later.
+    /// Records that a request renewed the lease. `sent` is a time before the holder sent the
+    /// request.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
         // The answer to an earlier renewal may arrive after the answer to a later renewal, and must
@@ -236,11 +238,11 @@ impl Grant {
         lease.beat
     }
 
-    /// Decides from the stored row why DynamoDB refused a heartbeat or a write of the holder.
-    /// Returns `Ok` if the holder still has the lock. If the holder still has the lock, the refusal
-    /// has another reason, for example a higher heartbeat number of another process with the same
-    /// lock token. If the stored heartbeat number is not below the number of this process, the next
-    /// heartbeat of this process gets a number far above the stored number.
+    /// Decides from the stored row of the lock why DynamoDB refused a heartbeat or a write of the
+    /// holder. Returns `Ok` if the holder still has the lock. DynamoDB may refuse a request of the
+    /// current holder, for example because another process with the same lock token has stored a
+    /// higher heartbeat number. If the stored heartbeat number is not below the number of this
+    /// process, the next heartbeat of this process gets a number far above the stored number.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         match self.refusal(met) {
             Some(error) => Err(error),
@@ -251,8 +253,8 @@ impl Grant {
         }
     }
 
-    /// Returns the error for a row whose state made DynamoDB refuse a heartbeat or a write. Returns
-    /// `None` if the row shows that the guard still holds the lock.
+    /// Returns the error for a row of a lock whose state made DynamoDB refuse a heartbeat or a
+    /// write. Returns `None` if the row shows that the guard still holds the lock.
     pub(crate) fn refusal(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Some(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
@@ -264,22 +266,22 @@ impl Grant {
         })
     }
 
-    /// Raises the number of the next heartbeat above the number in the stored row.
+    /// Raises the number of the next heartbeat above the heartbeat number in the stored row.
     pub(crate) fn pass_beat(&self, met: Option<&Item>) {
         let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
             // Another process may use the token of this lock. Further heartbeats of the other
-            // process may still arrive, so the next heartbeat number is far above the stored
-            // number.
+            // process may still reach DynamoDB, so the next heartbeat number is far above the
+            // stored number.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
     }
 
-    /// Returns whether a row shows that a write of this guard has released the lease. An operator
-    /// who breaks a lock also writes the attribute that names the released owner. A released owner
-    /// in the row proves a release by the guard only if the guard has sent a write that releases
-    /// the lease.
+    /// Returns whether the row of the lock shows that a write of this guard has released the lease.
+    /// An operator who breaks a lock also writes the attribute that names the released owner. A
+    /// released owner in the row proves a release by the guard only if the guard has sent a write
+    /// that releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -287,8 +289,8 @@ impl Grant {
 
     /// Releases the lock. The release of a lost lock is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
-        // The guard records the end of the lock before it sends the release, so that code that
-        // watches the lock stops before the next holder starts.
+        // The guard first records that the lock has ended, and then sends the release, so that code
+        // that watches the lock stops before the next holder starts.
         self.end_by_release();
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
@@ -314,7 +316,7 @@ impl Grant {
                 let seen = || SeenRow { item, sent, source: RowSource::Removal };
                 waiters.share_release(table, key, self.fence, seen);
             }
-            // The lease had ended, and another caller has removed this holder.
+            // The lease had ended, and another caller has removed this holder from the row.
             Answered::Refused(item) => {
                 waiters.share(table, key, || SeenRow { item, sent, source: RowSource::ConsistentRead });
             }
@@ -325,13 +327,13 @@ impl Grant {
     /// Removes the holder's entry from the queue. If no entry follows the holder's entry, removes
     /// the queue as well. One update expression cannot choose between the removal of an entry and
     /// the removal of the queue, and a wrong choice costs another write. To choose the right
-    /// request, a holder that has seen no waiter reads the row by an eventually consistent read
-    /// before it leaves the queue.
+    /// removal, a holder that has seen no waiter reads the row of the lock by an eventually
+    /// consistent read before it leaves the queue.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
-            // If the read of the row fails, the holder removes only its own entry, which is correct
-            // with and without waiters.
+            // If the read of the row fails, the holder removes only its own queue entry, which is
+            // correct with and without waiters.
             Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
             Waiters::Some => Waiters::Some,
         };

@@ -11,33 +11,34 @@ use crate::{
     telemetry::{self, in_lease},
 };
 
-/// The longest pause before a call of the holder, for example `extend`, repeats its heartbeat.
+/// The longest pause between two heartbeats of one call by the holder, for example a call of
+/// `extend`.
 const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 
 /// The result of a heartbeat while the lock is held.
 enum BeatResult {
     Renewed,
-    /// DynamoDB refused the heartbeat, because the row already had the same heartbeat number or a
-    /// higher number, for example from another process with the same lock token. The refusal of a
-    /// heartbeat does not show how long the lease lasts.
+    /// DynamoDB refused the heartbeat, because the row of the lock already had an equal or higher
+    /// heartbeat number. Another process with the same lock token may have stored the higher
+    /// number. The refusal of a heartbeat does not show how long the lease lasts.
     Overtaken,
 }
 
 impl Grant {
-    /// Renews the lease by one heartbeat. The call repeats the heartbeat until DynamoDB applies it,
-    /// until the lease ends, or until the deadline of the call.
+    /// Renews the lease by one heartbeat. Repeats the heartbeat until DynamoDB applies it, until
+    /// the lease ends, or until the deadline of the call.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
 
-    /// Renews the lease like [`beat`](Self::beat), and stores `payload` in the row of the lock if
-    /// the caller passes one. Only the end of the lease limits the time of the call.
+    /// Renews the lease like [`beat`](Self::beat). If `payload` is not `None`, stores the payload
+    /// in the row of the lock. Only the end of the lease limits the duration of a `beat_with` call.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause before a call repeats its heartbeat. The pause before a repeated heartbeat
-    /// is short, because a call must end after seconds even if the lease lasts for hours.
+    /// Returns the pause between two heartbeats of one call by the holder. The pause is short,
+    /// because a call must end after seconds even if the lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
@@ -47,7 +48,7 @@ impl Grant {
         self.options.ttl / 40
     }
 
-    /// Sends heartbeats until DynamoDB applies one of them, until the lease ends, or until the
+    /// Sends heartbeats until DynamoDB applies a heartbeat, until the lease ends, or until the
     /// deadline. Returns at once after an error that a repetition cannot solve.
     async fn renew(
         &self,
@@ -115,7 +116,7 @@ impl Grant {
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
         // The holder counts its lease from the time before it sends the heartbeat. Other callers
-        // count the lease of the holder from the same time or from a later time.
+        // count the lease of the holder from the time of the heartbeat or from a later time.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.write(|| {
@@ -132,11 +133,11 @@ impl Grant {
         }
     }
 
-    /// Sends heartbeats until the lock is lost, until its guard is dropped, or until the lock has
-    /// been held for `max_hold`.
+    /// Sends heartbeats until the lock is lost, until the guard of the lock is dropped, or until
+    /// the lock has been held for `max_hold`.
     pub(crate) async fn keep(self: Arc<Self>, over: Arc<Connection>) {
-        // The reference is weak, because the heartbeat task must not keep the lock of a dropped
-        // guard alive.
+        // The heartbeat task has a weak reference to the grant, so that the task does not keep the
+        // lock of a dropped guard alive.
         let grant = Arc::downgrade(&self);
         let mut rng = random::generator();
         let ttl = self.options.ttl;

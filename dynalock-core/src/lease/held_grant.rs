@@ -1,5 +1,5 @@
-//! A lock that is held, with the task that sends its heartbeats. A drop of the held lock releases
-//! the lock.
+//! A held lock, with the task that sends the heartbeats of the lock. A drop of the held lock
+//! releases the lock.
 
 use std::{
     future::{Future, poll_fn},
@@ -28,7 +28,7 @@ pub(crate) struct HeldGrant {
     after: OnDrop,
 }
 
-/// A held lock with its heartbeats, and the item or row that the acquiring call has read.
+/// A held lock with its heartbeats, and the item or lock row that the acquiring call has read.
 pub(crate) struct KeptGrant {
     pub(crate) guard: HeldGrant,
     pub(crate) row: Option<Item>,
@@ -53,9 +53,8 @@ enum OnDrop {
 }
 
 impl Background {
-    /// Starts the heartbeat thread if `heartbeat` is [`Heartbeat::Thread`]. A call starts the
-    /// heartbeat thread before it acquires the lock, so that no lock stays held if the heartbeat
-    /// thread cannot be started.
+    /// Starts the heartbeat thread if `heartbeat` is [`Heartbeat::Thread`]. An acquire call starts
+    /// the heartbeat thread before it sends a request, so that a failed start leaves no lock held.
     pub(crate) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
         match heartbeat {
             Heartbeat::Task | Heartbeat::Off => {
@@ -85,8 +84,8 @@ impl Background {
     /// Returns a future that releases the lock, and that keeps the heartbeat thread alive until the
     /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
-        // This method records the end of the lock before the future runs. Code that watches the
-        // lock therefore learns of the release even if the runtime has ended.
+        // `release` records the end of the lock before the returned future runs. Code that watches
+        // the lock learns of the release even if the runtime of the lock has ended.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         async move { grant.release(background.connection()).await }
@@ -108,13 +107,14 @@ impl HeldGrant {
         self.releasing().await
     }
 
-    /// Starts the release of the lock. The release continues if the caller drops the future.
+    /// Starts the release of the lock. If the caller drops the returned future, the release
+    /// continues.
     pub(crate) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
-        // The release task ends without a result only if the runtime of the lock ends. The caller
-        // may wait for the result on another runtime that still runs.
+        // The release task ends without a result only if the runtime of the lock ends. The runtime
+        // of the caller may be another runtime, which still runs.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 

@@ -1,10 +1,10 @@
-//! The names of lock rows. The name of a row is the name of the lock, followed by a separator and
-//! the namespace if the lock has a namespace.
+//! The names of lock rows. The name of a lock's row is the name of the lock. If the lock has a
+//! namespace, a separator and the namespace follow.
 
 use std::sync::Arc;
 
-/// The separator between a name and its namespace: U+001F, the unit separator. The name and the
-/// namespace of a lock must not contain U+001F.
+/// The separator between the name and the namespace of a lock: U+001F, the unit separator. The name
+/// and the namespace of a lock must not contain U+001F.
 const SEPARATOR: char = '\u{1f}';
 
 /// Returns the name of a lock's row. If the name or the namespace of the lock is invalid, returns
@@ -22,7 +22,7 @@ pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, 
     })
 }
 
-/// Returns the name of a lock as errors show it, or `None` for an empty name.
+/// Returns the name of a lock in the form that errors show, or `None` for an empty name.
 pub(crate) fn shown(row_name: &str) -> Option<Arc<str>> {
     match parts(row_name) {
         ("", _) => None,
@@ -31,7 +31,7 @@ pub(crate) fn shown(row_name: &str) -> Option<Arc<str>> {
     }
 }
 
-/// Parses the name of a row, and returns the name of the lock and its namespace.
+/// Parses the name of a lock's row, and returns the name and the namespace of the lock.
 pub(crate) fn parts(row_name: &str) -> (&str, Option<&str>) {
     match row_name.split_once(SEPARATOR) {
         Some((name, namespace)) => (name, Some(namespace)),

@@ -10,12 +10,13 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expiry {
-    /// A lease has ended when its stored end plus `max_skew` is past by the clock of the machine
-    /// that wants to take the lease over. A process that has just started can take over an expired
-    /// lease by one request. While the clocks of all machines differ by at most `max_skew`, a lock
-    /// never has two holders. If two clocks differ by more than `max_skew`, two callers may believe
-    /// that they hold the same lock. If two clocks differ by more than `max_skew`, only systems
-    /// that check the fence are protected.
+    /// A machine that wants to take over a lease reads its own clock. The lease has ended if the
+    /// clock shows a time later than the stored end of the lease plus `max_skew`. A process that
+    /// has just started can take over an expired lease by one request. While the clocks of all
+    /// machines differ by at most `max_skew`, a lock never has two holders. If the clocks of two
+    /// machines differ by more than `max_skew`, two callers may believe that they hold the same
+    /// lock. Systems that check the fence are protected even if two clocks differ by more than
+    /// `max_skew`.
     Clock {
         /// The largest allowed difference between the clocks of two machines.
         max_skew: Duration,
@@ -24,10 +25,11 @@ pub enum Expiry {
     /// waiting caller measures the ttl by its monotonic clock. A lease has changed if a read shows
     /// another owner, another fence, another heartbeat number or another end of the lease. The
     /// library never compares the clocks of two machines under `Observed`. To take over a lease
-    /// under `Observed`, a caller must wait for one ttl. All users of the lock must have the same
-    /// ttl. A call that writes an item does not wait, so the call cannot observe the end of a
-    /// lease. If the holder of an item crashes under `Observed`, DynamoDB refuses the writes of
-    /// other callers until a caller has acquired and released the lease.
+    /// under `Observed`, a caller must wait for one ttl. Under `Observed`, all users of a lock must
+    /// set the same ttl. A call that writes an item does not wait for the lease, so the call cannot
+    /// observe the end of a lease. If the holder of an item's lease crashes under `Observed`,
+    /// DynamoDB refuses the writes of other callers until a caller has acquired and released the
+    /// lease.
     Observed,
 }
 
@@ -45,7 +47,7 @@ impl Default for Expiry {
 pub enum Wait {
     /// The call tries to acquire the lock once, and does not wait.
     No,
-    /// The call waits at most for the given time.
+    /// The call waits for the lock for at most the given duration.
     For(Duration),
     /// The call waits until the lock is granted.
     Forever,
@@ -63,28 +65,29 @@ impl From<Duration> for Wait {
 #[non_exhaustive]
 pub enum Heartbeat {
     /// A task on the runtime that acquired the lock sends the heartbeats. The heartbeat task cannot
-    /// run while blocking code occupies its runtime, so blocking work belongs on `spawn_blocking`.
+    /// run while blocking code occupies the runtime, so blocking code must run in `spawn_blocking`.
     #[default]
     Task,
     /// A thread with a separate runtime sends the heartbeats. Blocking work in the caller's runtime
-    /// cannot delay the heartbeat thread. All locks of a [`Locks`](crate::Locks) or a
-    /// [`Repository`](crate::Repository) and its clones share one heartbeat thread. The heartbeat
-    /// thread starts with the acquire of the first lock, and ends after the release of the last
-    /// lock. The heartbeat thread also releases the locks of dropped guards. If the heartbeat
-    /// thread cannot be started, the call that acquires the lock fails with
+    /// cannot delay the heartbeat thread. One heartbeat thread serves all locks of a
+    /// [`Locks`](crate::Locks) or a [`Repository`](crate::Repository), including the locks of
+    /// clones. The heartbeat thread starts with the acquire of the first lock, and ends after the
+    /// release of the last lock. The heartbeat thread also releases the locks of dropped guards. If
+    /// the heartbeat thread cannot be started, the call that acquires the lock fails with
     /// [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
     /// The heartbeat thread has its own SDK client, made from the configuration of the program's
     /// SDK client. If the program sets an HTTP client in the configuration of its SDK client, the
-    /// heartbeat thread shares this HTTP client and its open connections. A shared connection that
-    /// belongs to a blocked runtime gives no answers. If a heartbeat gets no answer before a
-    /// timeout, the heartbeat thread repeats the heartbeat on another connection. The SDK clients
-    /// of the program and of the heartbeat thread also share the credentials provider. If the
-    /// credentials provider waits for a blocked runtime, the heartbeats also wait.
+    /// heartbeat thread shares this HTTP client and its open connections. A shared connection gives
+    /// no answers if its driver task runs on a blocked runtime. If a heartbeat gets no answer
+    /// before the timeout of the request, the heartbeat thread repeats the heartbeat on another
+    /// connection. The SDK clients of the program and of the heartbeat thread share one credentials
+    /// provider. If the credentials provider waits for a blocked runtime, the heartbeats wait for
+    /// the same runtime.
     ///
-    /// With `Thread`, a worker that makes no progress keeps its lock as long as its process lives,
-    /// unless a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because
-    /// the heartbeat thread ignores the paused clock.
+    /// With `Thread`, a worker that makes no progress holds its lock until the process ends, unless
+    /// a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because the
+    /// heartbeat thread ignores the paused clock.
     Thread,
     /// The library sends no heartbeats in the background. The holder renews the lock, for example
     /// by `extend`.
@@ -160,8 +163,8 @@ impl LeaseOptions {
         clock::epoch_millis().saturating_add_signed(self.skew_millis)
     }
 
-    /// Returns a time in epoch milliseconds: a lease that ended before this time may be taken over.
-    /// Returns `None` under [`Expiry::Observed`], which does not compare clocks.
+    /// Returns a time in epoch milliseconds: a caller may take over any lease that ended before the
+    /// returned time. Returns `None` under [`Expiry::Observed`], which does not compare clocks.
     pub(crate) fn expired_before(&self) -> Option<u64> {
         match self.expiry {
             Expiry::Clock { max_skew } => Some(self.now().saturating_sub(clock::millis(max_skew))),
@@ -171,7 +174,7 @@ impl LeaseOptions {
 
     /// Returns the time, in epoch milliseconds, from which errors count the remaining time of a
     /// lease. Under [`Expiry::Clock`], errors count the remaining time of a lease from the current
-    /// time less `max_skew`, because a caller can take over a lease only after its end plus
+    /// time less `max_skew`. A caller can take over a lease only after the stored end plus
     /// `max_skew`. Under [`Expiry::Observed`], errors count the remaining time of a lease from the
     /// current time.
     pub(crate) fn passed(&self) -> u64 {

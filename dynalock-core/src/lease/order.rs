@@ -16,7 +16,7 @@ pub struct AnyOrder;
 pub struct AnyOne;
 
 /// The first-come, first-served order of waiters. [`Acquire::fair`](crate::lock::Acquire::fair) and
-/// [`LeaseRequest::fair`](crate::lock::LeaseRequest::fair) select this order.
+/// [`LeaseRequest::fair`](crate::lock::LeaseRequest::fair) select the order `Fair`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fair {
     pub(crate) most: usize,
@@ -29,7 +29,7 @@ impl Fair {
         match (self.most, wait) {
             (0, _) => Err(Error::InvalidSetting(InvalidSetting::MaxQueue)),
             (_, Wait::No | Wait::For(Duration::ZERO)) => Ok(1),
-            // A row has no room for more than 10,000 queue entries, and DynamoDB refuses a
+            // The row of a lock has no room for more than 10,000 queue entries. DynamoDB refuses a
             // condition with a very large list index.
             (most, Wait::For(_) | Wait::Forever) => Ok(most.min(10_000)),
         }

@@ -1,7 +1,7 @@
-//! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. In a queue
-//! entry, `/ttl/time` follows the text of the waiter.
+//! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. A queue
+//! entry is the stored text of a waiter with the suffix `/ttl/time`.
 
-/// The parts of an owner text in a row. An owner that another program wrote may have no nonce.
+/// The parts of a stored owner text. An owner text that another program wrote may have no nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owner<'a> {
     /// The label that the caller set, or the nonce if the caller set no label.
@@ -25,8 +25,8 @@ fn is_nonce(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Removes the suffix `/ttl/time` from a queue entry. A label may contain slashes, so the suffix is
-/// removed only if the ttl and the time are numbers.
+/// Removes the suffix `/ttl/time` from a queue entry. A label may contain slashes, so the code
+/// removes the suffix only if its ttl and its time are numbers.
 fn without_queue_suffix(stored: &str) -> &str {
     let mut parts = stored.rsplitn(3, '/');
     let (Some(time), Some(ttl), Some(owner)) = (parts.next(), parts.next(), parts.next()) else { return stored };

@@ -22,27 +22,27 @@ use crate::{
 pub(crate) enum LeasePolicy {
     /// The writes ignore leases.
     Ignoring,
-    /// DynamoDB refuses the writes while another caller holds the lease.
+    /// DynamoDB refuses the writes of the call while another caller holds the lease.
     Outside { options: LeaseOptions },
-    /// The writes require that the caller holds the lease. The last write of the call may release
-    /// the lease.
+    /// The conditions of the writes require that the caller holds the lease. The last write of the
+    /// call may release the lease.
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
 /// The way in which a write of a caller that does not hold the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
-    /// The write only checks the lease row. A check adds no lease row for an item that was never
-    /// leased.
+    /// The write only checks the condition of the lease row. A condition check creates no lease row
+    /// for an item that was never leased.
     Check,
     /// The write removes an expired lease. DynamoDB refused an earlier attempt of the call because
     /// of the expired lease.
     RemoveExpired,
 }
 
-/// The attribute and the owner text by which a later read of the item recognises that this holder
-/// has released the lease. Only a release by the holder stores the holder's owner text as the
-/// released owner of the item.
+/// The attribute and the owner text by which a later read of the item shows that the holder has
+/// released the lease. Only a release by the holder stores the holder's owner text as the released
+/// owner of the item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -58,8 +58,7 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns whether DynamoDB may still apply a late copy of a write that treats leases by this
-    /// rule.
+    /// Returns whether DynamoDB may still apply a late copy of a write with the lease rule `self`.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
@@ -79,16 +78,16 @@ impl LeasePolicy {
     }
 
     /// Returns the lease part of a write for an attempt that begins now: the condition on the lease
-    /// attributes, and their changes. Each attempt of a holder that renews the lease has a higher
-    /// heartbeat number than the last attempt.
+    /// attributes, and the changes of the lease attributes. Each attempt of a write that renews the
+    /// lease has a higher heartbeat number than the attempt before.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
             Self::Outside { .. } => {
                 let expired_before = match repeats {
                     Repeats::InThisCall => self.judged_at(model, companion),
-                    // Each repetition of a write with an idempotency token must be the same
-                    // request, so its condition cannot contain the current time.
+                    // All repetitions of a write with an idempotency token must be identical
+                    // requests, so the condition of the write cannot contain the current time.
                     Repeats::Ever => None,
                 };
                 LeaseClause::Outside { expired_before }
@@ -103,15 +102,15 @@ impl LeasePolicy {
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
         // A write whose condition compares the end of a lease also removes an expired lease. The
-        // first attempt of a call only checks a separate lease row, because an update of the row
-        // would create a row for an item that was never leased.
+        // first attempt of a write only checks a separate lease row, because an update would create
+        // a lease row for an item that was never leased.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }
 
     /// Returns whether another attempt can succeed after DynamoDB refused a write because of the
-    /// separate lease row. The result is `true` if the lease in the separate row has expired, or
-    /// belongs to the caller.
+    /// separate lease row. The result is `true` if the lease in the separate row has expired, or if
+    /// the caller holds the lease.
     pub(crate) fn may_pass(&self, model: &Model, row: Option<&Item>) -> bool {
         let Some(lock) = model.lock_in_row() else { return false };
         match self {
@@ -121,8 +120,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Raises the number of a holder's next heartbeat above the number in the separate row. The
-    /// condition of a write was false for this row.
+    /// Raises the number of a holder's next heartbeat above the heartbeat number in the separate
+    /// lease row `row`. `row` is the row for which the condition of a write was false.
     pub(crate) fn pass_beat(&self, row: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.pass_beat(row);
@@ -130,7 +129,7 @@ impl LeasePolicy {
     }
 
     /// Returns the error of a refused write, or `None` if a lease is not the reason of the refusal.
-    /// `judged_at` is the time with which the refused request compared the end of the lease.
+    /// `judged_at` is the time in the refused request's condition on the end of the lease.
     pub(crate) fn refusal(
         &self,
         ItemRef { model, table, .. }: &ItemRef,
@@ -164,7 +163,7 @@ impl LeasePolicy {
 }
 
 /// Removes the head of an item's queue, if DynamoDB refused a write because of the head, and the
-/// lease of the head has ended. Returns `true` if the caller can send the write again.
+/// lease of the head has ended. Returns `true` if the caller can repeat the refused write.
 ///
 /// A write of an item can itself remove an expired owner, but not the expired head of a queue. An
 /// update expression cannot remove the first element of a list that may be missing.
@@ -193,16 +192,16 @@ fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
 }
 
 impl LockRecord {
-    /// Returns whether a holder had the lock at the time that the condition of the request compared
-    /// with the end of the lease.
+    /// Returns whether a holder had the lock at the time `expired_before`, which the condition of
+    /// the refused request compared with the end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
-        // Some types store the end of a lease in a coarser unit than milliseconds. Before the
-        // comparison, the code rounds the time to the unit of the stored end, as the condition of
-        // the request does.
+        // Some types store the end of a lease in a coarser unit than milliseconds. Like the
+        // request, the code rounds a time to the unit of the stored end before it compares the time
+        // with the end of the lease.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
-        // The head of a queue counts as a holder even after its lease has ended, because only a
-        // separate request can remove the head.
+        // Even if the lease of a queue's head has ended, the head counts as a holder, because only
+        // a separate request can remove the head.
         self.head().is_some() || (self.owner.is_some() && !expired_before.is_some_and(has_expired))
     }
 }

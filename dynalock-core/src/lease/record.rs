@@ -18,13 +18,13 @@ pub(crate) enum GrantKind {
     Plain,
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
     /// than the fence of the head. The request that removes the head of the queue raises the fence
-    /// attribute. Because only a removal of the head raises the fence, the request that enters the
-    /// queue has the same text for an empty and a non-empty queue.
+    /// attribute. A request that enters the queue does not raise the fence attribute, so the
+    /// request has the same text for an empty and a non-empty queue.
     Fair,
 }
 
 impl GrantKind {
-    /// Returns the fence of a lease, computed from the fence attribute of its row.
+    /// Computes the fence of a lease from the fence attribute of the lock's row.
     pub(crate) fn fence(self, stored: u64) -> u64 {
         match self {
             Self::Plain => stored,
@@ -32,8 +32,7 @@ impl GrantKind {
         }
     }
 
-    /// Returns the fence attribute that a row has while a caller holds its lease with the given
-    /// fence.
+    /// Computes the fence attribute in the row of a lock from the fence of the current lease.
     pub(crate) fn stored_fence(self, fence: u64) -> u64 {
         match self {
             Self::Plain => fence,
@@ -47,13 +46,13 @@ impl GrantKind {
 /// waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
-    /// No waiter is known, so the request that removes the head also removes the queue. DynamoDB
-    /// refuses the removal of the queue if a waiter has entered the queue.
+    /// The caller knows of no waiter, so the request that removes the head also removes the queue.
+    /// DynamoDB refuses the removal of the queue if a waiter has entered the queue.
     None,
     Some,
 }
 
-/// The parsed lease attributes of a row.
+/// The parsed lease attributes of a lock's row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LockRecord {
     pub(crate) owner: Option<String>,
@@ -64,7 +63,7 @@ pub(crate) struct LockRecord {
     pub(crate) until: Option<u64>,
     /// The entries of the queue. The first entry is the head of the queue.
     pub(crate) queue: Vec<QueueEntry>,
-    /// `true` if the row has a queue without entries.
+    /// `true` if the row of the lock has a queue without entries.
     pub(crate) has_empty_queue: bool,
     /// The time at which the head of the queue last changed, in epoch milliseconds by the clock of
     /// the caller that removed the previous head.
@@ -77,20 +76,22 @@ pub(crate) struct LockRecord {
 pub(crate) struct QueueEntry {
     /// The stored text of the entry.
     pub(crate) owner: Arc<str>,
-    /// The ttl of the waiter, or `None` if another program wrote the entry without a ttl.
+    /// The ttl of the waiter, or `None` if the entry has no ttl because another program wrote the
+    /// entry.
     pub(crate) ttl: Option<Duration>,
-    /// The time at which the caller entered the queue, in epoch milliseconds, or `None` if another
-    /// program wrote the entry without a time.
+    /// The time at which the caller entered the queue, in epoch milliseconds, or `None` if the
+    /// entry has no time because another program wrote the entry.
     pub(crate) entered: Option<u64>,
 }
 
-/// The lease attributes of a holder, as an earlier read returned them. If a later read returns
-/// other lease attributes, the holder has renewed its lease, or the lock has another holder. A late
-/// copy of an acquire request may grant the lock to the same owner again, so an observation
-/// includes the fence. Another program may renew a lease without a heartbeat number, so an
-/// observation includes the end of the lease.
+/// The lease attributes of a holder that one read has returned. If a later read returns different
+/// lease attributes, the holder has renewed its lease, or the lock has a new grant. A late copy of
+/// an acquire request may grant the lock to one owner twice, so an observation includes the fence.
+/// Another program may renew a lease without a heartbeat number, so an observation includes the end
+/// of the lease.
 ///
-/// The values keep their stored types, because conditions compare the values with the row.
+/// The values of an observation keep their stored types, because conditions compare the values with
+/// the stored attributes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
     pub(crate) holder: AttributeValue,
@@ -100,15 +101,16 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Returns whether two observations show the same grant of the same holder. In observations of
-    /// the same grant, the number of the last heartbeat and the end of the lease may differ.
+    /// Returns whether two observations show one grant to one holder. In observations of the same
+    /// grant, the number of the last heartbeat and the end of the lease may differ.
     pub(crate) fn is_same_grant(&self, other: &Self) -> bool {
         self.holder == other.holder && self.stored_fence == other.stored_fence
     }
 }
 
 impl QueueEntry {
-    /// Makes the queue entry of a caller from its owner text, its ttl and the time of the request.
+    /// Makes a queue entry from the owner text and the ttl of a caller, and the time of the request
+    /// that enters the queue.
     pub(crate) fn new(owner: &str, ttl: Duration, now: u64) -> Self {
         let text = format!("{owner}/{}/{now:x}", ttl.as_millis());
         Self { owner: text.into(), ttl: Some(ttl), entered: Some(now) }
@@ -119,22 +121,22 @@ impl QueueEntry {
     }
 
     pub(crate) fn parse(text: &str) -> Self {
-        // The owner text may contain slashes, so the ttl and the time are parsed from the end of
-        // the entry.
+        // The owner text may contain slashes, so the parser reads the ttl and the time from the end
+        // of the queue entry.
         let mut parts = text.rsplit('/');
         let entered = parts.next().and_then(|millis| u64::from_str_radix(millis, 16).ok());
         let ttl = parts.next().and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
-        // A queue entry without a slash contains no time, even if its text looks like a hexadecimal
-        // number.
+        // A queue entry without a slash contains no time, even if the text of the entry looks like
+        // a hexadecimal number.
         let entered = entered.filter(|_| text.contains('/'));
         Self { owner: text.into(), ttl, entered }
     }
 }
 
 impl LockRecord {
-    /// Parses the lease attributes of a row. If a number attribute or the queue attribute has an
-    /// unexpected type, the attribute counts as missing. An owner that is not a string still counts
-    /// as an owner.
+    /// Parses the lease attributes of a lock's row. If a number attribute or the queue attribute
+    /// has an unexpected type, the attribute counts as missing. An owner attribute that is not a
+    /// string still counts as an owner.
     pub(crate) fn read(layout: &LockModel, item: &Item) -> Self {
         let digits = |name| item.get(name).and_then(|value| value.as_n().ok());
         let number = |name| digits(name).and_then(|digits| whole_number(digits));
@@ -157,7 +159,7 @@ impl LockRecord {
         }
     }
 
-    /// Parses a row, or returns an empty record if the row is missing.
+    /// Parses the row of a lock, or returns an empty record if the row is missing.
     pub(crate) fn of(layout: &LockModel, row: Option<&Item>) -> Self {
         row.map(|row| Self::read(layout, row)).unwrap_or_default()
     }
@@ -179,8 +181,8 @@ impl LockRecord {
 
     /// Returns the entry of the head of the queue, if the head holds the lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
-        // If the row has an owner, the owner holds the lock, and the first entry of the queue
-        // waits.
+        // If the row of the lock has an owner, the owner holds the lock, and the head of the queue
+        // does not hold the lock.
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
@@ -210,7 +212,7 @@ impl LockRecord {
         self.fence.map(|stored| kind.fence(stored))
     }
 
-    /// Returns the fence of the owner in the row, or `None` if the row has no owner.
+    /// Returns the fence of the owner in the lock's row, or `None` if the row has no owner.
     pub(crate) fn owner_fence(&self) -> Option<u64> {
         self.fence.filter(|_| self.owner.is_some())
     }
@@ -223,12 +225,12 @@ impl LockRecord {
     /// Returns the end of the holder's lease in epoch milliseconds. `ttl` replaces the missing ttl
     /// of a queue entry that another program wrote.
     ///
-    /// The lease of a queue's head lasts for at least one ttl from the time at which its entry
-    /// became the head. The row may also contain an end that another program wrote, and that is
-    /// earlier than the end of this ttl. The request that enters a queue cannot remove the end that
-    /// another program wrote, because the request does not know whether the queue is empty.
+    /// The lease of a queue's head lasts for at least one ttl from the time at which the entry
+    /// became the head. Another program may have written an earlier end of the lease into the row.
+    /// The request that enters a queue cannot remove an earlier end of a lease, because the request
+    /// does not know whether the queue is empty.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
-        // `None` is lower than each time, so the maximum of a time and `None` is the time.
+        // `None` is lower than any `Some`, so the maximum of a time and `None` is the time.
         self.until.max(self.first_end(ttl))
     }
 
@@ -239,14 +241,15 @@ impl LockRecord {
     }
 
     /// Returns the time, in epoch milliseconds, at which the head of the queue became the holder.
-    /// The returned time does not change while the same head holds the lock.
+    /// While one head holds the lock, the returned time does not change.
     pub(crate) fn head_since(&self) -> Option<u64> {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
 
-    /// Returns the time, in epoch milliseconds, at which the holder got the lock or sent its last
-    /// heartbeat. Without a queue, the start of the lease follows from its end, if the holder has the
-    /// same `ttl` as the caller.
+    /// With a queue, returns the time, in epoch milliseconds, at which the head of the queue became
+    /// the holder. Without a queue, returns the end of the lease minus `ttl`. If the holder has the
+    /// same ttl as the caller, the end of the lease minus `ttl` is the time of the grant or of the
+    /// last heartbeat.
     pub(crate) fn granted_at(&self, ttl: Duration) -> Option<u64> {
         match self.head() {
             Some(_) => self.head_since(),
@@ -261,14 +264,14 @@ impl LockRecord {
         self.head().is_some() && ends.is_some_and(|(moment, end)| end < moment)
     }
 
-    /// Returns the time until the lease ends, by a clock that shows `now`.
+    /// Returns the remaining time of the lease at the time `now` in epoch milliseconds.
     pub(crate) fn remaining(&self, now: u64, ttl: Duration) -> Duration {
         Duration::from_millis(self.end(ttl).unwrap_or(0).saturating_sub(now))
     }
 }
 
-/// Returns the text of an owner attribute. An owner attribute that is not a string also counts as
-/// an owner, and conditions compare its stored value.
+/// Returns the text of an owner attribute. An owner attribute that is not a string still counts as
+/// an owner, and conditions compare the stored value of the attribute.
 fn text(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => text.clone(),

@@ -1,5 +1,5 @@
 //! The row of a lock, and the requests that read and change the row. The requests of the fair queue
-//! are in `queue/request.rs`. All functions of this module are pure.
+//! are in `queue/request.rs`. All functions of the module `row` are pure.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub(crate) struct Row {
     pub(crate) subject: LeaseSubject,
 }
 
-/// The table and the key of a row.
+/// The table and the key of a lock's row.
 pub(crate) type RowId = (Arc<str>, Item);
 
 /// The resource that a lease protects.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseSubject {
-    /// A named lock. The first acquire of a named lock creates its row.
+    /// A named lock. The first acquire request for a named lock creates the row of the lock.
     Name,
     /// An item that contains its own lease. An acquire of the lease requires that the item exists:
     /// the condition of the acquire tests `key_attribute`.
@@ -47,7 +47,8 @@ pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,
     /// The end of the lease in epoch milliseconds.
     pub(crate) until: u64,
-    /// The time of the request in epoch milliseconds, from which a new row gets its first fence.
+    /// The time of the request in epoch milliseconds. The first fence of a new row comes from
+    /// `now`.
     pub(crate) now: u64,
     pub(crate) payload: Option<&'a [u8]>,
 }
@@ -84,8 +85,8 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the row after the release of a lock without a queue, computed from the row before
-    /// the release.
+    /// Computes the row after the release of a lock without a queue from the row before the
+    /// release.
     pub(crate) fn after_release(&self, mut row: Item) -> Item {
         row.remove(self.layout.owner);
         row.remove(self.layout.until);
@@ -93,7 +94,7 @@ impl Row {
     }
 
     /// Returns the request of a heartbeat. The condition of a heartbeat compares the fence, because
-    /// a late copy of an acquire request may have granted the lock to the same owner again.
+    /// a late copy of an acquire request may have granted the lock to one owner a second time.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
@@ -105,7 +106,7 @@ impl Row {
     }
 
     /// Returns the request that releases a lock without a queue. The condition of a release
-    /// compares no fence, so the release also ends a second grant by a late copy of the acquire
+    /// compares no fence, so the release can end even a second grant by a late copy of the acquire
     /// request.
     pub(crate) fn release(&self, owner: &str) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
@@ -121,8 +122,8 @@ impl Row {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // The removal of an expired owner also removes its heartbeat number, because the number
-        // would count as a heartbeat of the queue's next head.
+        // The removal of an expired owner removes the owner's heartbeat number. A remaining
+        // heartbeat number would count as a heartbeat of the queue's next head.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];
@@ -134,15 +135,15 @@ impl Row {
     pub(crate) fn break_lock(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let update = clause::without_owner(lock, to);
-        // The row stores the removed owner as released, so that DynamoDB refuses a late copy of
-        // that owner's acquire request.
+        // The request stores the removed owner as released, so that DynamoDB refuses a late copy of
+        // the removed owner's acquire request.
         let owner = format!("{}={}", to.name(lock.released), to.name(lock.owner));
         let conditions = [self.is_owned(to), clause::same(lock.fence, Some(&number(fence)), to)];
         self.update(update, vec![owner], &conditions, to)
     }
 
-    /// Returns the request that deletes a row, if the row has no holder and its fence is below
-    /// `fence`.
+    /// Returns the request that deletes the row of a lock, if the row has no holder and the stored
+    /// fence is below `fence`.
     pub(crate) fn retire(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let fence = format!("{} < {}", to.name(lock.fence), to.value(number(fence)));
@@ -151,12 +152,12 @@ impl Row {
         self.write(Action::Delete, conditions, to)
     }
 
-    /// Returns the table and the key of the row.
+    /// Returns the table and the key of the lock's row.
     pub(crate) fn id(&self) -> RowId {
         (Arc::clone(&self.table), self.key.clone())
     }
 
-    /// Returns the request that reads the row.
+    /// Returns the request that reads the row of the lock.
     pub(crate) fn get(&self, consistent: bool) -> GetItem {
         GetItem { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
     }
@@ -176,13 +177,13 @@ impl Row {
         matches!(self.subject, LeaseSubject::Item { .. })
     }
 
-    /// Returns whether the row contains only the lease of an item, and the item is in another row.
+    /// Returns whether the row is a separate lease row: the row contains only the lease of an item.
     pub(crate) fn is_separate(&self) -> bool {
         matches!(self.subject, LeaseSubject::SeparateItem(_))
     }
 
-    /// Returns the condition that the leased item exists, or `None` if the row is not a leased
-    /// item.
+    /// Returns the condition that the leased item exists, or `None` if the row is not the leased
+    /// item itself.
     pub(super) fn subject_exists(&self, to: &mut Placeholders) -> Option<String> {
         match self.subject {
             LeaseSubject::Item { key_attribute } => Some(format!("attribute_exists({})", to.name(key_attribute))),

@@ -19,7 +19,7 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// The name of a request, its condition and its update expression.
+/// The name, the condition and the update expression of a request.
 type Line = [String; 3];
 
 const ONE_LOCK: &str = include_str!("protocol.md");
@@ -186,7 +186,7 @@ fn requests_of_the_queue() -> Vec<Line> {
 
 /// Returns the rows of the specification's tables of requests. Each returned line contains the
 /// name, the condition and the update expression from one row of a table, without the backticks
-/// around a cell.
+/// around the text of a cell.
 fn specified(page: &str) -> Vec<Line> {
     let cells = |line: &str| line.split(" | ").map(|cell| cell.trim_matches(['|', ' ']).to_owned()).collect::<Vec<_>>();
     let is_step = |cells: &Vec<String>| cells.len() == 5 && cells[0].parse::<u32>().is_ok();

@@ -23,7 +23,7 @@ pub struct LockToken {
 
 impl LockToken {
     /// Encodes the key of an item as a text. The token for the lease of an item contains the
-    /// encoded key in place of a lock name.
+    /// encoded key instead of a lock name.
     pub(crate) fn item_name(key: &Key) -> Arc<str> {
         let value = |value: &KeyValue| {
             let (kind, text) = match value {
@@ -36,7 +36,7 @@ impl LockToken {
         format!("{ITEM}{}", key.values().map(value).collect::<String>()).into()
     }
 
-    /// Returns whether the token belongs to the lease of an item.
+    /// Returns whether the token is for the lease of an item.
     pub(crate) fn is_of_item(&self) -> bool {
         self.name.starts_with(ITEM)
     }
@@ -67,7 +67,7 @@ impl LockToken {
         self.item_key().map_or_else(|| parts(&self.name).0.to_owned(), |key| key.to_string())
     }
 
-    /// Returns the fence of the lock that the token belongs to.
+    /// Returns the fence of the lock that the token resumes.
     ///
     /// # Examples
     ///

@@ -27,9 +27,9 @@ use crate::{
 /// value that the item had at the grant, or after the last write of the guard.
 ///
 /// While the lease lasts, writes of other callers through this library fail with [`Error::Locked`],
-/// unless a caller asks to ignore leases. DynamoDB also refuses the writes of a holder that has
-/// lost its lease. Each write of the guard renews the lease, and heartbeats renew the lease between
-/// writes. [`release`](Self::release) and [`commit`](Self::commit) release the lease and wait for
+/// unless a caller asks to ignore leases. DynamoDB refuses the writes of a holder that has lost its
+/// lease. Each write of the guard renews the lease, and heartbeats renew the lease between writes.
+/// [`release`](Self::release) and [`commit`](Self::commit) release the lease and wait for
 /// DynamoDB's answer. A drop of the guard releases the lease in the background. If the release in
 /// the background fails, the lease expires.
 ///
@@ -41,7 +41,7 @@ pub struct LeaseGuard<T> {
     repository: Repository<T>,
     guard: HeldGrant,
     stored: Stored<T>,
-    /// The stored item, including the attributes that the caller's struct does not have. The next
+    /// The stored item, including the attributes without a field in the caller's struct. The next
     /// write of the guard starts from the stored item.
     item: Item,
 }
@@ -83,16 +83,16 @@ impl<T: Lockable> LeaseGuard<T> {
         self.stored.version()
     }
 
-    /// Returns the fence: a number that grows with each grant of this item, also after releases and
-    /// crashes. If the holder sends requests to another system, pass the fence with each request. A
-    /// system that receives the fence can refuse a request whose fence is lower than the highest
-    /// fence so far.
+    /// Returns the fence: a number that grows with each grant of the item's lease, even after
+    /// releases and crashes. If the holder sends requests to another system, pass the fence with
+    /// each request. A system that receives the fence can refuse a request whose fence is lower
+    /// than the highest fence that the system has received.
     ///
-    /// The first fence of an item comes from the time of the first lease request. If an item is
-    /// deleted and created again, its fence can be lower than before in two cases: the caller's
-    /// clock is behind other clocks, or an old lease request arrives after the create. With
-    /// [`#[lockable(separate)]`](crate::Lockable), the lease row survives the delete of the item,
-    /// so the fences of an item always grow.
+    /// The first fence of an item comes from the time of the first lease request. A new item can
+    /// have lower fences than a deleted item with the same key. The fences can be lower if the
+    /// caller's clock is behind other clocks, or if DynamoDB receives an old lease request after
+    /// the create. With [`#[lockable(separate)]`](crate::Lockable), the lease row survives the
+    /// delete of the item, so the fences of one key always grow.
     ///
     /// # Examples
     ///
@@ -150,13 +150,13 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the fence of the previous holder if the call for this lease took over the expired
-    /// lease of that holder, and `None` in all other cases. A previous holder whose lease expired
-    /// may have left its work unfinished.
+    /// lease of the previous holder. Returns `None` in all other cases. A holder whose lease
+    /// expired may have left its work unfinished.
     ///
     /// A returned fence is only a hint that the previous holder crashed. If another caller removed
-    /// the expired holder, the result is `None`. If the reply to the request for this lease was
-    /// lost, a normal release of the previous holder can look like a crash. If your program must
-    /// notice every crash, store the progress of the work together with the work.
+    /// the expired holder, `acquired_after_crash` returns `None`. If the reply to the lease request
+    /// was lost, a normal release by the previous holder can look like a crash. If your program
+    /// must notice every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -248,16 +248,16 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future does not keep the lease, and can outlive
-    /// the guard.
+    /// The future can be dropped at any time. The future does not prolong the lease, and can
+    /// outlive the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.guard.grant);
         async move { grant.lost().await }
     }
 
-    /// Runs `work`. If the lease is lost, this method drops `work` before another caller can
-    /// acquire the lease. This method checks the clock before each poll of `work`, but cannot
-    /// interrupt a running poll.
+    /// Runs `work`. If the lease is lost, `run` drops `work` before another caller can acquire the
+    /// lease. `run` checks the clock before each poll of `work`, but cannot interrupt a running
+    /// poll.
     ///
     /// # Examples
     ///
@@ -278,18 +278,18 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
-    /// the lease.
+    /// A drop of the returned future drops `work`, but does not release the lease.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
 
     /// Changes the value, and writes the changed attributes. The condition of the write requires
-    /// that this guard still holds the lease. The write renews the lease. If the write fails, the
-    /// value in the guard stays unchanged.
+    /// that this guard holds the lease. The write renews the lease. If the write fails, the value
+    /// in the guard stays unchanged.
     ///
-    /// The closure runs again on the stored value in two cases: a caller that ignores leases has
-    /// written the item, or DynamoDB applied a heartbeat of this guard before the write.
+    /// `update` repeats the closure on the stored value if a caller that ignores leases has written
+    /// the item. `update` also repeats the closure if DynamoDB applied a later heartbeat of this
+    /// guard before the write.
     ///
     /// # Examples
     ///
@@ -360,8 +360,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the requests that [`update`](Self::update) would send, with the condition that this
-    /// guard holds the lease. The closure runs on a copy of the value. This method sends nothing,
-    /// and the value in the guard stays unchanged.
+    /// guard holds the lease. The closure runs on a copy of the value. `explain_update` sends no
+    /// request, and the value in the guard stays unchanged.
     ///
     /// # Examples
     ///
@@ -389,13 +389,13 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::write(&mut session, value, Change::Update(basis))
     }
 
-    /// Returns the requests of a patch by the holder of the lease, without sending them.
+    /// Returns the requests of a patch by the holder of the lease, and sends no request.
     pub(super) fn explain_patch(&self, content: SharedPatch<T>) -> Result<Explained> {
         explain::patch(&mut self.unsent()?, self.stored.key(), content)
     }
 
     /// Returns a session for a write by the holder of the lease. The caller uses the session only
-    /// to explain the write, and sends nothing.
+    /// to explain the write, and sends no request.
     fn unsent(&self) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);
         match grant.lost_now() {
@@ -439,8 +439,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`update`](Self::update). After an error of `commit`, a
-    /// background task releases the lease.
+    /// The errors of [`update`](Self::update). After an error of `commit`, a background task
+    /// releases the lease.
     ///
     /// # Cancel safety
     ///
@@ -484,8 +484,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The release of a lease that is already lost succeeds.
     ///
-    /// - [`Error::Exhausted`]: DynamoDB did not answer before the lease ended, so other callers
-    ///   can acquire the lease.
+    /// - [`Error::Exhausted`]: DynamoDB did not answer the release before the lease ended, so other
+    ///   callers can acquire the lease.
     /// - [`Error::Unavailable`]: the runtime of the lease was shut down during the release.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
@@ -518,8 +518,8 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
-    /// Changes a copy of the value, and writes the copy. If the write fails or its future is
-    /// dropped, the value in the guard stays unchanged.
+    /// Changes a copy of the value, and writes the copy. If the write fails or the caller drops the
+    /// future, the value in the guard stays unchanged.
     async fn write<E: From<Error>>(
         &mut self,
         ends: AfterWrite,
@@ -527,7 +527,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ) -> Result<Wrote, E> {
         let grant = Arc::clone(&self.guard.grant);
         // DynamoDB would refuse the write of a holder that has lost its lease, so the guard returns
-        // the error without a request.
+        // `Error::Lost` without a request.
         if let Some(lost) = grant.lost_now() {
             return Err(Error::Lost(lost).into());
         }
@@ -535,7 +535,7 @@ impl<T: Lockable> LeaseGuard<T> {
         let mut session = Session::under(&self.repository, LeasePolicy::Holder { grant: Arc::clone(&grant), ends });
         let get = session.get(&key)?;
         loop {
-            // A guard that releases its lease needs no copy of the item for another write.
+            // A guard whose write releases the lease needs no copy of the item for a further write.
             let item = match ends {
                 AfterWrite::Renew => self.item.clone(),
                 AfterWrite::Release => mem::take(&mut self.item),
@@ -551,7 +551,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 return Ok(Wrote::No);
             }
             let applied = changes.clone();
-            // The guard counts the renewed lease from the time before it sent the write.
+            // The guard counts the renewed lease from the time before it sends the write.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             match session.update(value, Change::Update(basis), changes).await? {
                 WriteResult::Applied(stored) => {

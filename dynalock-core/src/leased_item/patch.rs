@@ -26,7 +26,7 @@ pub struct GuardPatch<'g, T> {
 impl<T: Lockable> LeaseGuard<T> {
     /// Changes attributes of the leased item by one request, like
     /// [`Repository::patch`](crate::Repository::patch). DynamoDB refuses the request if this guard
-    /// has lost the lease. The patch also renews the lease. After the patch, the guard contains the
+    /// has lost the lease. The patch renews the lease. After the patch, the guard contains the
     /// changed item.
     ///
     /// # Examples
@@ -63,8 +63,8 @@ impl<T: Lockable> LeaseGuard<T> {
 impl<T: Lockable> GuardPatch<'_, T> {
     patch_methods!();
 
-    /// Returns the requests of this patch, with the condition that this guard holds the lease. This
-    /// method sends nothing.
+    /// Returns the requests of the patch, with the condition that the guard holds the lease.
+    /// `explain` sends no request.
     ///
     /// # Examples
     ///

@@ -27,15 +27,15 @@ use crate::{
     write::key::{checked_key, lease_row_key},
 };
 
-/// An unsent request for the lease of an item. The caller may change the settings of the request,
-/// and sends the request by `.await`.
+/// An unsent request for the lease of an item. A caller may change the settings of the lease
+/// request, and sends the request by `.await`.
 ///
 /// The type parameter `O` is the output of the request, and `Q` is the order in which waiting
 /// callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return a `LeaseRequest`.
 #[must_use = "a lease is not acquired until this is awaited"]
 pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     repository: Repository<T>,
-    /// The keys of the items from which the call leases one item.
+    /// The keys of the items. The call leases one of these items.
     keys: Vec<Key>,
     options: LeaseOptions,
     wait: Option<Wait>,
@@ -46,8 +46,9 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
 }
 
 impl<T> Repository<T> {
-    /// Sets the rule that decides when a lease has expired. The expiry rule applies to writes and
-    /// to lease requests of this repository. All users of a table must set the same expiry rule.
+    /// Sets the rule that decides when a lease has expired. The expiry rule applies to the writes
+    /// and the lease requests of this repository. All users of one table must set the same expiry
+    /// rule.
     ///
     /// # Examples
     ///
@@ -69,18 +70,18 @@ impl<T> Repository<T> {
 
     /// Acquires the lease of an item, and waits while another caller holds the lease. While the
     /// lease lasts, only the holder and callers that ignore leases can write the item. Writes of
-    /// other callers to a leased item fail with [`Error::Locked`].
+    /// all other callers to the leased item fail with [`Error::Locked`].
     ///
     /// The returned guard contains the value of the item. If the lease is free, the call sends one
     /// request, or two requests if the type has [`separate`](Lockable) leases.
     ///
-    /// A delete of the item also deletes its lease. Time to live,
+    /// A delete of the item deletes the lease in the item. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
-    /// item. If a leased item is deleted, created again and leased again, two callers believe that
-    /// they hold the lease. The holder from before the delete notices the loss of its lease at its
-    /// next heartbeat. DynamoDB refuses all writes by a holder from before the delete. With
-    /// `#[lockable(separate)]`, the lease is in a separate row, which a delete of the item does not
-    /// change.
+    /// item. After a delete of a leased item, another caller may lease a new item with the same
+    /// key. The old and the new holder then both believe that they hold the lease. The holder from
+    /// before the delete notices the loss of the lease at its next heartbeat. DynamoDB refuses all
+    /// writes of the new item by the holder from before the delete. With `#[lockable(separate)]`,
+    /// the lease is in a separate row, so a delete of the item does not change the lease.
     ///
     /// # Examples
     ///
@@ -98,7 +99,7 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::Locked`]: another caller held the lease until the wait was over.
+    /// - [`Error::Locked`]: another caller held the lease until the end of the wait.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started, so the
     ///   call sent no request.
@@ -134,7 +135,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`lock`](Self::lock), except [`Error::Locked`].
+    /// All errors of [`lock`](Self::lock) except [`Error::Locked`].
     ///
     /// # Cancel safety
     ///
@@ -147,8 +148,8 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of one of several items: the first free item in the order of the keys.
-    /// While other callers hold the leases of all given items, the call waits. During the wait, the
-    /// call repeatedly reads the items by eventually consistent reads.
+    /// While other callers hold the leases of all given items, the call waits. A waiting call
+    /// repeatedly reads the items by eventually consistent reads.
     ///
     /// # Examples
     ///
@@ -178,8 +179,8 @@ impl<T> Repository<T> {
     }
 
     /// Resumes a lease that was [detached](LeaseGuard::detach). The call reads the item, and renews
-    /// the lease by one heartbeat. The heartbeat also renews a lease that has ended, unless another
-    /// caller has acquired or removed the lease.
+    /// the lease by one heartbeat. The heartbeat renews even an ended lease, unless another caller
+    /// has acquired or removed the lease.
     ///
     /// # Examples
     ///
@@ -198,7 +199,7 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::Lost`]: another caller has acquired or removed the lease, the lease was released,
     ///   or the item was deleted.
-    /// - [`Error::InvalidKey`]: the token belongs to a lock by name.
+    /// - [`Error::InvalidKey`]: the token is for a lock by name.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
@@ -206,7 +207,7 @@ impl<T> Repository<T> {
     /// # Cancel safety
     ///
     /// The future can be dropped at any time. A dropped call does not release the lease, so a
-    /// program can resume the token again while the lease lasts.
+    /// program can resume the lease by the same token while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -231,12 +232,13 @@ impl<T> Repository<T> {
         // the item cannot be decoded.
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
-        // The call makes the guard after all steps that can fail, because a drop of the guard would
-        // release the lease.
+        // The call makes the guard after all steps that can fail, because a drop of the guard after
+        // an error would release the lease.
         Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
     }
 
-    /// Returns the row that stores the lease of an item.
+    /// Returns the row that contains the lease of an item: the item itself, or the separate lease
+    /// row.
     fn lease_row(&self, key: &Key) -> Result<Row>
     where
         T: Lockable,
@@ -321,9 +323,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the total time for which heartbeats renew the lease. With a limit on heartbeats, a
-    /// worker that makes no progress cannot keep the item for ever. By default, heartbeats renew
-    /// the lease without a time limit.
+    /// Limits the time from the grant for which heartbeats renew the lease. With a limit on
+    /// heartbeats, a worker that makes no progress cannot keep the item for ever. By default,
+    /// heartbeats renew the lease without a time limit.
     ///
     /// # Examples
     ///
@@ -383,8 +385,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the time of one request with its retries. The default deadline is the deadline of the
-    /// repository.
+    /// Limits the time of one request, including the retries of the request. The default deadline
+    /// is the deadline of the repository.
     ///
     /// # Examples
     ///
@@ -422,7 +424,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
     }
 
     /// Limits the capacity units that the call may consume: read units and write units together.
-    /// The library estimates the units of each request before it sends the request, as the [module
+    /// Before each request, the library estimates the capacity units of the request, as the [module
     /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
     /// send the request, and the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
@@ -476,8 +478,8 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
     /// the ttl plus the allowed clock skew, which is long enough to take over the lease of a
     /// crashed holder.
     ///
-    /// The call ends at the limit of its wait even if DynamoDB does not answer. With [`Wait::No`]
-    /// or a wait of zero, the call tries to acquire the lease once, and the
+    /// When the wait reaches the limit, the call ends, even if DynamoDB does not answer. With
+    /// [`Wait::No`] or a wait of zero, the call tries to acquire the lease once, and the
     /// [deadline](Self::deadline) limits the call.
     ///
     /// # Examples
@@ -499,13 +501,13 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
 impl<T, O> LeaseRequest<T, O> {
     /// Lets waiting callers acquire the lease in first-come, first-served order. Each caller enters
     /// the queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the
-    /// queue has an entry, only the caller of the first entry and callers that ignore leases can
+    /// queue is not empty, only the caller with the first entry and callers that ignore leases can
     /// write the item.
     ///
     /// By default, the item itself stores the queue, so the requests of the queue cost more if the
-    /// item is large. With `#[lockable(separate)]`, a separate row stores the queue. After a
-    /// [`commit`](LeaseGuard::commit) by the last caller in the queue, a read and a write in the
-    /// background remove the empty queue.
+    /// item is large. With `#[lockable(separate)]`, the separate lease row of the item stores the
+    /// queue. After a [`commit`](LeaseGuard::commit) by the last caller in the queue, a read and a
+    /// write in the background remove the empty queue.
     ///
     /// # Examples
     ///
@@ -524,9 +526,9 @@ impl<T, O> LeaseRequest<T, O> {
 }
 
 impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
-    /// Limits the number of entries in the queue, including the entry of the holder. The default
-    /// limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call fails with
-    /// [`Error::QueueFull`].
+    /// Limits the number of entries in the queue of the item, including the entry of the holder.
+    /// The default limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call
+    /// fails with [`Error::QueueFull`].
     ///
     /// # Examples
     ///
@@ -579,7 +581,7 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     ///
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::QueueFull`]: the queue has the maximum number of entries.
-    /// - [`Error::Locked`]: a caller without `fair` held the lease until the wait was over.
+    /// - [`Error::Locked`]: a caller without `fair` held the lease until the end of the wait.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -593,8 +595,9 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     async fn enter_queue(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
-        // The call sends its first status when it has a place in the queue. If the call ends
-        // without a status, the sender is dropped, and `changed` returns an error.
+        // The acquire call sends its first queue status after it has entered the queue. If the
+        // acquire call ends without a queue status, the sender is dropped, and `changed` returns an
+        // error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
@@ -617,7 +620,7 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
             connection: Arc::clone(&repository.connection),
             row,
             // The key of an item may contain private data, so errors show the key only if the type
-            // allows it.
+            // of the item has `#[dynalock(show_key)]`.
             row_name: T::MODEL.shown_key(key).unwrap_or_default(),
             options: *options,
             wait: self.wait_or_default(),
@@ -640,7 +643,7 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
 }
 
 fn leased<T: Lockable>(repository: Repository<T>, KeptGrant { guard, row }: KeptGrant) -> Result<LeaseGuard<T>> {
-    // The request that granted the lease has also read the item.
+    // The call that acquired the lease has received the item.
     LeaseGuard::new(repository, guard, row.unwrap_or_default())
 }
 

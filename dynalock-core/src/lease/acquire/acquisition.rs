@@ -1,4 +1,4 @@
-//! The state of a call that acquires one lock, and the requests of this call.
+//! The state and the requests of a call that acquires one lock.
 
 use std::{
     future::{Future, poll_fn},
@@ -28,11 +28,11 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time that a call has for its last requests after its wait has ended: the last read, and the
-/// removal of the call's entry from a queue.
+/// The time for the last requests of a call whose wait for a lock has ended. The last requests are
+/// a read of the lock's row, and the removal of the call's queue entry.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
-/// One lock that a call acquires, and the progress of this acquisition.
+/// One lock that a call acquires, and the progress of the call on this lock.
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
@@ -41,10 +41,10 @@ pub(crate) struct Acquisition<'a> {
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
     pub(crate) polls: Polls,
-    /// The number of attempts to acquire the lock that the call has begun.
+    /// The number of attempts to acquire the lock, including the current attempt.
     requests: u32,
     started: Instant,
-    /// The end of the wait, or `None` if the call waits without a limit.
+    /// The time at which the call stops waiting, or `None` if the call waits without a limit.
     end: Option<Instant>,
     /// The fence of the last holder whose expired lease this call removed.
     taken_over: Option<u64>,
@@ -54,7 +54,7 @@ pub(crate) struct Acquisition<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Any,
-    /// The callers get the lock in the order of their arrival, by a queue of at most `most`
+    /// The callers get the lock in the order of their arrival, by a queue with at most `most`
     /// entries.
     Fair {
         most: usize,
@@ -67,8 +67,8 @@ pub(crate) enum AttemptResult<G, D> {
     /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
     /// DynamoDB has granted the lock to a copy of this attempt, but the lease of that grant has
-    /// already ended. No other holder has the lock, so the call makes another attempt with a new
-    /// owner text.
+    /// already ended. After the end of the grant, the lock is free, so the call makes another
+    /// attempt with a new owner text.
     GrantOver,
 }
 
@@ -83,13 +83,14 @@ pub(crate) struct Denial {
 /// A lock that an attempt has acquired.
 pub(crate) struct Acquired {
     pub(crate) grant: Arc<Grant>,
-    /// The row of the lock, or the leased item, as the call has last received it.
+    /// The last received state of the lock's row, or of the leased item.
     pub(crate) row: Option<Item>,
 }
 
-/// The caller that waits for the result of an acquire.
+/// The caller that waits for the result of an acquire call.
 pub(crate) trait Caller: Send {
-    /// Returns a future that completes when the caller no longer waits for the result.
+    /// Returns a future that completes when the caller no longer waits for the result of the
+    /// acquire call.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -99,7 +100,7 @@ impl<T: Send> Caller for oneshot::Sender<T> {
     }
 }
 
-/// The reason why a call ends without its locks.
+/// The reason why an acquire call ends without the locks.
 pub(crate) enum Stop {
     Failed(Error),
     CallerGone,
@@ -129,13 +130,14 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// Returns the limits of the next request, which must end when the wait of the call ends.
+    /// Returns the limits of the next request. The request must end when the wait of the call for
+    /// the lock ends.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_of(self.spec.limits)
     }
 
-    /// Shortens the limits of a request, so that the request ends when the wait of the call ends.
-    /// If the call does not wait, the limits stay unchanged.
+    /// Shortens the limits of a request, so that the request ends when the wait of the call for the
+    /// lock ends. A call that does not wait keeps the limits of its requests unchanged.
     pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
         match self.is_single_attempt() {
             true => limits,
@@ -154,17 +156,17 @@ impl<'a> Acquisition<'a> {
         Attempts::on(call_cost.clone(), connection, limits).with_purpose(Purpose::Acquire)
     }
 
-    /// Returns the retry loop (`Attempts`) for a read while the call waits.
+    /// Returns the retry loop (`Attempts`) for a read of the lock's row by a waiting call.
     pub(crate) fn polling(&self) -> Attempts {
         self.attempts().with_purpose(Purpose::Poll)
     }
 
-    /// Returns whether the call tries once and does not wait.
+    /// Returns whether the call tries to acquire the lock once and does not wait.
     pub(crate) fn is_single_attempt(&self) -> bool {
         self.end == Some(self.started)
     }
 
-    /// Returns the remaining time of the wait.
+    /// Returns the remaining time for which the call waits for the lock.
     pub(crate) fn remaining_wait(&self) -> Duration {
         self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
@@ -179,7 +181,8 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Returns the fence of the previous holder if this call removed the expired lease of that
-    /// holder. Returns `None` if another caller has held the lock since the removal.
+    /// holder. Returns `None` if another caller has held the lock since the removal of the expired
+    /// lease.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         // Each grant raises the fence by one. A fence that is more than one above the fence of the
         // removed holder shows that another caller has held the lock since the removal.
@@ -194,9 +197,9 @@ impl<'a> Acquisition<'a> {
         Ok(item.map(|item| LockRecord::read(&self.spec.row.layout, &item)))
     }
 
-    /// Returns whether DynamoDB would refuse the next attempt because of the holder in the row. A
-    /// call that asks for a queue can enter the queue behind its head, so only a holder without a
-    /// queue entry stops the call.
+    /// Returns whether DynamoDB would refuse the next attempt because of the lock's current holder.
+    /// A call that asks for a queue can enter the queue behind the queue's head. Only a holder
+    /// without a queue entry stops a call that asks for a queue.
     fn is_denied_by(&self, record: &LockRecord) -> bool {
         match self.order {
             Order::Any => record.is_held_by_another(&self.owner),
@@ -204,7 +207,7 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Records the lease attributes of a row of the lock that shows another holder.
+    /// Records the lease attributes from the row of a lock that another caller holds.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         self.polls.observe(&record);
         self.observer.observe(record);
@@ -216,16 +219,16 @@ impl<'a> Acquisition<'a> {
         self.observer.pause_in_queue(self.polls.pause(WaiterPlace::Behind(places)))
     }
 
-    /// Reads the row, unless the observed lease has ended. Returns whether DynamoDB may grant the
-    /// next attempt. The result is `true` if the observed lease has ended, or if the row shows no
-    /// other holder.
+    /// Returns whether DynamoDB may grant the next attempt: the observed lease has ended, or the
+    /// row of the lock shows no other holder. Reads the row of the lock, unless the observed lease
+    /// has ended.
     async fn poll(&mut self) -> Result<bool, Error> {
         // If the item to lock is missing, DynamoDB would refuse the attempt.
         if self.observer.record().is_none() {
             return Ok(false);
         }
-        // The condition of the attempt tests the end of the lease, so the call does not read the
-        // row before the attempt.
+        // The condition of the acquire request tests the end of the lease, so the call does not
+        // read the row of the lock first.
         if self.observer.remaining().is_zero() {
             self.observer.expects_the_end();
             return Ok(true);
@@ -243,12 +246,12 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Handles the refusal of an attempt to acquire the lock. If the lease of the holder has ended,
-    /// removes the holder. If the lease has not ended, waits until the time of the next attempt.
-    /// Returns an error if the queue is full.
+    /// removes the holder. If the lease of the holder lasts, waits until the time of the next
+    /// attempt. Returns an error if the queue is full.
     ///
     /// The request that enters a queue cannot remove an owner, so a separate request removes an
     /// expired owner. The answer to a transaction does not show whether the transaction took over
-    /// an expired lease. A separate request therefore removes an expired holder before the next
+    /// an expired lease. An expired holder is removed by a separate request before the next
     /// transaction.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
@@ -264,14 +267,14 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Removes the observed head of the queue if the lease of the head has ended. Returns `false`
-    /// if the queue has no expired head, or if the head has renewed its lease.
+    /// if the queue has no expired head, or if the head of the queue has renewed its lease.
     pub(crate) async fn evict_expired_head(&mut self) -> Result<bool, Error> {
         let Some(record) = self.observer.record().filter(|_| self.observer.has_expired_head()) else {
             return Ok(false);
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If the reply to the removal was lost, the repeated request finds that the head is gone,
+        // If the reply to the removal was lost, the repeated removal finds another head or no head,
         // as after a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
@@ -292,8 +295,8 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Renews the lease of a granted lock by a heartbeat before the call returns. The heartbeat
-    /// ends when the wait of the call ends, even if the lease lasts longer.
+    /// Renews the lease of a granted lock by a heartbeat before the call returns. When the wait of
+    /// the call for the lock ends, the heartbeat ends, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.unanswered()))
@@ -302,9 +305,9 @@ impl<'a> Acquisition<'a> {
     /// Starts the heartbeats of a lock that was granted. If the lease is in a separate row, the
     /// call first reads the item, and releases the lease if the item is missing.
     pub(crate) async fn keep(&self, Acquired { grant, row }: Acquired) -> Result<KeptGrant, Error> {
-        // A separate lease row does not show whether its item exists. The call reads the item after
-        // the grant, because only a granted lease makes DynamoDB refuse a delete of the item by
-        // another caller.
+        // A separate lease row does not show whether the leased item exists. The call reads the
+        // item after the grant, because only a granted lease makes DynamoDB refuse a delete of the
+        // item by another caller.
         let row = match self.spec.row.is_separate() {
             true => Some(Box::pin(self.read_item(&grant)).await?),
             false => row,
@@ -331,7 +334,7 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Sleeps for `pause` while another caller holds the lock. Returns an error if the wait of the
-    /// call is over.
+    /// call for the lock is over.
     pub(crate) async fn sleep(&self, pause: Duration, caller: &mut impl Caller) -> Result<(), Stop> {
         let remaining = self.remaining_wait();
         if remaining.is_zero() {
@@ -344,7 +347,7 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Sleeps like [`sleep`](Self::sleep). If another request of this process receives the row of
-    /// the lock during the sleep, returns this row at once.
+    /// the lock during the sleep, returns the received row at once.
     pub(crate) async fn sleep_until_seen(
         &mut self,
         pause: Duration,
@@ -362,10 +365,10 @@ impl<'a> Acquisition<'a> {
         clock::within(pause.min(remaining), either).await.transpose()
     }
 
-    /// Waits until DynamoDB may grant the next attempt for this lock.
+    /// Waits until DynamoDB may grant the next attempt to acquire the lock.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
         self.polls.join(&self.spec.row, &self.owner);
-        // A call that knows no holder of the lock makes its next attempt at once.
+        // A call that knows no holder of the lock makes the next attempt to acquire it at once.
         while self.observer.record().is_some() {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
             let is_over = match self.sleep_until_seen(pause, caller).await? {
@@ -380,8 +383,9 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Records the row of the lock that another request of this process has received. Returns
-    /// whether this call sends its next attempt now. If several calls of a process wait for a lock
-    /// without a queue, only the call that has waited longest sends an attempt.
+    /// whether this call now sends the next request to acquire the lock. If several calls of a
+    /// process wait for a lock without a queue, only the call that has waited longest sends a
+    /// request to acquire the lock.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {
@@ -395,9 +399,9 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt with a new owner text. DynamoDB has granted the lock to the old
-    /// owner text, but the lease ended before the call could use the lock. Returns an error if the
-    /// wait of the call is over.
+    /// Sleeps before an attempt with a new owner text. DynamoDB had granted the lock to the
+    /// previous owner text of the call, but the lease ended before the call could use the lock.
+    /// Returns an error if the call can wait no longer.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -411,7 +415,7 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Returns the error of a call whose last request was not answered in time.
+    /// Returns the error of a call whose last request got no answer before the end of the wait.
     pub(crate) fn unanswered(&self) -> Error {
         let last = Box::new(Error::Unavailable(Unavailable::Timeout));
         Error::Exhausted { spent: self.spent(), last }
@@ -443,10 +447,10 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// Returns the error at the end of a call. If the wait of the call is over, and the last read
-/// showed another holder, the error names this holder. The error names the last known holder even
-/// if DynamoDB did not answer the last request. In a call for several locks, the error names the
-/// holder of the first lock that another caller holds.
+/// Returns the error at the end of a call that acquires locks. If the wait of the call is over, the
+/// error names the other holder that the last answered read showed. The error names this holder
+/// even if DynamoDB did not answer a later request. In a call for several locks, the error names
+/// the holder of the first lock that another caller holds.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;
@@ -457,14 +461,14 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
     held.map_or(stop, |acquisition| acquisition.locked().into())
 }
 
-/// Waits until DynamoDB may grant the next attempt for one of the given locks. During the wait, the
-/// call reads the rows of the locks by eventually consistent reads.
+/// Waits until DynamoDB may grant the next attempt for one of the given locks. A waiting call reads
+/// the rows of the locks by eventually consistent reads.
 pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
     if let [only] = all {
         return only.wait(caller).await;
     }
     loop {
-        // A call that knows no holder of the lock makes its next attempt at once.
+        // A call that knows no holder of the lock makes the next attempt to acquire it at once.
         let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
         let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.pause(WaiterPlace::Plain)));
         let Some(pause) = pauses.min() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Acquires all of several locks, or none of them, by one transaction.
+//! Acquires either all of several locks or no lock, by one transaction.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::{
     retry::{Attempts, Backoff, Limits},
 };
 
-/// Acquires all locks by one transaction, and sends transactions until one of them is applied. A
-/// call holds none of the locks while it waits, so calls cannot deadlock.
+/// Acquires all locks of a call by one transaction, and sends transactions until DynamoDB applies
+/// one. A waiting call holds none of its locks, so calls cannot deadlock.
 pub(super) async fn acquire_all(
     specs: &[AcquireSpec],
     limits: Limits,
     caller: &mut impl Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
-    // The call writes the same owner text into all rows. After a lost reply, each row therefore
-    // shows whether DynamoDB has applied the transaction.
+    // The call writes the same owner text into the rows of all locks. After a lost reply, the row
+    // of each lock shows whether DynamoDB has applied the transaction.
     let owner = specs[0].owner();
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, Arc::clone(&owner))).collect();
     let granted = acquire_together(&mut all, limits, caller).await;
@@ -46,15 +46,15 @@ async fn acquire_together(
                 continue;
             }
             Err(error) => {
-                // If the reply was lost, DynamoDB may have applied the transaction, so background
-                // tasks release the locks.
+                // If the reply to the transaction was lost, DynamoDB may have granted the locks, so
+                // background tasks release the locks.
                 give_back(all);
                 return Err(error.into());
             }
         };
         // If a lock caused the refusal and has no other holder, DynamoDB has already granted the
-        // lock to this owner text, and that grant has ended. The attempt after an ended grant needs
-        // a new owner text.
+        // lock to the call's owner text, and that grant has ended. The attempt after an ended grant
+        // needs a new owner text.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -69,9 +69,9 @@ async fn acquire_together(
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
     let mut attempts = first.attempts_within(first.limits_of(limits));
-    // All repetitions of the transaction have the same content. The call does not learn which
-    // repetition of the transaction DynamoDB applied, so it counts the leases from the time before
-    // the first repetition.
+    // All repetitions of the transaction have the same content. DynamoDB does not report which
+    // repetition of the transaction it applied. The call counts the leases from the time before the
+    // first repetition.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -85,8 +85,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     if !denied.iter().any(|denial| denial.record.owner.as_deref() == Some(&*first.owner)) {
         return Ok(AttemptResult::Denied(denied));
     }
-    // DynamoDB applied a repetition of the transaction at an unknown time, so the call renews each
-    // lease by a heartbeat.
+    // The time at which DynamoDB applied a repetition of the transaction is unknown, so the call
+    // renews each lease by a heartbeat.
     let result = read(all, &mut attempts, clock::now()).await?;
     if let AttemptResult::Granted(granted) = &result {
         for Acquired { grant, .. } in granted {

@@ -38,7 +38,7 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                     acquisition.observer.forget();
                     // A call for a missing item may have acquired and released a lease in a
                     // separate row. With a new owner text for the next attempt, a late copy of the
-                    // old release cannot end the next grant.
+                    // earlier release cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -58,8 +58,8 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
 }
 
 impl Acquisition<'_> {
-    /// Repeats the acquire request until the lock is granted. Returns `None` if another holder has
-    /// a lease that has not ended.
+    /// Repeats the acquire request until the lock is granted. Returns `None` if the lease of
+    /// another holder has not ended.
     async fn attempt(&mut self) -> Result<Option<KeptGrant>, Error> {
         let mut backoff = Backoff::default();
         self.begin_attempt();
@@ -78,8 +78,8 @@ impl Acquisition<'_> {
                 AttemptResult::GrantOver => {
                     Box::pin(self.pause_before_retry(&mut backoff)).await?;
                     // DynamoDB may later grant the lock to a late copy of the last attempt. With a
-                    // new owner text, the next attempt can distinguish its own grant from a grant
-                    // to a late copy of the last attempt.
+                    // new owner text, the call can distinguish a grant to its next attempt from a
+                    // grant to a late copy of the last attempt.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
                 }
@@ -96,8 +96,8 @@ impl Acquisition<'_> {
         let mut sent = clock::now();
         let mut now = 0;
         let request = || {
-            // Each repetition of the acquire request contains the current time. The call counts the
-            // lease from the time before it sent the last repetition of the acquire request.
+            // Each repetition of the acquire request contains the time at which it is sent. The
+            // call counts the lease from the time just before the last repetition.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -106,8 +106,8 @@ impl Acquisition<'_> {
         let answer = match attempts.write(request).await {
             Ok(answer) => answer,
             Err(error) => {
-                // If the reply was lost, DynamoDB may have granted the lock, so a background task
-                // releases the lock.
+                // If the reply to the acquire request was lost, DynamoDB may have granted the lock,
+                // so a background task releases the lock.
                 if attempts.is_in_doubt() || !matches!(error, Error::BudgetExceeded { .. }) {
                     spec.give_back(owner);
                 }
@@ -123,8 +123,9 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // If the answer took half a ttl or longer, a large part of the lease time has passed.
-            // After a slow answer, the call first renews the lease by a heartbeat.
+            // If the answer to the acquire request took half a ttl or longer, a large part of the
+            // lease time has passed. After a slow answer, the call first renews the lease by a
+            // heartbeat.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
@@ -132,8 +133,8 @@ impl Acquisition<'_> {
             return Box::pin(self.confirm(self.grant(fence, taken_over, clock::now()), met)).await;
         }
         match record.fence {
-            // DynamoDB granted the lock to an earlier attempt whose reply was lost. The row no
-            // longer shows whether the previous holder released the lock.
+            // DynamoDB granted the lock to an earlier attempt whose reply was lost. The row of the
+            // lock no longer shows whether the holder before this call released the lock.
             Some(fence) if record.owner.as_deref() == Some(owner) => {
                 Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
@@ -144,8 +145,9 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Renews the lease of a lock by a heartbeat, if the grant was slow or the time of the grant is
-    /// unknown. After the renewal, the holder counts the lease from the heartbeat.
+    /// Renews the lease of a lock by a heartbeat, if the answer to the acquire request was slow, or
+    /// if the time of the grant is unknown. After the renewal, the holder counts the lease from the
+    /// heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,
@@ -161,8 +163,8 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Returns the state of a lock that was acquired without a queue. This method does not start
-    /// the heartbeats of the lock.
+    /// Returns the state of a lock that was acquired without a queue. `grant` does not start the
+    /// heartbeats of the lock.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

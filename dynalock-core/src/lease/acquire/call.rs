@@ -34,19 +34,18 @@ pub(crate) struct AcquireCall {
 
 /// The number of locks that a call needs, and the order in which waiting callers get the locks.
 pub(crate) enum AcquireMode {
-    /// The call needs the first lock that is free.
+    /// The call acquires one of the given locks: the first lock that is free.
     Any,
-    /// The call needs all locks. The call acquires all locks by one transaction with the given
-    /// limits.
+    /// The call acquires all given locks by one transaction with the given limits.
     All(Limits),
-    /// The call needs all locks. The call enters the queue of each lock, and holds a lock when the
-    /// call's entry is the head of the lock's queue.
+    /// The call acquires all given locks. The call enters the queue of each lock, and holds a lock
+    /// when the call's entry is the head of the lock's queue.
     Queue(QueueLimits, watch::Sender<Option<QueueStatus>>),
 }
 
 impl AcquireCall {
-    /// Acquires the locks in a task that starts immediately. If the caller has dropped the returned
-    /// future, the task drops the guard, which releases the locks.
+    /// Acquires the locks in a task that starts immediately. If the caller drops the returned
+    /// future, the task drops the guard of the locks, and this drop releases the locks.
     pub(crate) fn acquire<G: Send + 'static>(
         mut self,
         make: impl FnOnce(Vec<KeptGrant>) -> Result<G> + Send + 'static,
@@ -57,8 +56,8 @@ impl AcquireCall {
             }
         }
         // A separate task acquires the locks, and continues after a drop of the caller's future.
-        // Without the separate task, a lock that DynamoDB granted during this drop would stay held
-        // for a whole ttl.
+        // Without the separate task, a lock that DynamoDB grants while the caller drops the future
+        // would stay held for a whole ttl.
         let (mut caller, answer) = oneshot::channel();
         tokio::spawn(continued(async move {
             let (table, started) = (Arc::clone(&self.locks[0].row.table), clock::now());

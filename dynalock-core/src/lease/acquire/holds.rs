@@ -7,10 +7,10 @@ use crate::{
     lease::record::{LockRecord, Observation},
 };
 
-/// The holders of one lock, as a waiter has observed them. The pause until the next read of the
-/// waiter depends on two times: the time since the current grant (the holder's age), and the mean
-/// time for which earlier holders had the lock (the mean hold). A hold is expected to end after four
-/// fifths of the mean hold.
+/// The holders of one lock, as a waiter has observed them. The pause of a waiter between two reads
+/// of the lock's row depends on the holder's age and on the mean hold. The holder's age is the time
+/// since the current grant. The mean hold is the mean time for which earlier holders had the lock.
+/// A waiter expects the end of a hold after four fifths of the mean hold.
 ///
 /// | waiter | pause until the holder's age is four fifths of the mean hold | pause at a greater age of the holder |
 /// |---|---|---|
@@ -39,22 +39,22 @@ struct ObservedHolder {
     last_seen: Instant,
 }
 
-/// The place of a waiter in the queue of a lock.
+/// The position of a waiter in the queue of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaiterPlace {
-    /// A waiter without a place in a queue.
+    /// A waiter without an entry in a queue.
     Plain,
     /// A waiter behind the given number of queue entries, including the entry of the holder.
     Behind(u32),
 }
 
 impl ObservedHolds {
-    /// Records the holder in a row that was read at the time `now`. `epoch_millis` is the time of
-    /// the read in epoch milliseconds, by the clock of this machine, and `ttl` is the ttl of this
-    /// caller. A heartbeat does not change the age of the holder.
+    /// Records the holder in a row of the lock that was read at the time `now`. `epoch_millis` is
+    /// the time of the read in epoch milliseconds, by the clock of this machine. `ttl` is the ttl
+    /// of the waiter that reads the row. A heartbeat does not change the age of the holder.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64, ttl: Duration) {
         let Some(observation) = record.observation() else { return };
-        // A row that another program wrote may have a holder without a fence.
+        // A row of a lock may have a holder without a fence, if another program wrote the row.
         let fence = record.last_fence().unwrap_or(0);
         let mut since = now;
         if let Some(before) = &mut self.holder {
@@ -66,13 +66,14 @@ impl ObservedHolds {
                 (before.observation, before.last_seen) = (Some(observation.clone()), now);
                 return;
             }
-            // An eventually consistent read may show an earlier grant, which this method ignores.
+            // An eventually consistent read may show an earlier grant. The code ignores earlier
+            // grants.
             if fence < before.fence {
                 return;
             }
-            // The time of the grant in the row is only a hint, because it comes from the clock of
-            // another machine. The last read that showed the previous holder limits the error of the
-            // stored time, because the lock was granted after this read.
+            // The stored time of a grant is only a hint, because the clock of another machine
+            // measured it. The lock was granted after the last read that showed the previous
+            // holder, so the time of that read limits the error of the stored time.
             let start = record.granted_at(ttl).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(start));
             since -= age.min(now.duration_since(before.last_seen));
@@ -86,15 +87,15 @@ impl ObservedHolds {
         self.holder = Some(ObservedHolder { observation, fence, since, last_seen: now });
     }
 
-    /// Returns the pause of a waiter while another waiter of its process reads the row for both.
-    /// Even with the random factors of the pauses, this waiter pauses longer than the mean hold, and
-    /// longer than the waiter that reads for both.
+    /// Returns the pause of a waiter while another waiter of the same process (the reader) reads
+    /// the row of the lock for both. Even with the random factors of the pauses, the returned pause
+    /// is longer than the mean hold, and longer than the pause of the reader.
     pub(crate) fn pause_of_others(&self, place: WaiterPlace, now: Instant) -> Range<Duration> {
         around(self.pause(place, now).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
     }
 
-    /// Records that the lock was free at the time `now`. The library takes the last time at which
-    /// the lock was free as the start of the next grant.
+    /// Records that the lock was free at the time `now`. `ObservedHolds` takes the last time at
+    /// which the lock was free as the start of the next grant.
     pub(crate) fn observe_free(&mut self, now: Instant) {
         let Some(before) = self.holder.take() else { return };
         if before.observation.is_some() {
@@ -109,8 +110,8 @@ impl ObservedHolds {
     }
 
     /// Returns the range of the random pause until the next read of the waiter, or the longest
-    /// duration if no holder is known. The pauses of two waiters differ, so that the waiters do not
-    /// send their requests at the same time.
+    /// duration if no holder is known. The random pauses of two waiters differ, so that the waiters
+    /// do not send their requests at the same time.
     pub(crate) fn pause(&self, place: WaiterPlace, now: Instant) -> Range<Duration> {
         let Some(holder) = &self.holder else { return Duration::MAX..Duration::MAX };
         let age = now.duration_since(holder.since);
@@ -119,9 +120,11 @@ impl ObservedHolds {
         let (until_first, later) = (first.saturating_sub(age), age.saturating_sub(first));
         match place {
             WaiterPlace::Behind(places @ 2..) => around(mean.max(age / 2).saturating_mul(places - 1)),
-            // No other waiter reads at this moment.
+            // Only the first waiter of a queue pauses exactly until the expected end of the hold,
+            // so its pause needs no random part.
             WaiterPlace::Behind(_) if age < first => until_first..until_first,
-            // The lower bound saves reads while a long hold is about to end.
+            // The lower bound of the pause prevents a burst of reads just after the expected end of
+            // a hold.
             WaiterPlace::Behind(_) => around((later / 3).max(mean / 20)),
             WaiterPlace::Plain if age < first => until_first..until_first + mean / 2,
             WaiterPlace::Plain => around(later.saturating_mul(2)),
@@ -169,7 +172,7 @@ mod tests {
             (&unknown, Behind(1), 30, 5..15),
             (&unknown, Behind(3), 30, 15..45),
             (&unknown, Plain, 30, 30..90),
-            // The mean hold time of `known` is 40 milliseconds.
+            // The mean hold of `known` is 40 milliseconds.
             (&known, Behind(1), 0, 32..32),
             (&known, Behind(1), 10, 22..22),
             (&known, Behind(1), 32, 1..3),

@@ -1,4 +1,4 @@
-//! Observes the holder of a lock, and decides when its lease has ended.
+//! Observes the holder of a lock, and decides when the holder's lease has ended.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::{
     random,
 };
 
-/// Observes the holder of one lock, and decides whether its lease has ended.
+/// Observes the holder of one lock, and decides whether the holder's lease has ended.
 pub(crate) struct ExpiryObserver {
     options: LeaseOptions,
-    /// The unit in which the row stores the end of a lease.
+    /// The unit of time in which the row of the lock stores the end of a lease.
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
@@ -32,11 +32,12 @@ pub(crate) struct ExpiryObserver {
 /// waiter.
 const JITTER: Duration = Duration::from_millis(10);
 
-/// The lease attributes from the last read of the row.
+/// The lease attributes from the last read of the lock's row.
 struct Observed {
     record: LockRecord,
     /// The time at which the caller first received the current state of the lease. The caller reads
-    /// its clock after the answer to its read, so that the caller waits for at least one whole ttl.
+    /// the clock after the answer to the read, so that the caller counts at least one whole ttl of
+    /// the lease.
     since: Instant,
 }
 
@@ -45,8 +46,8 @@ impl ExpiryObserver {
         Self { options, unit, rng: random::generator(), observed: None, seems_free: false, denials: 0 }
     }
 
-    /// Stores the lease attributes of a row that was read. If the lease has changed since the last
-    /// read, the observation starts again at the current time.
+    /// Stores the lease attributes that a read has returned. If the lease has changed since the
+    /// last read, the observed ttl starts at the current time.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         let since = match &self.observed {
             Some(observed) if observed.record.observation() == record.observation() => observed.since,
@@ -59,7 +60,7 @@ impl ExpiryObserver {
         self.seems_free = false;
     }
 
-    /// Forgets the lease attributes of the row, because the item to lock does not exist.
+    /// Forgets the observed lease attributes, because the item to lock does not exist.
     pub(crate) fn forget(&mut self) {
         self.observed = None;
     }
@@ -116,8 +117,8 @@ impl ExpiryObserver {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
-                // Another caller can take over the lease one unit of time after the stored end,
-                // because the condition of a takeover requires a time later than the stored end.
+                // The condition of a takeover requires a time later than the stored end of the
+                // lease. The earliest takeover is one unit of time after the stored end.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
                 let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);
@@ -131,10 +132,10 @@ impl ExpiryObserver {
     }
 
     /// Returns the pause until the lease can have ended, or the pause until the next read (`read`),
-    /// if `read` is shorter. The returned pause is never zero. If another program writes the row,
-    /// DynamoDB may refuse each attempt although the lease seems to have ended. The pauses between
-    /// attempts grow with the number of refused attempts, so that a waiter does not send attempts
-    /// in a tight loop.
+    /// if `read` is shorter. The returned pause is never zero. If another program writes the row of
+    /// the lock, DynamoDB may refuse each attempt although the lease seems to have ended. The
+    /// pauses between attempts grow with the number of refused attempts, so that a waiter does not
+    /// send attempts in a tight loop.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {
@@ -144,7 +145,8 @@ impl ExpiryObserver {
         self.remaining().saturating_add(jitter).min(read).max(Duration::from_millis(1))
     }
 
-    /// Returns the pause until a waiter of a queue next reads the row, like [`pause`](Self::pause).
+    /// Like [`pause`](Self::pause), returns the pause until the next read of the lock's row, for a
+    /// waiter in a queue.
     pub(crate) fn pause_in_queue(&mut self, read: Duration) -> Duration {
         let jitter = JITTER.mul_f64(1.0 + self.rng.f64());
         match self.remaining() {

@@ -16,14 +16,15 @@ use crate::{
 };
 
 /// The reads of a call that waits for one lock. The calls of one process that wait for the same
-/// lock share the rows that they read. The call that has waited longest reads for all calls. Each
-/// other call reads the row itself only if it has received no row during one whole read interval.
+/// lock share the received rows. The call that has waited longest reads the row of the lock for all
+/// these calls. Each other call reads the row itself only if it has received no row during one
+/// whole read interval.
 pub(crate) struct Polls {
     connection: Arc<Connection>,
     options: LeaseOptions,
     holds: ObservedHolds,
     waiter: Option<LocalWaiter>,
-    /// The holder that the last row has shown.
+    /// The holder in the last received row of the lock.
     holder: Option<Arc<str>>,
     rng: fastrand::Rng,
 }
@@ -34,21 +35,21 @@ impl Polls {
         Self { connection: Arc::clone(connection), options, holds, waiter: None, holder: None, rng }
     }
 
-    /// Records a row that shows a holder.
+    /// Records a row of the lock that shows a holder.
     pub(crate) fn observe(&mut self, record: &LockRecord) {
         self.holds.observe(record, clock::now(), self.options.now(), self.options.ttl);
         self.holder = record.holder().map(Into::into);
     }
 
-    /// Records a row that shows no holder. The call may have to wait longer, because another waiter
-    /// of this process may acquire the free lock first.
+    /// Records a row of the lock that shows no holder. The waiter may not get the free lock,
+    /// because another waiter of this process may acquire the lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
         self.holder = None;
     }
 
-    /// Returns the pause until the next read of the row. By default, the pause between two reads is
-    /// at least one round trip to DynamoDB.
+    /// Returns the pause until the next read of the lock's row. By default, the pause between two
+    /// reads is at least one round trip to DynamoDB.
     pub(crate) fn pause(&mut self, place: WaiterPlace) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         let ttl = self.options.ttl;
@@ -67,8 +68,8 @@ impl Polls {
         };
         let limit = match place {
             WaiterPlace::Plain => Duration::MAX,
-            // A waiter whose entry has become the head of the queue must notice this change before
-            // the lease of its entry ends.
+            // A waiter must notice that its entry has become the head of the queue before the lease
+            // of the entry ends.
             WaiterPlace::Behind(_) => ttl / 6,
         };
         let max = max.min(limit);
@@ -77,22 +78,23 @@ impl Polls {
         (from + (to - from).mul_f64(self.rng.f64())).max(min.min(limit))
     }
 
-    /// Returns whether this call has waited longest of all calls of this process that wait for the
-    /// lock.
+    /// Returns whether this call has waited longest, compared with all other calls of this process
+    /// that wait for the lock.
     pub(crate) fn is_first(&self) -> bool {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// Returns `true` if this call reads the row for all waiters of this process. While the holder
-    /// is in this process, no call reads for all, because the release of the holder wakes them.
+    /// Returns `true` if this call reads the row of the lock for all waiters of this process. While
+    /// a holder in this process has the lock, no call reads for all waiters, because the release by
+    /// the holder wakes the waiters.
     fn reads_for_all(&self) -> bool {
         let Some(waiter) = &self.waiter else { return true };
         let is_local = self.holder.as_ref().is_some_and(|holder| waiter.is_local(holder));
         waiter.is_first() && !is_local
     }
 
-    /// Begins to receive the row of the lock whenever another request of this process reads it.
-    /// `owner` is the owner that the row will show when this call holds the lock.
+    /// Begins to receive the row of the lock whenever another request of this process reads the
+    /// row. `owner` is the owner in the row of the lock after a grant to this call.
     pub(crate) fn join(&mut self, row: &Row, owner: &Arc<str>) {
         match &self.waiter {
             Some(waiter) => waiter.set_owner(owner),
@@ -107,8 +109,8 @@ impl Polls {
         }
     }
 
-    /// Waits for the next row of the lock that another request of this process receives, and
-    /// returns the row.
+    /// Waits until another request of this process receives the row of the lock, and returns the
+    /// received row.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         match &mut self.waiter {
             Some(waiter) => waiter.seen().await,

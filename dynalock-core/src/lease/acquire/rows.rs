@@ -35,8 +35,8 @@ pub(crate) async fn transact(
         .await
 }
 
-/// Returns the locks that made DynamoDB cancel a transaction, with the lease attributes of their
-/// rows.
+/// Returns the locks that made DynamoDB cancel a transaction, with the lease attributes from the
+/// rows of these locks.
 pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons: Vec<ActionReason>) -> Vec<Denial> {
     let each = specs.zip(reasons).enumerate().filter(|(_, (_, reason))| reason.class().is_some());
     each.map(|(index, (spec, reason))| {

@@ -1,4 +1,4 @@
-//! The parameters of one acquisition.
+//! The parameters of one lock acquisition.
 
 use std::sync::Arc;
 
@@ -16,32 +16,32 @@ use crate::{
     telemetry::{detached, failure},
 };
 
-/// The parameters of one acquisition: the row, the owner and the limits.
+/// The parameters of one lock acquisition: the lock's row, the owner and the limits.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     /// The name of the lock's row, from which errors take the name of the lock. For the lease of an
-    /// item, the name is the key of the item, or is empty if errors must not show the key.
+    /// item, `row_name` is the key of the item, or is empty if errors must not show the key.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
-    /// The label of the holder that the caller has set. An owner text contains the label and a
+    /// The label that the caller has set for the holder. An owner text contains the label and a
     /// nonce.
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
     /// The counter of the capacity units that the call consumes, or `None` if the call is not
-    /// metered. All locks of the call share the counter.
+    /// metered. One counter counts the capacity units for all locks of a call.
     pub(crate) call_cost: Option<Arc<CallCost>>,
     pub(crate) background: Background,
 }
 
 impl AcquireSpec {
     /// Returns an owner text: the label of the owner with a new nonce. A call without a queue keeps
-    /// the owner text for its next attempts, unless a grant to this owner text has ended. With the
-    /// same owner text in all attempts, the row names the waiting call even if DynamoDB granted the
-    /// lock to a late copy of an attempt.
+    /// the owner text for its next attempts, unless a grant to the owner text has ended. With one
+    /// owner text for all attempts, the row of the lock names the waiting call even after a grant
+    /// to a late copy of an attempt.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -51,7 +51,7 @@ impl AcquireSpec {
     }
 
     /// Returns the queue entry of a call that enters the queue now. When an entry becomes the head
-    /// of the queue, other callers compute the end of its lease from the time in the entry.
+    /// of the queue, other callers compute the end of the head's lease from the time in the entry.
     pub(crate) fn entry(&self) -> Arc<str> {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }

@@ -38,15 +38,15 @@ struct Abandonment {
     duplicate: Duplicate,
 }
 
-/// Starts a background removal of a caller's entry from each queue.
+/// Starts a background removal of a caller's entry from the queue of each lock.
 pub(crate) fn abandon_later<'a>(all: impl Iterator<Item = &'a AcquireSpec>, owner: &Arc<str>, duplicate: Duplicate) {
     for spec in all {
         drop(begin(spec, owner, duplicate));
     }
 }
 
-/// Removes a caller's entry from each queue, and waits a short time for the answers. If DynamoDB
-/// answers in time, the entries are gone when the call ends.
+/// Removes a caller's entry from the queue of each lock, and waits a short time for the answers. If
+/// DynamoDB answers in time, the entries are gone when the call ends.
 pub(crate) async fn abandon_at_the_end<'a>(
     all: impl Iterator<Item = &'a AcquireSpec>,
     owner: &Arc<str>,
@@ -58,12 +58,12 @@ pub(crate) async fn abandon_at_the_end<'a>(
             drop(task.await);
         }
     };
-    // If the removal of an entry takes longer than the call waits, the removal continues in the
+    // If the removal of an entry takes longer than `LAST_REQUEST`, the removal continues in the
     // background.
     let _ = clock::within(LAST_REQUEST, done).await;
 }
 
-/// Waits until earlier calls of this client have removed their entries from the queue. Without a
+/// Waits until the client has removed the entries of its earlier calls from the queue. Without a
 /// wait for earlier removals, a client with a broken connection could fill the queue with its own
 /// entries.
 pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
@@ -82,9 +82,9 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
 /// has ended.
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
-    // If the request that enters the queue had no answer, the connection may be broken. The removal
-    // of an entry is registered before its task runs, so that the next call of the client waits for
-    // the removal.
+    // If the request that enters the queue had no answer, the connection may be broken. The code
+    // registers the removal of an entry before the removal task runs, so that the next call of the
+    // client waits for the removal.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
     let leave = async move { abandonment.run(pending).await };
@@ -92,12 +92,12 @@ fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<J
 }
 
 impl Abandonment {
-    /// Removes the entry from any place in the queue. The attempts to remove the entry end after
+    /// Removes the entry from any position in the queue. The attempts to remove the entry end after
     /// ten minutes, or after a ttl if the ttl is longer than ten minutes.
     ///
-    /// An entry that stays in the queue delays the callers behind it by one ttl. A client that gets
-    /// no answers could add one entry after another, so later calls of the client wait until
-    /// earlier entries are removed ([`after_abandoned`]).
+    /// An entry without a waiting caller delays the callers behind it in the queue by one ttl. A
+    /// client that gets no answers could add one entry after another, so later calls of the client
+    /// wait until earlier entries are removed ([`after_abandoned`]).
     async fn run(&self, mut pending: Option<PendingGuard<RowId>>) {
         const LONGEST: Duration = Duration::from_mins(10);
         let started = clock::now();
@@ -118,8 +118,7 @@ impl Abandonment {
         }
     }
 
-    /// Attempts once to remove the entry from its queue. The attempt does not repeat a request that
-    /// fails.
+    /// Attempts once to remove the entry from its queue. A failed request ends the attempt.
     async fn attempt(&self) -> Result<(), Error> {
         let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());
@@ -127,7 +126,7 @@ impl Abandonment {
         let limits = Limits { attempt_timeout: self.spec.limits.attempt_timeout.saturating_mul(2), ..once };
         let mut attempts = Attempts::new(&self.spec.connection, limits).with_purpose(Purpose::Poll);
         let mut record = read(attempts.read(&row.get(true)).await?);
-        // An entry only moves towards the head of the queue, so the loop ends.
+        // The position of an entry only moves towards the head of the queue, so the loop ends.
         while let Some(place) = record.place_of(owner) {
             if place == 0 {
                 let reason = DequeueReason::Leave { owner: Arc::clone(owner), duplicate: *duplicate };
@@ -141,7 +140,7 @@ impl Abandonment {
                 Answered::Refused(met) => read(met),
             };
             // DynamoDB refused the removal although the entry has not moved towards the head. The
-            // next attempt to remove the entry reads the row again.
+            // next attempt to remove the entry starts with a new read of the row.
             if record.place_of(owner).is_some_and(|now| now >= place) {
                 return Err(attempts.too_late());
             }

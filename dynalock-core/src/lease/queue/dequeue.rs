@@ -24,12 +24,13 @@ pub(crate) enum DequeueResult {
     StillThere,
 }
 
-/// The head of the queue in the row, after DynamoDB has refused the removal of the head.
+/// The state of the queue's head, after DynamoDB has refused the removal of the head.
 enum HeadSeen {
     Gone,
-    /// The row still has the head that the caller wants to remove, and the caller may remove it.
+    /// The queue still has the head that the caller wants to remove, and the caller may remove this
+    /// head.
     Same,
-    /// The row still has the head that the caller wants to remove, but the head has renewed its
+    /// The queue still has the head that the caller wants to remove, but the head has renewed its
     /// lease.
     Alive,
 }
@@ -50,8 +51,8 @@ impl DequeueReason {
         }
     }
 
-    /// Returns whether, to the caller's knowledge, a late copy of the request that added the head's
-    /// entry may still arrive.
+    /// Returns `Possible` if the caller knows that DynamoDB may still receive a late copy of the
+    /// request that added the head's entry.
     fn duplicate(&self) -> Duplicate {
         match self {
             Self::Leave { duplicate, .. } => *duplicate,
@@ -61,7 +62,7 @@ impl DequeueReason {
 }
 
 /// Removes the head of a queue. If a waiter has entered the queue since the caller last read the
-/// row, sends a second request that removes only the head.
+/// row of the lock, sends a second request that removes only the head.
 pub(crate) async fn dequeue(
     row: &Row,
     attempts: &mut Attempts,
@@ -92,8 +93,8 @@ pub(crate) async fn dequeue(
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
                     // The request that removes only the head is correct with and without waiters.
-                    // If DynamoDB refuses the request that removes only the head, a repetition
-                    // would fail for the same reason, so the loop sends at most two requests.
+                    // After a refusal of the request that removes only the head, a repetition would
+                    // fail for the same reason, so the loop sends at most two requests.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;
@@ -110,8 +111,8 @@ pub(crate) async fn dequeue(
     }
 }
 
-/// Removes the head of a queue after its lease has ended. The condition of the removal requires
-/// that the lease attributes of the head still equal the attributes in `record`.
+/// Removes the head of a queue whose lease has ended. The condition of the removal requires that
+/// the lease attributes of the head still equal the attributes in `record`.
 pub(crate) async fn evict(
     row: &Row,
     attempts: &mut Attempts,
@@ -122,8 +123,8 @@ pub(crate) async fn evict(
     dequeue(row, attempts, &DequeueReason::Expired(head.clone()), record.waiters(), options).await
 }
 
-/// Removes a queue without entries. If the request fails, the empty queue stays in the row. A queue
-/// without entries is harmless, because the next caller can enter it.
+/// Removes a queue without entries. If the request fails, the empty queue stays in the row of the
+/// lock. A queue without entries is harmless, because the next caller can enter the empty queue.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request()).with_purpose(Purpose::Poll);
     if let Err(error) = attempts.write(|| row.sweep(fence, duplicate)).await {

@@ -1,5 +1,5 @@
-//! Acquires locks in first-come, first-served order. A call has one entry in the queue of each
-//! lock.
+//! Acquires locks in first-come, first-served order. A call has one entry in the queue of each lock
+//! that it wants.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,26 +28,27 @@ use crate::{
 
 /// The limits of a call that waits in queues.
 pub(crate) struct QueueLimits {
-    /// The maximum number of entries in each queue, including its head.
+    /// The maximum number of entries in each queue, including the head of the queue.
     pub(crate) most: usize,
-    /// The limits of the transaction that enters several queues. Other callers remove a head that
-    /// sends no heartbeat for a ttl, so by default the reads of a waiter have shorter limits than
-    /// the transaction.
+    /// The limits of the transaction that enters several queues. By default, the limits of a
+    /// waiter's reads are shorter than the limits of the transaction, because other callers remove
+    /// a head that sends no heartbeat for a ttl.
     pub(crate) transaction: Limits,
 }
 
-/// The result of the request by which a call enters all its queues.
+/// The result of the request by which a call enters the queues of all its locks.
 enum EnterResult {
     Entered(Duplicate),
-    /// The call has entered none of the queues, because a holder outside of a queue has a lock, or
-    /// because a queue is full.
+    /// The call has entered no queue, because a holder without a queue entry has one of the locks,
+    /// or because a queue is full.
     Denied(Vec<Denial>),
 }
 
-/// Enters all queues by one request, and waits until the call's entry is the head of each queue.
+/// Enters the queues of all locks by one request, and waits until the call's entry is the head of
+/// each queue.
 ///
-/// One transaction enters all queues. If two calls want several of the same locks, one call is
-/// before the other call in all queues of these locks, so the calls cannot deadlock.
+/// One transaction enters all queues. If two calls share several locks, the earlier call is before
+/// the later call in the queues of all shared locks, so the calls cannot deadlock.
 pub(crate) async fn acquire_in_order(
     specs: &[AcquireSpec],
     limits: QueueLimits,
@@ -83,7 +84,8 @@ impl<'a> Queued<'a> {
         self.tickets.iter().map(|ticket| ticket.acquisition.spec)
     }
 
-    /// Waits for all locks of the call. If the call fails, its entries are removed from the queues.
+    /// Waits for all locks of the call. If the call fails, removes the call's entries from the
+    /// queues.
     async fn acquire(
         &mut self,
         progress: &watch::Sender<Option<QueueStatus>>,
@@ -95,8 +97,8 @@ impl<'a> Queued<'a> {
         let duplicate = match self.enter(caller).await {
             Ok(duplicate) => duplicate,
             Err(stop) => {
-                // Only the errors `Locked`, `QueueFull` and `NotFound` prove that the call has no
-                // entry in a queue.
+                // Of the errors of `enter`, only `Locked`, `QueueFull` and `NotFound` prove that
+                // the call has no entry in a queue.
                 let has_no_entry = match &stop {
                     Stop::CallerGone => true,
                     Stop::Failed(error) => {
@@ -111,18 +113,19 @@ impl<'a> Queued<'a> {
         };
         let waited = self.wait_for_turns(duplicate, progress, caller).await;
         match &waited {
-            // If the item is missing, the call has no entry in the queue, or has already released
-            // the lease.
+            // If the item to lock is missing, the call has no entry in the queue, or has already
+            // released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // The call sends a removal even if another caller has already removed the entry. A late
-            // copy of the request that enters the queue may have added the entry again.
+            // Even if another caller has already removed the entry, the call sends a removal. A
+            // late copy of the request that enters the queue may have added the entry a second
+            // time.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
     }
 
-    /// Enters all queues with an entry that contains the current time.
+    /// Enters the queues of all locks with an entry that contains the time of the attempt.
     async fn enter(&mut self, caller: &mut impl Caller) -> Result<Duplicate, Stop> {
         loop {
             self.tickets.iter_mut().for_each(|ticket| ticket.acquisition.begin_attempt());
@@ -143,8 +146,8 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sends one request that enters all queues. A call for one lock enters its queue by an
-    /// UpdateItem, which costs half as much as a transaction. A call for several locks enters their
+    /// Sends one request that enters all queues. A call for one lock enters the queue by an
+    /// UpdateItem, which costs half as much as a transaction. A call for several locks enters the
     /// queues by a transaction.
     async fn enqueue(&mut self) -> Result<EnterResult, Error> {
         match &mut self.tickets[..] {
@@ -153,9 +156,9 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Reads the rows of all locks of the call. A call for one lock uses an eventually consistent
-    /// read, which costs half as much as a consistent read, unless the call needs a proof of its
-    /// place in the queue.
+    /// Reads the rows of all locks of the call. Unless a call for one lock needs a proof of its
+    /// position in the queue, the call uses an eventually consistent read, which costs half as much
+    /// as a consistent read.
     async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
             // If only one entry is before the call's entry, the next change of the queue can make
@@ -167,19 +170,21 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sleeps until the next read. If a call for one lock sleeps, and another request of this
-    /// process receives the row of the lock, the sleep ends and returns the row.
+    /// Sleeps until the next read of the rows. If another request of this process receives the row
+    /// of the lock, the sleep of a call for one lock ends and returns this row.
     async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
         }
-        // The error at the end of the wait names the first lock that the call does not hold.
+        // If the wait of a call for several locks ends, the error names the first lock that the
+        // call does not hold.
         let waiting = self.waiting().next().map_or(&self.tickets[0], |ticket| ticket);
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
 
-    /// Returns whether DynamoDB may still apply a late copy of a request without an answer.
-    /// DynamoDB recognises a late copy of a transaction by its client request token.
+    /// Returns whether DynamoDB may still apply a late copy of the request that enters the queues,
+    /// if this request had no answer. DynamoDB recognises a late copy of a transaction by its
+    /// client request token.
     fn duplicate_without_answer(&self) -> Duplicate {
         if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
     }
@@ -195,12 +200,13 @@ impl<'a> Queued<'a> {
         if !is_applied && denied.iter().all(|denial| denial.record.place_of(&self.owner).is_none()) {
             return Ok(EnterResult::Denied(denied));
         }
-        // If DynamoDB refused the transaction although the call has an entry, an earlier copy of
-        // the transaction was applied at an unknown time.
+        // If DynamoDB refused the transaction, and a queue has the call's entry, DynamoDB applied
+        // an earlier copy of the transaction at an unknown time.
         for ticket in self.tickets.iter_mut().filter(|_| is_applied) {
             ticket.began_waiting(sent);
         }
-        // The answer to a transaction does not contain the rows, so the call reads the rows.
+        // The answer to a transaction does not contain the rows of the locks, so the call reads the
+        // rows.
         self.read_all().await?;
         Ok(EnterResult::Entered(Duplicate::Impossible))
     }
@@ -217,8 +223,8 @@ impl<'a> Queued<'a> {
         Ok(())
     }
 
-    /// Waits until the call's entry is the head of each queue. During the wait, the call renews the
-    /// locks that it already holds.
+    /// Waits until the call's entry is the head of each queue. A waiting call renews the locks that
+    /// it already holds.
     async fn wait_for_turns(
         &mut self,
         duplicate: Duplicate,
@@ -275,7 +281,7 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     };
     let mut record = LockRecord::of(&row.layout, item.as_ref());
     if is_applied {
-        // The answer to an UpdateItem shows the row before the update, so this code adds the new
+        // The answer to the UpdateItem shows the row before the update, so the code adds the call's
         // entry to the parsed row.
         record.queue.push(QueueEntry::parse(&owner));
         record.fence.get_or_insert(now);
@@ -283,8 +289,8 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     let Some(index) = record.place_of(&owner) else {
         return Ok(EnterResult::Denied(vec![Denial { index: 0, record }]));
     };
-    // If DynamoDB applied an earlier attempt, the call's entry may have become the head at an
-    // unknown time.
+    // If an earlier attempt whose reply was lost added the call's entry, the entry may have become
+    // the head at an unknown time.
     if is_applied || index > 0 {
         ticket.began_waiting(sent);
     }
@@ -292,7 +298,7 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     Ok(EnterResult::Entered(Duplicate::of(&attempts)))
 }
 
-/// Reads the row of a ticket by a consistent read.
+/// Reads the row of a ticket's lock by a consistent read.
 async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let spec = ticket.acquisition.spec;
     let sent = clock::now();
@@ -306,9 +312,9 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     }
 }
 
-/// Reads the row of a ticket by an eventually consistent read. If the answer does not contain the
-/// call's entry, a consistent read follows, because an eventually consistent read may show an
-/// earlier state of the row.
+/// Reads the row of a ticket's lock by an eventually consistent read. If the answer does not
+/// contain the call's entry, a consistent read follows, because an eventually consistent read may
+/// show an earlier state of the row.
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let sent = clock::now();
     let item = ticket.acquisition.polling().read(&ticket.acquisition.spec.row.get(false)).await?;

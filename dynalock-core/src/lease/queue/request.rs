@@ -1,4 +1,4 @@
-//! The requests of the fair queue. All functions of this module are pure.
+//! The requests of the fair queue. All functions of the module `request` are pure.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::{
     retry::Attempts,
 };
 
-/// `Possible` if a late copy of the request that enters a queue may still arrive, and `Impossible`
-/// if not. A late copy of the request that arrives after the entry has left the queue could add the
-/// entry again.
+/// `Possible` if DynamoDB may still receive a late copy of the request that enters a queue, and
+/// `Impossible` if not. After the entry has left the queue, a late copy could add the entry a
+/// second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// A late copy of the request that enters the queue may still arrive. The request that removes
-    /// the entry also stores the text of the entry in the row, so that DynamoDB refuses the late
-    /// copy.
+    /// DynamoDB may still receive a late copy of the request that enters the queue. The request
+    /// that removes the entry also stores the text of the entry in the row, so that DynamoDB
+    /// refuses the late copy.
     Possible,
 }
 
@@ -38,19 +38,20 @@ impl Duplicate {
 /// The reason why a caller removes the head of a queue.
 #[derive(Debug, Clone)]
 pub(crate) enum DequeueReason {
-    /// The entry of the caller is the head, and leaves the queue.
+    /// The caller leaves the queue, and the entry of the caller is the head.
     Leave { owner: Arc<str>, duplicate: Duplicate },
-    /// The lease of the head has ended. The condition of the request requires that the lease
-    /// attributes in the row still equal the observed attributes.
+    /// The lease of the head has ended. The condition of the removal requires that the stored lease
+    /// attributes still equal the observed lease attributes.
     Expired(Observation),
-    /// An operator removes the head, even if its lease has not ended.
+    /// An operator removes the head, even if the lease of the head has not ended.
     Operator(Observation),
 }
 
 impl Row {
     /// Returns the request that appends an entry to a queue with fewer than `most` entries. If the
-    /// queue is empty, the new entry becomes the head, and the head holds the lock. Because of the
-    /// condition of the request, DynamoDB refuses a late copy of the request.
+    /// queue is empty, the new entry becomes the head, and the head holds the lock. DynamoDB
+    /// refuses a late copy of the request while the queue contains the entry, and while the row
+    /// names the entry as released.
     pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
@@ -82,9 +83,9 @@ impl Row {
         let (head, now) = (to.value(head), to.value(number(now)));
         let mut update = clause::next_turn(lock, waiters, now, to);
         let mut conditions = vec![clause::is_holder(lock, GrantKind::Fair, head, to)];
-        // A waiter may have entered the queue since the row was read. Without the condition that
-        // the queue has no second entry, the request would remove the queue together with the entry
-        // of this waiter.
+        // Since the last read of the row, a new waiter may have entered the queue. Without the
+        // condition that the queue has no second entry, the request would remove the queue together
+        // with the entry of the new waiter.
         if waiters == Waiters::None {
             conditions.push(format!("attribute_not_exists({}[1])", to.name(lock.queue)));
         }
@@ -96,8 +97,8 @@ impl Row {
             | (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::None) => {
                 update.remove.push(to.name(lock.released));
             }
-            // The row keeps the name of the last released owner, so that DynamoDB refuses late
-            // copies of that owner's requests.
+            // The row keeps the text of the last released owner, so that DynamoDB refuses late
+            // copies of this owner's requests.
             (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::Some) => {}
         }
         match reason {
@@ -111,8 +112,8 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the row after the removal of the queue's head at the time `now`, computed from the
-    /// row before the removal.
+    /// Computes the row after the removal of the queue's head at the time `now` from the row before
+    /// the removal.
     pub(crate) fn after_dequeue(&self, mut row: Item, now: u64) -> Item {
         let lock = &self.layout;
         let fence = LockRecord::read(lock, &row).fence.unwrap_or(now).saturating_add(1);

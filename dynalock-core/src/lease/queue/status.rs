@@ -19,12 +19,13 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStatus {
-    /// The number of callers before this caller in the queue, including the holder. The caller that
-    /// gets the lock next has position 1.
+    /// The number of callers before this caller in the queue, including the holder. The first
+    /// waiter behind the holder has position 1.
     pub position: usize,
     /// The number of waiters, including this caller and without the holder.
     pub waiting: usize,
-    /// The label of the holder, or the random nonce of its grant if the holder has no label.
+    /// The label of the holder, or the random nonce of the holder's grant if the holder has no
+    /// label.
     pub holder: String,
     /// The expected time until this caller gets the lock, if the queue continues to move at the
     /// mean speed since this caller entered the queue. The estimate is `None` until the queue has
@@ -32,11 +33,12 @@ pub struct QueueStatus {
     pub estimate: Option<Duration>,
 }
 
-/// A place in a fair queue, which [`Acquire::enter`](crate::lock::Acquire::enter) returns.
+/// The position of a caller in a fair queue, which [`Acquire::enter`](crate::lock::Acquire::enter)
+/// returns.
 ///
 /// A queue ticket is both a stream and a future. As a stream, the ticket returns a [`QueueStatus`]
-/// for each change of its place in the queue. As a future, the ticket returns the lock. A drop of
-/// the ticket gives up the place in the queue.
+/// for each change of the caller's position, the number of waiters or the holder. As a future, the
+/// ticket returns the lock. A drop of the ticket gives up the position in the queue.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -56,7 +58,7 @@ pub struct QueueTicket<G> {
     next: Pin<Box<dyn Future<Output = Change> + Send>>,
 }
 
-/// The next change of the place in the queue, or `None` if the wait is over.
+/// The next change of the queue status, or `None` if the wait for the lock is over.
 type Change = Option<watch::Receiver<Option<QueueStatus>>>;
 
 /// An estimate of the remaining wait, based on the speed of the queue.
@@ -66,7 +68,7 @@ pub(crate) struct WaitEstimate {
 }
 
 impl WaitEstimate {
-    /// Starts an estimate for a caller that has just entered the queue at the place `first`.
+    /// Starts an estimate for a caller that has just entered the queue at the position `first`.
     pub(crate) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
     }
@@ -116,8 +118,8 @@ impl<G> QueueTicket<G> {
         Self { answer: Box::pin(answer), next: Box::pin(next(first)), seen }
     }
 
-    /// Returns the number of callers before this caller, including the holder, from the last read
-    /// of the queue. Returns 0 if the lock is granted or the wait has failed.
+    /// Returns the number of callers before this caller in the queue, including the holder, from
+    /// the last read of the queue. Returns 0 if the lock is granted or the wait has failed.
     ///
     /// # Examples
     ///
@@ -137,8 +139,9 @@ impl<G> QueueTicket<G> {
         }
     }
 
-    /// Returns the next change of the place in the queue, or `None` when the wait is over. After
-    /// the end of the wait, await the ticket, which returns the lock or the error.
+    /// Returns the next [`QueueStatus`] after a change of the queue, or `None` when the wait for
+    /// the lock is over. After the end of the wait, await the ticket, which returns the lock or the
+    /// error.
     ///
     /// # Examples
     ///
@@ -155,8 +158,8 @@ impl<G> QueueTicket<G> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: no change is lost, and the ticket keeps its place in
-    /// the queue.
+    /// The future can be dropped at any time: no change is lost, and the caller keeps its position
+    /// in the queue.
     pub async fn next(&mut self) -> Option<QueueStatus> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -173,7 +176,8 @@ impl<G> Stream for QueueTicket<G> {
         loop {
             let change = ready!(self.next.as_mut().poll(context));
             let Some(mut seen) = change else {
-                // A future that has returned its output must not be polled again.
+                // A future that has returned its output must not be polled, so the code replaces
+                // the ended future.
                 self.next = Box::pin(std::future::ready(None));
                 return Poll::Ready(None);
             };

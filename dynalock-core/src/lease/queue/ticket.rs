@@ -1,4 +1,4 @@
-//! The place of a call in one queue.
+//! The position of a call in one queue.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
     /// The latest known time at which another entry was the head of the queue, or `None` if no time
-    /// is known. The call's entry became the head later than the time in this field.
+    /// is known. The call's entry became the head later than `last_other`.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
@@ -41,8 +41,8 @@ enum Place {
     Waiting(usize),
     /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },
-    /// The call holds the lock of this queue, and renews the lock while the call waits for its
-    /// other locks.
+    /// The call holds the lock of the queue, and renews this lock while the call waits for other
+    /// locks.
     Held(KeptGrant),
 }
 
@@ -52,8 +52,8 @@ impl<'a> Ticket<'a> {
         Self { acquisition, place: Place::Waiting(usize::MAX), last_other: None, estimate: None }
     }
 
-    /// Returns the number of entries before the call's entry, or `None` if the call's entry is the
-    /// head.
+    /// Returns the number of entries before the call's entry in the queue, or `None` if the call's
+    /// entry is the head.
     pub(super) fn waiting_behind(&self) -> Option<usize> {
         match &self.place {
             Place::Waiting(index) => Some(*index),
@@ -61,7 +61,7 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns the lock that the ticket holds, or `None` if the call does not hold the lock.
+    /// Returns the held lock of the ticket, or `None` if the call does not hold the lock.
     pub(super) fn into_grant(self) -> Option<KeptGrant> {
         match self.place {
             Place::Held(kept) => Some(kept),
@@ -75,8 +75,8 @@ impl<'a> Ticket<'a> {
         self.last_other = Some(sent);
     }
 
-    /// Updates the place of the call from a consistent read that was sent at the time `sent`.
-    /// Returns whether the call's entry is in the queue.
+    /// Updates the position of the call in the queue from a consistent read that was sent at the
+    /// time `sent`. Returns whether the call's entry is in the queue.
     pub(super) fn saw(&mut self, row: Option<Item>, sent: Instant) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner).is_some_and(|index| index > 0) {
@@ -85,23 +85,23 @@ impl<'a> Ticket<'a> {
         self.move_to(row, record)
     }
 
-    /// Updates the place of the call from an eventually consistent read, which may show any earlier
-    /// state of the row. Returns whether the call's entry is in the queue.
+    /// Updates the position of the call in the queue from an eventually consistent read, which may
+    /// show any earlier state of the row. Returns whether the call's entry is in the queue.
     pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner) == Some(0) {
-            // Other callers may have removed the entry, and a late copy of the request may have
-            // added the entry again. An eventually consistent read may show the entry as it was
-            // before its removal. The time of an earlier consistent read therefore does not prove
-            // when the entry became the head.
+            // Other callers may have removed the call's entry, and a late copy of the request that
+            // enters the queue may have added the entry a second time. An eventually consistent
+            // read may show the state before the removal. The time of an earlier consistent read
+            // does not prove when the call's entry became the head.
             self.last_other = None;
         }
         self.move_to(row, record)
     }
 
-    /// Updates the place of the call from a row that another request of this process has received.
-    /// Returns `false` if the row does not prove the place of the call, so that a consistent read
-    /// is needed.
+    /// Updates the position of the call in the queue from a row that another request of this
+    /// process has received. Returns `false` if the row does not prove the position of the call.
+    /// After the result `false`, the call needs a consistent read.
     pub(super) fn saw_elsewhere(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
         let place = self.record(item.as_ref()).place_of(&self.acquisition.owner);
         match source {
@@ -109,8 +109,8 @@ impl<'a> Ticket<'a> {
             RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
-                // Until the write that removed the previous head, another entry was before the
-                // call's entry.
+                // The row comes from a write that removed the previous head. Until the removal of
+                // the previous head, another entry was before the call's entry.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
@@ -122,8 +122,8 @@ impl<'a> Ticket<'a> {
         LockRecord::of(&self.acquisition.spec.row.layout, row)
     }
 
-    /// Updates the place of the call from a row that was read. Returns whether the call's entry is
-    /// in the queue.
+    /// Updates the position of the call in the queue from a received row of the lock. Returns
+    /// whether the call's entry is in the queue.
     pub(super) fn move_to(&mut self, row: Option<Item>, record: LockRecord) -> bool {
         let Some(index) = record.place_of(&self.acquisition.owner) else { return false };
         match (&self.place, index) {
@@ -132,14 +132,15 @@ impl<'a> Ticket<'a> {
                 self.place = Place::Waiting(index.min(*before));
                 self.acquisition.observe(record);
             }
-            // If the call's entry is already the head, the grant does not depend on later reads.
+            // If the call's entry is already the head, later reads cannot change the position of
+            // the call.
             (Place::Head { .. } | Place::Held(_), _) => {}
         }
         true
     }
 
     /// Acquires the lock if the call's entry is the head, and renews the lock if the call already
-    /// holds it. Returns `false` if other callers have removed the call's entry.
+    /// holds the lock. Returns `false` if other callers have removed the call's entry.
     pub(super) async fn advance(&mut self, duplicate: Duplicate) -> Result<bool, Error> {
         match &mut self.place {
             Place::Waiting(_) => Ok(true),
@@ -154,7 +155,7 @@ impl<'a> Ticket<'a> {
     }
 
     /// Returns the grant of a call whose entry is the head, or `None` if other callers have removed
-    /// the entry. The lease of the returned grant starts at a heartbeat, or at the earliest time
+    /// the entry. The returned grant counts the lease from a heartbeat, or from the earliest time
     /// from which other callers may count the lease.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
@@ -190,7 +191,7 @@ impl<'a> Ticket<'a> {
     /// | rule | the other callers count from | this call counts from |
     /// |---|---|---|
     /// | [`Expiry::Observed`] | their first read that showed this head | an earlier time: the last consistent read that showed another head |
-    /// | [`Expiry::Clock`] | the time at which the entry became the head, plus the skew | the time at which the entry became the head, by the clock of this call, minus the skew |
+    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the stored time at which the entry became the head, minus `max_skew`, or the last consistent read that showed another head, if this read is later |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };
@@ -199,8 +200,9 @@ impl<'a> Ticket<'a> {
         self.last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
     }
 
-    /// Renews a held lock if less than half of its lease remains, for example because background
-    /// heartbeats are off or have ended at `max_hold`. Returns `false` if the lock is lost.
+    /// Renews a held lock if less than half of the lease time remains, for example because
+    /// background heartbeats are off or have ended at `max_hold`. Returns `false` if the lock is
+    /// lost.
     async fn renew(&self) -> Result<bool, Error> {
         let Place::Held(KeptGrant { guard, .. }) = &self.place else { return Ok(true) };
         let grant = &guard.grant;
@@ -222,7 +224,7 @@ impl<'a> Ticket<'a> {
     }
 
     /// Returns the pause until the next read of the queue, or `None` if the call's entry is the
-    /// head.
+    /// head of the queue.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         let index = self.waiting_behind()?;
         Some(self.acquisition.pause_in_queue(index))
