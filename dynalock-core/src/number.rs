@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 /// the text is not a number, returns the text unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
-    // Nearly all numbers already have canonical notation, and the function returns such a number
-    // without a copy.
+    // Nearly all numbers already have canonical notation. A number in canonical notation is
+    // returned without a copy.
     let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit()) && !plain.starts_with('0');
     if is_plain || text == "0" {
         return text;
@@ -60,8 +60,8 @@ pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
-    // `whole_number` has handled the whole numbers that fit into a `u64`. Of all other numbers, the
-    // function can round up only a positive number with a fraction.
+    // `whole_number` has handled the whole numbers that fit into a `u64`. Of the numbers that
+    // `whole_number` does not return, only a positive number with a fraction can be rounded up.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);
@@ -82,7 +82,7 @@ pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
 }
 
 /// Returns the sum of two numbers in canonical notation. Returns `None` if one of the texts is not
-/// a number. Also returns `None` if the sum needs more than the 38 digits that DynamoDB stores.
+/// a number, or if the sum needs more than the 38 digits that DynamoDB stores.
 pub(crate) fn sum(one: &str, other: &str) -> Option<String> {
     let (one, other) = (normal(one)?, normal(other)?);
     let exponent = match (one.digits.is_empty(), other.digits.is_empty()) {

@@ -60,7 +60,7 @@ pub async fn create_table(
     tables::create(Creation { connection, table, model, settings, limits, patience }).await
 }
 
-/// Compares a table that has no Rust type with its model.
+/// Compares a table that has no Rust type with the given model.
 ///
 /// # Errors
 ///

@@ -181,7 +181,7 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
 }
 
 /// Returns `impl Lockable` for a struct with `#[lockable]`. For a separate lease row, the generated
-/// code also checks that the type of the last key attribute can take the suffix `#lock`.
+/// code checks that the type of the last key attribute can take the suffix `#lock`.
 fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let lock = item.lock.as_ref()?;
     let krate = &item.krate;

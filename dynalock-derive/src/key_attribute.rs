@@ -192,7 +192,7 @@ fn implementation(
     }
 }
 
-/// Returns the words in `#[serde(..)]` that the list `known` also contains.
+/// Returns the words in `#[serde(..)]` that are in the list `known`.
 fn words(attributes: &[Attribute], known: &[&str]) -> Vec<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.map(|entry| entry.key).filter(|key| known.contains(&&*key.to_string())).collect()

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The longest client request token that DynamoDB accepts, in characters. Like DynamoDB, the local
-/// engine refuses a client request token above this length.
+/// engine refuses a client request token with more than 36 characters.
 const LONGEST_TOKEN: usize = 36;
 
 /// Returns the answer of the local engine to one request.

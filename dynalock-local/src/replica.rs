@@ -27,8 +27,8 @@ use crate::{
 
 type Failure = Box<dyn StdError + Send + Sync>;
 
-/// A copy of the database, which answers the reads of global indexes. Each write reaches the copy
-/// some time after the database.
+/// A copy of the database, which answers the reads of global indexes. A write reaches the copy
+/// later than the database.
 pub(crate) struct Replica {
     engine: Database,
     lag: Lag,
@@ -87,7 +87,7 @@ impl Replica {
         reply
     }
 
-    /// Applies a change of a table and its indexes to the copy at once, without a delay.
+    /// Applies a change of a table or of an index to the copy at once, without a delay.
     fn change_table(&mut self, operation: &str, request: &Value, body: &[u8]) {
         if operation == "DeleteTable" {
             // A program may later create a table with the name of the deleted table. The copy must

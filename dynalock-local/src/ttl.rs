@@ -16,8 +16,8 @@ type Failure = Box<dyn StdError + Send + Sync>;
 
 type Key = HashMap<String, AttributeValue>;
 
-/// The condition that an item has expired. The condition leaves out a time to live more than five
-/// years ago, because DynamoDB does not delete such an item.
+/// The condition that an item has expired. The condition leaves out items whose time to live ended
+/// more than five years ago, because DynamoDB does not delete these items.
 const DUE: &str = "#ttl BETWEEN :oldest AND :last";
 
 const FIVE_YEARS: Duration = Duration::from_hours(5 * 365 * 24);

@@ -191,8 +191,7 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
-    /// the locks.
+    /// A drop of the future also drops `work`. A drop of the future does not release the locks.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.lost(), work).await
     }
@@ -211,8 +210,8 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of [`LockGuard::release`]. Even after an error, the call
-    /// releases the other locks.
+    /// The call returns the first error of [`LockGuard::release`]. If the release of one lock
+    /// fails, the call still releases the other locks.
     ///
     /// # Cancel safety
     ///

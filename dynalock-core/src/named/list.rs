@@ -30,7 +30,7 @@ pub struct LockList {
 
 enum Next {
     /// The stream has not requested the next page. The next page starts after the given key, or at
-    /// the first row if the key is `None`.
+    /// the first row of the table if the key is `None`.
     Page(Option<Item>),
     Coming(Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>),
     Nothing,

@@ -142,7 +142,7 @@ impl Locks {
     ///
     /// Returns `true` if the call ended the grant with the expected fence. Returns `false` if the
     /// lock is free, or is held with another fence. If DynamoDB's reply was lost, `true` means that
-    /// the grant has ended, either by this call or by a release of its holder.
+    /// the grant has ended, either by this call or by a release by the holder.
     ///
     /// # Examples
     ///
@@ -191,14 +191,14 @@ impl Locks {
                     DequeueResult::StillThere => false,
                 })
             }
-            // Either an earlier attempt whose reply was lost has ended the grant, or its holder has
+            // Either an earlier attempt whose reply was lost has ended the grant, or the holder has
             // released the lock.
             Some(_) | None => Ok(attempts.is_in_doubt() && record.fence.is_some_and(|last| last >= expected_fence)),
         }
     }
 
-    /// Returns the entries of the fair queue of a lock. The caller of the first entry holds the
-    /// lock. If no caller uses the queue of the lock, this method returns an empty list. A lock
+    /// Returns the entries of the fair queue of a lock. The caller of the first queue entry holds
+    /// the lock. If no caller uses the queue of the lock, this method returns an empty list. A lock
     /// with an empty queue may still have a holder, which [`inspect`](Self::inspect) returns.
     ///
     /// # Examples

@@ -45,17 +45,17 @@ impl<O, N> Acquire<O, N> {
     /// | | cost |
     /// |---|---|
     /// | an acquisition, while the row is smaller than a kilobyte (up to about 25 waiters) | 2 write units with a ttl of 20 seconds; 2.35 write units with a ttl of 2 seconds, because the holder sends more heartbeats |
-    /// | each further kilobyte of the row | 2 more write units for each acquisition |
+    /// | each further kilobyte of the lock's row | 2 more write units for each acquisition |
     /// | the wait of the next waiter | a consistent read each quarter of a second, and about 15 further reads at most after each grant; [`Locks::refresh`](crate::Locks::refresh) sets the interval |
-    /// | the wait of other waiters | eventually consistent reads; the more callers are before a waiter, the less often the waiter reads |
+    /// | the wait of a waiter behind the next waiter | eventually consistent reads; the more callers are before a waiter, the less often the waiter reads |
     /// | the last caller that leaves the queue | one additional read, which costs half a read unit |
     ///
     /// When the lease of a crashed holder ends, other callers remove the holder from the queue.
-    /// Other callers remove a crashed waiter at most one ttl after its entry has become the head.
-    /// If a call that enters the queue or stops waiting loses its connection, a background task
-    /// removes the call's entry as soon as DynamoDB answers again. Until the background task has
-    /// removed the entry, further calls of the same client for the queue wait, at most until their
-    /// deadline.
+    /// Other callers remove a crashed waiter at most one ttl after the waiter's entry has become
+    /// the first entry of the queue. If a call that enters the queue or stops waiting loses its
+    /// connection, a background task removes the call's entry as soon as DynamoDB answers again.
+    /// Until the background task has removed the entry, further calls of the same client for the
+    /// queue wait, at most until their deadline.
     ///
     /// # Examples
     ///

@@ -26,10 +26,11 @@ pub(crate) enum Failure {
     /// DynamoDB cancelled a transaction. The field contains a reason for each action of the
     /// transaction.
     Cancelled(ActionReasons),
-    /// DynamoDB knows an earlier transaction with the same token and other content, so the retry
-    /// loop stops.
+    /// DynamoDB remembers a transaction with the token of the request but with other content, so
+    /// the retry loop stops.
     TokenReused,
-    /// Another transaction is running on the same item, so the retry loop sends the request again.
+    /// Another transaction is running on an item of the request, so the retry loop sends the
+    /// request again.
     Contention(Refusal),
     /// DynamoDB throttled the request, so the retry loop waits, and then sends the request again.
     Capacity(Refusal),
@@ -211,8 +212,8 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
 }
 
 /// Returns `true` if the HTTP client failed before it had a connection. A request without a
-/// connection has certainly not been sent. The type of a connection error is private, so the
-/// function compares the text of the error.
+/// connection has certainly not been sent. The type of a connection error is private, so
+/// `was_not_connected` compares the text of the error.
 fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }

@@ -40,7 +40,7 @@ pub(crate) enum Selection {
     Count,
 }
 
-/// The place where a page begins, and the limits of the page.
+/// The key after which a page begins, and the limits of the page.
 #[derive(Clone, Default)]
 pub(crate) struct PageStart {
     /// The key of the last item before the page, or `None` for the first page.
@@ -48,7 +48,7 @@ pub(crate) struct PageStart {
     /// The maximum number of items that DynamoDB evaluates for the page. DynamoDB counts the items
     /// before it applies the filter.
     pub(crate) limit: Option<i32>,
-    /// The segment of a parallel scan, or `None` for any other read.
+    /// The segment of a parallel scan, or `None` if the read is not a parallel scan.
     pub(crate) segment: Option<Segment>,
 }
 

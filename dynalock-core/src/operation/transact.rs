@@ -47,7 +47,7 @@ impl Transact {
         Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default(), shares: Mutex::default() })
     }
 
-    /// Returns the table of an action by its index.
+    /// Returns the table of the action with the given index.
     pub(crate) fn table(&self, index: usize) -> &Arc<str> {
         &self.tables[index]
     }
@@ -82,8 +82,8 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            // A reason belongs to the action at the same position, so the library refuses an answer
-            // with a wrong number of reasons.
+            // The reasons in the answer have the same order as the actions in the request, so the
+            // library refuses an answer with a wrong number of reasons.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");

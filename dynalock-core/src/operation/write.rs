@@ -39,7 +39,7 @@ pub(crate) enum Action {
     /// request, DynamoDB returns the item after the patch.
     Patch(String),
     /// An UpdateItem of a lease row with the given update expression. If the update is sent as a
-    /// single request, DynamoDB returns the row before the update.
+    /// single request, DynamoDB returns the lease row as it was before the update.
     RowUpdate(String),
     /// A DeleteItem of the whole item.
     Delete,
@@ -73,8 +73,8 @@ impl Write {
         Self { table: Arc::clone(table), key, action, condition, names, values }
     }
 
-    /// Sends the write as a single request. Returns the item after a patch, the row before an
-    /// update of a lease row, and `None` after other writes.
+    /// Sends the write as a single request. Returns the item after a patch, and the row before an
+    /// update of a lease row. Returns `None` after a put, another update, a delete or a check.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let returned = match self.action {
             Action::Patch(_) => Some(ReturnValue::AllNew),

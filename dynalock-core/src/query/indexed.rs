@@ -14,7 +14,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// | index | result |
     /// |---|---|
-    /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like the writes of all other `Stored` values |
+    /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like the writes of `Stored` values from the table |
     /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
     ///
     /// A read of a global index is eventually consistent: the read may miss recent writes, and may

@@ -107,7 +107,7 @@ impl Version<'_> {
 /// reports an error and returns `None`.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
     // If an attribute has an error, a required setting, for example `table`, may only seem to be
-    // missing. `check` therefore reports missing settings only if no attribute has an error.
+    // missing. For this reason, `check` reports missing settings only if no attribute has an error.
     let understood = errors.is_empty();
 
     container(model, errors);
@@ -142,8 +142,8 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     })
 }
 
-/// Checks a struct inside an item, for `#[derive(Attributes)]`, and reports its errors. Returns the
-/// attribute handles of the struct.
+/// Checks a struct inside an item, for `#[derive(Attributes)]`, and reports the errors of the
+/// struct. Returns the attribute handles of the struct.
 pub(crate) fn check_nested<'a>(model: &Struct<'a>, errors: &mut Errors) -> Vec<Handle<'a>> {
     container(model, errors);
     for field in &model.fields {
