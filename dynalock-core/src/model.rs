@@ -131,8 +131,8 @@ pub struct TimeModel {
 }
 
 /// The time at which an item was created, and the time of its last write. The model of the struct
-/// says whether each of the two times is in seconds or in milliseconds. If the item does not
-/// contain the time of its create or of its last write, the field for this time is `None`.
+/// says whether each of the two times is in seconds or in milliseconds. A field of `KeptTimes` is
+/// `None` if the item does not contain the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptTimes {
     /// The time at which a write created the item.

@@ -94,7 +94,7 @@
 //! The clocks of callers differ, so a later write may have an earlier time than the write before
 //! it. Only the versions of an item show the order of the writes to the item. In a transaction, the
 //! time of a write is the time of the method call that added the write. If a program sets the token
-//! of a transaction and sends the transaction a second time, the second request contains later
+//! of a transaction and sends the transaction a second time, the second request contains other
 //! times than the first request. For DynamoDB, the second request then has other content than the
 //! first request. The documentation of `Transaction::token` describes the effect of a second
 //! request with other content.

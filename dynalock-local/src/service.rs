@@ -48,8 +48,8 @@ impl Service {
     }
 
     /// Returns the answer to one request. If a test has set a transaction time (the simulated
-    /// duration), a write transaction gets its answer after this time. A request that is not a
-    /// write transaction gets its answer at once.
+    /// duration), the local engine applies and answers a new write transaction after this time. A
+    /// request that is not a write transaction gets its answer at once.
     pub(crate) async fn call(self: Arc<Self>, operation: &str, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
         if self.running.is_off() {
             return Ok(self.answer(operation, body));

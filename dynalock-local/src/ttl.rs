@@ -32,8 +32,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Sweep`] if a request of the sweep fails. The items that the call has deleted before
-    /// the error stay deleted.
+    /// [`Error::Sweep`] if a request of the sweep fails. The items that `sweep_ttl` has deleted
+    /// before the error stay deleted.
     pub async fn sweep_ttl(&self, now: SystemTime) -> Result<usize, Error> {
         let client = self.client();
 

@@ -10,8 +10,8 @@ use crate::{error::Error, operation::Failure, retry::Attempts};
 pub(crate) enum AttemptOutcome {
     /// DynamoDB has answered each attempt that the library has sent.
     Known,
-    /// The reply to an attempt was lost. DynamoDB may have applied the attempt without a reply, or
-    /// may apply the attempt later.
+    /// The reply to an attempt was lost. DynamoDB may have applied an attempt whose reply was lost,
+    /// or may apply this attempt later.
     Unknown,
 }
 

@@ -77,8 +77,8 @@ impl Faults {
         self
     }
 
-    /// Limits random faults to the given operations, for example `"PutItem"`. Faults of other
-    /// methods, for example [`script`](Self::script), still apply to all operations.
+    /// Limits random faults to the given operations, for example `"PutItem"`. Faults that are not
+    /// random, for example the faults of [`script`](Self::script), still apply to all operations.
     pub fn only(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let operations = operations.into_iter().map(Into::into).collect();
         self.plan().only(operations);
