@@ -92,8 +92,8 @@ pub mod request {
     };
 }
 
-/// The function `describe`, which registers the units and the descriptions of the library's
-/// metrics.
+/// The function `describe`, which registers the units and the descriptions of the metrics of
+/// dynalock.
 #[cfg(feature = "metrics")]
 pub mod metrics {
     pub use crate::telemetry::describe;

@@ -185,7 +185,7 @@ pub enum IndexScope {
 /// The attributes that an index contains in addition to the keys of the table and of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Projection {
-    /// The index contains all attributes of its items.
+    /// The index contains all attributes of each item.
     All,
     /// The index contains only the keys of the table and of the index.
     KeysOnly,
@@ -223,7 +223,7 @@ pub struct LockModel {
     /// from an item before serde reads the item.
     pub crashed: &'static str,
     /// The name of the attribute that contains the fair queue: the list of the holder and the
-    /// waiters. The head of the queue holds the lease.
+    /// waiters. The first entry of the queue is the entry of the lease holder.
     pub queue: &'static str,
     /// The name of the attribute that contains the time at which the fair queue last got a new
     /// first entry, in epoch milliseconds.
@@ -236,13 +236,13 @@ pub struct LockModel {
     pub place: LockPlace,
 }
 
-/// The place where the library stores a lease: in the leased item, or in a separate row.
+/// Says where the library stores a lease: in the leased item, or in a separate row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockPlace {
     /// The lease attributes are in the item itself.
     Item,
-    /// The lease attributes are in a separate row of the same table. The key of the lease row is
-    /// the key of the item, with `#lock` appended to the last key attribute.
+    /// The lease attributes are in a separate row, in the table of the leased item. The key of the
+    /// lease row is the key of the item, with `#lock` appended to the last key attribute.
     Separate,
 }
 
@@ -386,9 +386,9 @@ pub(crate) struct ItemRef {
 
 /// The rule by which an item counts as expired.
 ///
-/// DynamoDB deletes an expired item only some time after the end of its time to live. Until
+/// DynamoDB deletes an expired item only some time after the end of the item's time to live. Until
 /// DynamoDB deletes an expired item, the library treats the item as absent. An item counts as
-/// expired when the end of its time to live plus the allowed clock skew is past.
+/// expired when the end of the item's time to live plus the allowed clock skew is past.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemExpiry {
     /// The largest allowed difference between the clocks of two machines.
@@ -409,8 +409,8 @@ pub struct KeyModel {
 }
 
 impl KeyModel {
-    /// Returns the reason why DynamoDB would refuse this value of the attribute, or `None` for a
-    /// valid value.
+    /// Returns the reason why DynamoDB would refuse the given value for the key attribute. Returns
+    /// `None` for a valid value.
     pub(crate) fn refusal_of(&self, value: &KeyValue) -> Option<&'static str> {
         const OTHER_TYPE: &str = "its `KeyAttribute` makes another type than it declares";
         if value.is_empty() {

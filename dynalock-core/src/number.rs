@@ -30,7 +30,8 @@ pub(crate) fn canonical(text: String) -> String {
 /// Returns the number of digits without leading and trailing zeros. For a text that is not a
 /// number, returns the length of the text.
 pub(crate) fn significant_digits(text: &str) -> usize {
-    // Most numbers are positive whole numbers, so the function counts their digits without a copy.
+    // Most numbers are positive whole numbers, so the code counts the digits of these numbers
+    // without a copy.
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.trim_matches('0').len();
     }
@@ -54,8 +55,8 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(shift)?)
 }
 
-/// Parses a number and rounds it up to a whole number. Returns `None` if the number is negative, or
-/// too large for a `u64`.
+/// Parses a number, and rounds the number up to a whole number. Returns `None` if the number is
+/// negative, or too large for a `u64`.
 pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
@@ -111,7 +112,7 @@ impl Normal {
     }
 
     /// Returns the order of the absolute values of two parsed numbers. Parsed numbers have no
-    /// leading or trailing zeros, so the function can compare their digits as text.
+    /// leading or trailing zeros, so the code can compare the digits as text.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
@@ -123,7 +124,7 @@ impl Normal {
     }
 }
 
-/// A parsed number: its significant digits and a power of ten. The number zero has no digits.
+/// A parsed number: the significant digits and a power of ten. The number zero has no digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Normal {
     negative: bool,

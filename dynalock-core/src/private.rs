@@ -80,8 +80,8 @@ pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (Stri
     condition.is_true(Some(&item.into_iter().collect()))
 }
 
-/// Returns the [`Attribute`] for a field that may be missing from an item, or that serde also reads
-/// under aliases.
+/// Returns the [`Attribute`] for a field that may be missing from an item, or that has serde
+/// aliases.
 pub const fn attribute_with<T, V, R>(
     name: &'static str,
     aliases: &'static [&'static str],

@@ -429,8 +429,8 @@ pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     }
 }
 
-/// Returns the where clause of the user's struct. If the struct has type parameters, the returned
-/// where clause also requires that the struct implements the traits in `bounds`.
+/// Returns the where clause of the user's struct. If the struct has type parameters, the function
+/// adds the condition that the struct implements the traits in `bounds`.
 pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
     let mut generics = input.generics.clone();
     let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

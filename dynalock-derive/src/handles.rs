@@ -51,7 +51,7 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
     });
 
     // The generated struct repeats the field types of the user's struct, in which lints have
-    // already checked these types. A program need not use all generated handles, so an unused
+    // already checked the field types. A program need not use all generated handles, so an unused
     // handle is no mistake.
     quote! {
         #[doc = #doc]

@@ -26,7 +26,7 @@
 //! |---|---|
 //! | `name = "by_status"` | required: the name of the index. The handle of the index `by_status` is `Order::INDEX.by_status`. In the name of a handle, `-` and `.` become `_` |
 //! | `partition_key = "status"` | the partition key of the index, required unless the index is `local` |
-//! | `sort_key = "placed_at"` | the sort key of the index, if it has one |
+//! | `sort_key = "placed_at"` | the sort key of the index, if the index has a sort key |
 //! | `local` | the index has the partition key of the table, but another sort key than the table. A local index needs a `sort_key` |
 //! | `all` | the index holds all attributes. `all` is the default |
 //! | `keys_only`, `include(lines, total)` | the index holds only the keys, or the keys and the named fields. A query of an index without `all` returns the keys of the items, and not their values |
@@ -91,13 +91,13 @@
 //! documentation of `Repository` describes the effect of an expired item on each call. As in
 //! DynamoDB, an item whose time to live is 0, or more than five years in the past, does not expire.
 //!
-//! The clocks of callers differ, so a later write may have an earlier time than the write before
-//! it. Only the versions of an item show the order of the writes to the item. In a transaction, the
-//! time of a write is the time of the method call that added the write. If a program sets the token
-//! of a transaction and sends the transaction a second time, the second request contains other
-//! times than the first request. For DynamoDB, the second request then has other content than the
-//! first request. The documentation of `Transaction::token` describes the effect of a second
-//! request with other content.
+//! The clocks of callers differ, so the time of a write may be earlier than the time of the
+//! previous write. Only the versions of an item show the order of the writes to the item. In a
+//! transaction, the time of a write is the time of the method call that added the write. If a
+//! program sets the token of a transaction and sends the transaction a second time, the second
+//! request contains other times than the first request. For DynamoDB, a request with the same token
+//! and other times is a request with other content. The documentation of `Transaction::token`
+//! describes the effect of a second request with the same token and other content.
 //!
 //! # Your own key types
 //!
@@ -138,13 +138,13 @@
 //!
 //! | `#[serde(..)]` | refused on |
 //! |---|---|
-//! | `from`, `try_from`, `into`, `transparent`, `tag`, `untagged`, `remote` | the struct, because its fields would not be the attributes of the item |
+//! | `from`, `try_from`, `into`, `transparent`, `tag`, `untagged`, `remote` | the struct, because the fields of the struct would not be the attributes of the item |
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias` | a field with `created_at`, `updated_at` or `expires`, because the time must be one attribute under one name |
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key or the version, because the attribute must always be present, under one name |
 //! | a rename that differs for reading and writing | any field, unless the field has an `alias` for the written name |
 //! | an alias or a rename, if the alias or the new name is the name of another field | any field, because a write of one of the two fields would destroy the other field |
 //! | `skip_deserializing` without `skip_serializing` | any field, because a value from a read would not contain the stored attribute, and a write of the value would overwrite the attribute |
-//! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field without `#[dynalock(version)]`, because the library itself uses these attributes |
+//! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field without `#[dynalock(version)]`, because the library itself uses attributes with these names |
 //!
 //! The serde attribute `default` is allowed on each field and on the struct.
 //!

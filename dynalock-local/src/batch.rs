@@ -57,10 +57,9 @@ impl Kind {
                 taken.insert(name.clone(), rest);
             }
         }
-        // A table without keys or writes would make the request invalid. For this reason, `take`
-        // removes a table from the request if `take` has removed all keys or writes of the table. A
-        // table that was already empty in the request stays, and the local engine refuses the
-        // request.
+        // A table without keys or writes would make the request invalid. If `take` has removed all
+        // keys or writes of a table, `take` removes the table from the request. A table that was
+        // already empty in the request stays, and the local engine refuses the request.
         tables.retain(|name, table| {
             !taken.contains_key(name) || self.entries(table).is_some_and(|kept| !kept.is_empty())
         });

@@ -2,8 +2,8 @@
 //!
 //! The crate dynalock-local is for tests of code that uses the AWS SDK for Rust. A test with the
 //! crate needs no port, no JVM and no container, and makes a client in a millisecond. The crate
-//! replaces only the HTTP client of the SDK, so a test also runs the serialization, the retries and
-//! the errors of the SDK.
+//! replaces only the HTTP client of the SDK, so a test runs the SDK's real serialization, retries
+//! and errors.
 //!
 //! ```
 //! use aws_sdk_dynamodb::types::AttributeValue;
@@ -61,8 +61,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`Faults::wrap`] adds faults to any HTTP client of the SDK, also for a test against DynamoDB
-//! itself.
+//! [`Faults::wrap`] adds faults to any HTTP client of the SDK, for example for a test against
+//! DynamoDB itself.
 //!
 //! # Time
 //!
@@ -95,9 +95,9 @@
 //! - The crate needs a C compiler, because the local engine uses SQLite. The crate links `sqlite3`,
 //!   which a program can link only once. If another crate of the program uses SQLite,
 //!   dynalock-local and the other crate must use the same version of `libsqlite3-sys`.
-//! - The crate needs a tokio runtime. The task that sends a request also applies the request. Until
-//!   the answer, the request blocks the thread of the task. The local engine is for tests and
-//!   tools, not for production.
+//! - The crate needs a tokio runtime. The local engine applies a request on the task that sends the
+//!   request. Until the answer, the request blocks the thread of the task. The local engine is for
+//!   tests and tools, not for production.
 //! - The local engine never throttles a request. A test can inject throttling as a fault.
 //! - The local engine applies one request at a time. Transactions conflict only if a test sets a
 //!   simulated duration of transactions ([`Database::transaction_time`]).

@@ -83,7 +83,7 @@ impl<'r> Index<'r> {
         }
     }
 
-    /// Returns the first attribute of an expression that the index does not contain.
+    /// Returns the first attribute that the expression names and the index does not contain.
     fn missing(&self, expression: Option<&str>, names: &Names) -> Option<String> {
         top_level_names(expression?)
             .into_iter()

@@ -1,5 +1,5 @@
-//! Finds reversed ranges (a `BETWEEN` whose end is below its start) in requests whose ranges the
-//! local engine does not check.
+//! Finds reversed ranges (a `BETWEEN` whose second bound is below the first bound) in requests
+//! whose ranges the local engine does not check.
 //!
 //! DynamoDB refuses a reversed range in each condition, key condition and filter. The local engine
 //! refuses a reversed range in the condition of a PutItem, UpdateItem or DeleteItem. In a
@@ -77,8 +77,8 @@ impl Expression<'_> {
             Err(DynoxideError::ValidationException(why)) if why.contains("The BETWEEN operator requires") => {
                 Err(DynoxideError::ValidationException(why))
             }
-            // The check for reversed ranges ignores errors with another cause. The local engine
-            // reports these errors when it runs the request.
+            // The check for reversed ranges ignores errors with another cause, because the local
+            // engine reports these errors when the request runs.
             Ok(_) | Err(_) => Ok(()),
         }
     }

@@ -69,7 +69,7 @@ impl Replica {
     }
 
     /// Returns the answer to a request. The copy of the database answers reads of global indexes,
-    /// and `engine` answers all other requests.
+    /// and `engine` answers each request that is not a read of a global index.
     pub(crate) fn answer(&mut self, engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         self.catch_up(clock::now());

@@ -14,13 +14,13 @@ pub async fn serve(addr: SocketAddr) -> Result<Server, Error> {
 }
 
 impl Database {
-    /// Serves the database over HTTP on a loopback address, for other processes. Port 0 selects a
-    /// free port.
+    /// Serves the database over HTTP on a loopback address, for clients in other processes. Port 0
+    /// selects a free port.
     ///
     /// The method `serve` needs the feature `serve`, and runs on the tokio runtime of the caller.
     /// The [client request tokens](crate#client-request-tokens) of the server are separate from the
-    /// tokens of clients in the same process. The server measures the age of its tokens by the
-    /// system clock.
+    /// tokens of clients in the same process. The system clock decides how long the server
+    /// remembers a client request token.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -32,7 +32,7 @@ impl Service {
         Self { engine, tokens: Tokens::default(), running: Arc::default(), replica: Mutex::default() }
     }
 
-    /// Sets a delay with which global indexes show all later writes.
+    /// Sets a delay with which global indexes show all writes after the call of `lag`.
     pub(crate) fn lag(&self, lag: Lag) -> Result<(), Box<dyn StdError + Send + Sync>> {
         let mut replica = self.replica();
         match replica.as_mut() {

@@ -65,7 +65,7 @@ impl Running {
     }
 
     /// Starts a transaction. If another transaction is running on an item of the new transaction,
-    /// returns an error answer instead.
+    /// returns an error answer and does not start the transaction.
     pub(crate) fn start(self: &Arc<Self>, engine: &Database, request: &Value) -> Result<Run, Box<HttpResponse>> {
         let named = named_by(engine, "TransactWriteItems", request);
         let token = request["ClientRequestToken"].as_str().map(str::to_owned);

@@ -22,7 +22,7 @@ pub struct LockInfo {
     /// The namespace of the lock, which [`Locks::namespace`](crate::Locks::namespace) selects.
     pub namespace: Option<String>,
     /// The label of the holder, or `None` if the lock is free. If the holder has no label, `owner`
-    /// is the nonce of its grant.
+    /// is the nonce of the holder's grant.
     pub owner: Option<String>,
     /// The nonce of the holder's grant, or `None` if the lock is free. If a program without
     /// dynalock wrote the owner attribute, the nonce may be empty.

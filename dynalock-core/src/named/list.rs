@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A stream of all locks of a table, which [`Locks::list`](crate::Locks::list) returns. The stream
-/// reads the next page when it has returned all locks of the current page.
+/// reads the next page when the stream has returned all locks of the current page.
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     settings: Settings,

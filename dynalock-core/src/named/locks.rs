@@ -29,8 +29,8 @@ use crate::{
 ///
 /// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
 /// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
-/// module [`lock`](crate::lock) specifies the protocol of the locks, its assumptions and its
-/// limits.
+/// module [`lock`](crate::lock) specifies the protocol of the locks, and the assumptions and limits
+/// of this protocol.
 ///
 /// # Examples
 ///
@@ -63,7 +63,7 @@ use crate::{
 /// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
 /// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse the same request again. |
-/// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
+/// | [`Error::Exhausted`] | The call reached the deadline or the maximum number of attempts, or the retry budget was empty. |
 /// | [`Error::BudgetExceeded`] | The next request would exceed the [`budget`](Self::budget) of the call. |
 #[derive(Clone)]
 pub struct Locks {
@@ -177,8 +177,8 @@ impl Locks {
     }
 
     /// Sets the label of the holder, for example the name of a host or a worker. Errors show the
-    /// label to other callers. Two callers may have the same label, because each grant also has a
-    /// random nonce.
+    /// label to other callers. Two callers may have the same label, because a random nonce
+    /// distinguishes the grants.
     ///
     /// # Examples
     ///
@@ -229,8 +229,8 @@ impl Locks {
     }
 
     /// Sets the shortest and the longest interval between two reads of a call that waits for a
-    /// lock. The library multiplies each interval by a random factor between 0.5 and 1.5, so that
-    /// several waiters do not read at the same moment.
+    /// lock. The library multiplies the longest interval and most of the pauses by a random factor
+    /// between 0.5 and 1.5, so that several waiters do not read at the same moment.
     ///
     /// By default, a waiter reads often if holders keep the lock for a short time, and rarely if
     /// holders keep the lock for a long time:
@@ -249,8 +249,8 @@ impl Locks {
     /// average hold, the excess is the overtime of the holder. During the overtime, the next waiter
     /// of a queue pauses for a third of the overtime so far. During the overtime, a waiter without
     /// `fair` pauses for twice the overtime so far. The waiters of one process share the rows that
-    /// they read. A release in the same process wakes the next waiter without a read, so the
-    /// waiters of a process read rarely while the holder is in their process.
+    /// they read. If the holder and a waiter are in the same process, a release wakes the next
+    /// waiter without a read, so these waiters read rarely.
     ///
     /// If the row of the lock is smaller than 4 KB, a read of a waiter costs half a read unit. A
     /// read of the next waiter of a queue is strongly consistent and costs one read unit. With an
@@ -431,8 +431,8 @@ impl Locks {
         CreateLockTable::new(self.settings.clone())
     }
 
-    /// Verifies that the table can store locks: its key is the string `name`, and time to live does
-    /// not use an attribute of the lease. The call changes nothing.
+    /// Verifies that the table can store locks: the table key must be the string `name`, and time
+    /// to live must not use an attribute of the lease. The call changes nothing.
     ///
     /// # Examples
     ///
@@ -484,7 +484,7 @@ impl Locks {
     ///
     /// The future can be dropped at any time. If DynamoDB grants the lock to a dropped call, a task
     /// on the caller's runtime releases the lock. If the caller's runtime has ended, the lock
-    /// expires after its ttl.
+    /// expires after the ttl of the lock.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self.settings.clone(), name.into())
     }

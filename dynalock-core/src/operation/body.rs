@@ -23,7 +23,7 @@ impl Body {
         KEPT.scope(self.clone(), request).await
     }
 
-    /// Returns `true` if an attempt of the request has stored its body.
+    /// Returns `true` if an attempt of the request has stored the HTTP body.
     pub(super) fn is_kept(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }

@@ -113,12 +113,12 @@ impl Write {
         Placeholders::after(names, values)
     }
 
-    /// Adds a second condition on the same item. The placeholders of the second condition must come
-    /// from [`placeholders`](Self::placeholders) of the same write.
+    /// Adds a second condition on the item of the write. The placeholders of the second condition
+    /// must come from [`placeholders`](Self::placeholders) of the same write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {
-            // DynamoDB refuses redundant parentheses, so this code adds none. A condition with `OR`
-            // already has its own parentheses.
+            // DynamoDB refuses redundant parentheses, so the code adds no parentheses. A condition
+            // with `OR` already has parentheses.
             Some(own) => format!("{own} AND {condition}"),
             None => condition.to_owned(),
         });

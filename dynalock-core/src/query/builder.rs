@@ -28,7 +28,7 @@ use crate::{
 ///
 /// | method | result |
 /// |---|---|
-/// | [`stream`](Self::stream) | the items one after the other; the stream requests the next page before the caller needs it |
+/// | [`stream`](Self::stream) | the items one after the other; the stream requests the next page before the caller needs the next page |
 /// | [`collect`](Self::collect) | all items |
 /// | [`first`](Self::first) | the first item |
 /// | [`count`](Self::count) | the number of items |
@@ -43,14 +43,14 @@ use crate::{
 ///
 /// - A read neither returns nor counts expired items, unless
 ///   [`including_expired`](Self::including_expired) is set. If an index does not hold the field
-///   with `#[dynalock(expires)]`, the keys that a query of the index returns or counts may belong
-///   to expired items.
+///   with `#[dynalock(expires)]`, the keys that a query of the index returns or counts may be the
+///   keys of expired items.
 /// - Each item is a [`Stored`](crate::Stored) value. When the caller writes a value from a query,
 ///   the library checks the version of the stored item, as for a value from [`Repository::get`].
-/// - A query does not read all its items at one moment. If two writes happen during a query, the
-///   query may show the later write and miss the earlier write. A query may show or miss an item
-///   that is created or deleted during the query. A unit of work ([`transact`](crate::transact))
-///   cannot send queries.
+/// - A query does not read all items at one moment. If two writes happen during a query, the query
+///   may show the later write and miss the earlier write. A query may show or miss an item that is
+///   created or deleted during the query. A unit of work ([`transact`](crate::transact)) cannot
+///   send queries.
 /// - A read ignores the rows of [separate leases](crate::Lockable): no result, count or limit
 ///   includes these rows.
 /// - Reads of a table or a local index are strongly consistent, unless
@@ -82,7 +82,7 @@ pub struct Query<T, K> {
 
 impl<T: Versioned> Repository<T> {
     /// Makes a query of the items with the given partition key. The query returns the items in the
-    /// order of their sort keys. If the table has no sort key, the partition has at most one item.
+    /// order of the sort keys. If the table has no sort key, the partition has at most one item.
     ///
     /// # Examples
     ///

@@ -130,8 +130,8 @@ pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
     // DynamoDB takes the number of segments as an `i32`. The checks of the query's settings limit
     // the number of segments to 1,000,000.
     let of = i32::try_from(count).unwrap_or(i32::MAX);
-    // For a read in one segment, the request names no segment, because a Query has no such
-    // parameter.
+    // For a read in one segment, the request names no segment, because a Query has no parameter for
+    // a segment.
     (0..of).map(move |number| (of > 1).then_some(Segment { number, of }))
 }
 

@@ -58,11 +58,11 @@ macro_rules! fetch {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
             /// Reads whole items from the table by the keys that the index returns, up to 100 items
             /// in a request. The reads by key are strongly consistent and return the newest state
-            /// of each item. The newest state of an item may no longer belong to the queried
-            /// partition of the index. If a program deletes an item after the read of the index,
-            /// the result does not contain the item. The key of the deleted item still counts
-            /// towards the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the
-            /// keys in the index, and reads no items.
+            /// of each item. The newest state of an item may no longer have the queried partition
+            /// key of the index. If a program deletes an item after the read of the index, the
+            /// result does not contain the item. The key of the deleted item still counts towards
+            /// the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys in the
+            /// index, and reads no items.
             ///
             /// # Examples
             ///

@@ -19,7 +19,7 @@ use crate::{
     retry::{Attempts, CallCost, Connection, Limits},
 };
 
-/// The settings of a read that are the same for all its pages.
+/// The settings of a read that are the same for all pages of the read.
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
@@ -52,8 +52,8 @@ pub(super) struct Wanted {
 impl Wanted {
     /// Returns the maximum number of items that the next request evaluates. DynamoDB applies the
     /// limit of a request before the filter. If a request finds too few items, the next request
-    /// evaluates twice as many items. Because of this doubling, a read needs few requests even if
-    /// the filter leaves out most items.
+    /// evaluates twice as many items. Because the number of evaluated items doubles, a read needs
+    /// few requests even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
         // A page of DynamoDB has at most 1 MB, which is at most about a million items. A limit of
         // more than a million items would have no effect. The maximum of 20 doublings keeps the
@@ -130,7 +130,7 @@ impl Plan {
     }
 
     /// Returns [`Error::IndexNotFound`] if DynamoDB refused the request because the index does not
-    /// exist. Returns an error with another cause unchanged.
+    /// exist. Returns `error` unchanged if a missing index did not cause the error.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
@@ -188,7 +188,7 @@ impl Plan {
         hash.finish()
     }
 
-    /// Returns the error for a page token that this read cannot use.
+    /// Returns the error for a page token that the read with this `Plan` cannot use.
     pub(super) fn token_error(&self, reason: &'static str) -> Error {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }

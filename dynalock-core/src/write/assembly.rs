@@ -108,8 +108,8 @@ impl Assembly {
         let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
             // If DynamoDB cancels the transaction, a guard of a separate lease row gets the
-            // cancellation reason of the write of this row. An operation that is not a guard gets
-            // the cancellation reason of the write of the operation's item.
+            // cancellation reason of the write of the lease row. An operation that is not a guard
+            // gets the cancellation reason of the write of the operation's item.
             let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }

@@ -36,7 +36,7 @@ pub(crate) enum Requirement {
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
 /// Returns a ConditionCheck action, which tests an item. If the lease of the item is in a separate
-/// row, the ConditionCheck of a guard tests this row.
+/// row, the ConditionCheck of a guard tests the lease row.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {

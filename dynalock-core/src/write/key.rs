@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl ItemRef {
-    /// Returns `true` if this [`ItemRef`] names the item with this table and key.
+    /// Returns `true` if the [`ItemRef`] names the item with the given table and key.
     pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
     }

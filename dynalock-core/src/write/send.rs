@@ -49,8 +49,8 @@ pub(crate) enum Proof {
     /// The item contains the id of the write. The field is the incarnation of the item: the random
     /// id that distinguishes the item from earlier items with the same key.
     Id(Incarnation),
-    /// The item has no write ids, but its lease attributes show that the write has released the
-    /// lease.
+    /// The item has no write ids, but the lease attributes of the item show that the write has
+    /// released the lease.
     Release,
     /// The item that the write deletes is absent. Another caller may have deleted the item.
     Absence,
@@ -132,7 +132,7 @@ impl Writer<'_> {
     /// the result of the write does not show the outcome of the attempts.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
         // Two attempts of a delete without a condition have the same effect as one attempt, so
-        // DynamoDB may have applied both attempts.
+        // DynamoDB may have applied two attempts even if the last attempt succeeded.
         let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
             // The condition of each new request is false if DynamoDB has applied an earlier
@@ -215,9 +215,9 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(last));
         }
-        // Eight later patches would push the write id of this patch out of the item. For this
-        // reason, the library reads the item without a pause. If the read fails, the library
-        // repeats the read once without a pause.
+        // The library reads the item without a pause, because eight later patches would push the
+        // write id of the patch out of the item. If the read fails, the library repeats the read
+        // once without a pause.
         let get = item_ref.read()?;
         let item = match self.attempts.read_once(&get).await {
             Ok(item) => item,
@@ -244,7 +244,7 @@ impl Writer<'_> {
             // the item shows the outcome.
             Delivery::Plain => None,
             // A request with new content gets a new token, because DynamoDB refuses new content
-            // with a token that it remembers.
+            // with a remembered token.
             Delivery::Once => Some(random::token(self.attempts.rng())),
         };
         let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
@@ -361,7 +361,7 @@ impl Writer<'_> {
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
                 // If no lease has caused the refusal, `may_pass` is false only because the call has
-                // reached its deadline or its limit of attempts.
+                // reached the deadline or the limit of attempts.
                 let refusal = self.intent.refusal(row.as_ref(), facts.position.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(row, refusal).await.map(|()| None)
@@ -417,7 +417,7 @@ impl Writer<'_> {
         let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
             // The function `verdict` reads only the ids in `_writes`, but an item contains the id
-            // of a patch in other attributes.
+            // of a patch in the attributes `_p0` to `_p7`.
             _ if shows_patch => Verdict::Applied,
             // The item does not contain the write id, but its lease attributes show a release by
             // the holder that sends the write. Only the write itself can have released the lease,

@@ -71,7 +71,7 @@ impl Faults {
     /// becomes 1.
     ///
     /// If the sum of all rates is above 1, the faults of the last calls of `rate` occur less often
-    /// than their rates say.
+    /// than the given rates.
     pub fn rate(self, fault: Fault, rate: f64) -> Self {
         self.plan().rate(fault, rate);
         self

@@ -75,7 +75,7 @@ pub(crate) struct WholeItem {
 
 impl Change {
     /// Makes the change that creates an item over an expired item. The library does not decode the
-    /// expired item, so the create also succeeds over an item that cannot be decoded.
+    /// expired item, so the create succeeds even if the expired item cannot be decoded.
     pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
         let state = state_of(model, table, &expired)?;
         Ok(Self::Recreate(Basis::of_other_content(model, state), expired))
@@ -141,7 +141,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan (the request and its result) of an update with the changes in `changes`.
+    /// Returns the plan (the request and the state of the item after the write) of an update with
+    /// the changes in `changes`.
     pub(crate) fn plan_changes(
         &self,
         mut changes: Changes,
@@ -208,9 +209,10 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan (the request and its result) of a PutItem of the whole value. The PutItem
-    /// needs no condition on a lease in the item. A create requires that the key has no item. To
-    /// replace an item that contains its lease, the library sends an UpdateItem instead.
+    /// Returns the plan (the request and the state of the item after the write) of a PutItem of the
+    /// whole value. The PutItem needs no condition on a lease in the item. A create requires that
+    /// the key has no item. To replace an item that contains its lease, the library sends an
+    /// UpdateItem instead.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -239,16 +241,17 @@ impl<T: Versioned> IntentOf<T> {
         }
         let times = self.times();
         times.write_into(T::MODEL, &mut item);
-        // The version and the write ids are not part of the content, so the code adds them after
-        // `Content::of`.
+        // The version and the write ids are not part of the content, so the code adds the version
+        // and the write ids after `Content::of`.
         let content = Content::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
         Ok(WholeItem { key, item, next: Basis::written(next, content, times) })
     }
 
     /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
-    /// the other attributes of the stored item. A PutItem cannot replace an item that contains its
-    /// lease, because the PutItem would overwrite the stored fence with an older fence.
+    /// each stored attribute that the value does not contain. A PutItem cannot replace an item that
+    /// contains its lease, because the PutItem would overwrite the stored fence with an older
+    /// fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -378,7 +381,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     /// the key has no item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
-        // A create cannot replace an item that has not expired, so the create stays as it is.
+        // A create cannot replace an item that has not expired, so the function does not change the
+        // create.
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
             return Ok(Adapted::No);
         }
@@ -403,9 +407,9 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns the state of the item that a write requires if its value has an etag. `item` is the item
-/// that the library has read before the write. Returns `None` if the item is not in the state of
-/// the etag.
+/// Returns the state of the item that a write requires if the caller's value has an etag. `item` is
+/// the item that the library has read before the write. Returns `None` if the item is not in the
+/// state of the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     // The caller has edited the value outside the library, so the changed attributes are the

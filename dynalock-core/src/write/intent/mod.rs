@@ -65,7 +65,7 @@ pub(crate) trait Intent: Send + Sync {
     }
 }
 
-/// The properties of an intent that are the same for all its attempts.
+/// The properties of an intent that are the same for all attempts of the write.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) table: &'a Arc<str>,
