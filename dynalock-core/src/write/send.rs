@@ -216,8 +216,8 @@ impl Writer<'_> {
             return Err(self.stop(last));
         }
         // The library reads the item without a pause, because eight later patches would push the
-        // write id of the patch out of the item. If the read fails, the library repeats the read
-        // once without a pause.
+        // write id of the patch out of the item. If the read fails, the library repeats the read at
+        // once, and pauses only between further repetitions.
         let get = item_ref.read()?;
         let item = match self.attempts.read_once(&get).await {
             Ok(item) => item,
