@@ -61,7 +61,8 @@ pub use repository::Repository;
 pub use retry::Pace;
 pub use transaction::{Transaction, Tx, transact};
 
-/// The conditions that a caller adds to its writes and queries, and the types of their operands.
+/// The conditions that a caller adds to writes and queries, and the types of the operands in
+/// conditions.
 pub mod condition {
     pub use crate::expression::{
         AsBound, AsOperand, AsPart, AsPrefix, Attribute, AttributeType, BinarySet, Changeable, Condition, Defaulted,
@@ -91,14 +92,15 @@ pub mod request {
     };
 }
 
-/// The function `describe`, which registers the units and the descriptions of the library's
-/// metrics.
+/// The function `describe`, which registers the units and the descriptions of the metrics of
+/// dynalock.
 #[cfg(feature = "metrics")]
 pub mod metrics {
     pub use crate::telemetry::describe;
 }
 
-/// Types for the creation of tables, for the comparison of a table with its struct, and for keys.
+/// Types for the creation of tables, for the comparison of a table with a Rust struct, and for
+/// keys.
 pub mod table {
     pub use crate::{
         key::{KeyType, KeyValue},

@@ -69,7 +69,7 @@ impl<T: Versioned, K: Into<T::Key>> IntoKey<T> for K {
 /// The attributes of a whole item, or only the key attributes of an item.
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
-/// The settings of a struct with `#[derive(Versioned)]`, and the names of its attributes.
+/// The settings of a struct with `#[derive(Versioned)]`, and the attribute names of the struct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
     /// The default name of the table. A program can set another table name for a repository.
@@ -111,13 +111,13 @@ pub struct Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimesModel {
     /// The attribute that contains the time at which the item was created, or `None` if the struct
-    /// has no such field.
+    /// has no field with `#[dynalock(created_at)]`.
     pub created_at: Option<TimeModel>,
-    /// The attribute that contains the time of the last write, or `None` if the struct has no such
-    /// field.
+    /// The attribute that contains the time of the last write, or `None` if the struct has no field
+    /// with `#[dynalock(updated_at)]`.
     pub updated_at: Option<TimeModel>,
     /// The attribute that contains the time to live of the item, or `None` if the struct has no
-    /// such field.
+    /// field with `#[dynalock(expires)]`.
     pub expires: Option<TimeModel>,
 }
 
@@ -130,8 +130,9 @@ pub struct TimeModel {
     pub unit: TimeUnit,
 }
 
-/// The time at which an item was created, and the time of its last write. Each time has the unit of
-/// its field: seconds or milliseconds. A time that the item does not contain is `None`.
+/// The time at which an item was created, and the time of its last write. The model of the struct
+/// says whether each of the two times is in seconds or in milliseconds. A field of `KeptTimes` is
+/// `None` if the item does not contain the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptTimes {
     /// The time at which a write created the item.
@@ -184,7 +185,7 @@ pub enum IndexScope {
 /// The attributes that an index contains in addition to the keys of the table and of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Projection {
-    /// The index contains all attributes of its items.
+    /// The index contains all attributes of each item.
     All,
     /// The index contains only the keys of the table and of the index.
     KeysOnly,
@@ -218,30 +219,30 @@ pub struct LockModel {
     /// The name of the attribute that contains the owner of the last released lease.
     pub released: &'static str,
     /// The name of the attribute in which earlier versions of the library stored the fence of an
-    /// expired lease. The library no longer writes the attribute `crashed`, and removes it before
-    /// serde reads an item.
+    /// expired lease. The library no longer writes the attribute `crashed`, and removes `crashed`
+    /// from an item before serde reads the item.
     pub crashed: &'static str,
     /// The name of the attribute that contains the fair queue: the list of the holder and the
-    /// waiters. The head of the queue holds the lease.
+    /// waiters. The first entry of the queue is the entry of the lease holder.
     pub queue: &'static str,
-    /// The name of the attribute that contains the time of the last change of the queue's head, in
-    /// epoch milliseconds.
+    /// The name of the attribute that contains the time at which the fair queue last got a new
+    /// first entry, in epoch milliseconds.
     pub turn: &'static str,
     /// The unit of the stored end of the lease.
     pub unit: TimeUnit,
     /// The time to live of a lease: the time from a grant or heartbeat to the end of the lease.
     pub ttl: Duration,
-    /// The place of the lease attributes: the item, or a separate row.
+    /// Says whether the lease attributes are in the item or in a separate row.
     pub place: LockPlace,
 }
 
-/// The place where the library stores a lease: in the leased item, or in a separate row.
+/// Says where the library stores a lease: in the leased item, or in a separate row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockPlace {
     /// The lease attributes are in the item itself.
     Item,
-    /// The lease attributes are in a separate row of the same table. The key of the lease row is
-    /// the key of the item, with `#lock` appended to the last key attribute.
+    /// The lease attributes are in a separate row, in the table of the leased item. The key of the
+    /// lease row is the key of the item, with `#lock` appended to the last key attribute.
     Separate,
 }
 
@@ -328,18 +329,19 @@ impl LockModel {
 /// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
 ///   release of a separate lease writes only the lease row.
 /// - Each create, update, replace and delete of an item with a separate lease is a transaction of
-///   two actions. The first action writes the item, and the second action checks or writes the
-///   lease row. With a separate lease row, even the writes of the lease holder are transactions of
-///   two actions. A transaction of an item and its lease row costs twice the write units of a
-///   single write of the item, plus two write units. In a [`Transaction`](crate::Transaction), each
-///   lease row counts as one of at most 100 items. `delete_unchecked` and writes that ignore leases
-///   are single requests, which do not contain the lease row.
+///   two actions. In the transaction, the first action writes the item, and the second action
+///   checks or writes the lease row. With a separate lease row, even the writes of the lease holder
+///   are transactions of two actions. A transaction of an item and its lease row costs twice the
+///   write units of a single write of the item, plus two write units. In a
+///   [`Transaction`](crate::Transaction), each lease row counts as one of at most 100 items.
+///   `delete_unchecked` and writes that ignore leases are single requests, which do not contain the
+///   lease row.
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
 ///   lease row, the fence continues to grow even if the item is deleted and created again. An item
 ///   that was never leased has no lease row.
-/// - A lease request for a missing item holds the lease for a short time, until the read finds no
-///   item. While a lease request for a missing item holds the lease, a create of the item fails
-///   with [`Error::Locked`](crate::Error::Locked).
+/// - A lease request for a missing item holds the lease for a short time, until a read shows that
+///   the item is missing. While a lease request for a missing item holds the lease, a create of the
+///   item fails with [`Error::Locked`](crate::Error::Locked).
 ///
 /// The table shows when to store leases in the items, and when to store leases in separate rows:
 ///
@@ -347,13 +349,13 @@ impl LockModel {
 /// |---|---|
 /// | Other systems compare fences, and an item may be deleted and created again. | `separate`: the lease row and its fence outlive the item, so the fences of the item always grow. |
 /// | The items are large, and their leases last for several heartbeats. | `separate`: a heartbeat writes only the lease row. |
-/// | All other items. | the item itself: a grant is one request, and a write is not a transaction. |
+/// | The items meet neither condition for `separate`. | the item itself: a grant is one request, and a write is not a transaction. |
 ///
-/// If the item contains its lease, the first fence of an item is the current time in milliseconds.
-/// If the item contains its lease, a fence usually grows even after a deletion and a new create of
+/// If an item contains its lease, the first fence of the item is the current time in milliseconds.
+/// If an item contains its lease, the fence usually grows even after a deletion and a new create of
 /// the item. If the clock of the caller is behind, the fence after a new create may be lower than
-/// the fences before the deletion. The fence can also be lower than before the deletion if a lease
-/// request from before the deletion arrives after the new create.
+/// the fences before the deletion. If a lease request from before a deletion arrives after the new
+/// create, the fence can be lower than the fences before the deletion.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the
@@ -384,9 +386,9 @@ pub(crate) struct ItemRef {
 
 /// The rule by which an item counts as expired.
 ///
-/// DynamoDB deletes an expired item only some time after the end of its time to live. Until
+/// DynamoDB deletes an expired item only some time after the end of the item's time to live. Until
 /// DynamoDB deletes an expired item, the library treats the item as absent. An item counts as
-/// expired when the end of its time to live plus the allowed clock skew is past.
+/// expired when the end of the item's time to live plus the allowed clock skew is past.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemExpiry {
     /// The largest allowed difference between the clocks of two machines.
@@ -407,8 +409,8 @@ pub struct KeyModel {
 }
 
 impl KeyModel {
-    /// Returns the reason why DynamoDB would refuse this value of the attribute, or `None` for a
-    /// valid value.
+    /// Returns the reason why DynamoDB would refuse the given value for the key attribute. Returns
+    /// `None` for a valid value.
     pub(crate) fn refusal_of(&self, value: &KeyValue) -> Option<&'static str> {
         const OTHER_TYPE: &str = "its `KeyAttribute` makes another type than it declares";
         if value.is_empty() {
@@ -440,14 +442,14 @@ impl Model {
         self.show_key.then(|| key.to_string().into())
     }
 
-    /// Returns the names of the lease attributes if the items contain their leases, and `None` in
-    /// all other cases.
+    /// Returns the names of the lease attributes if the items contain their leases. Returns `None`
+    /// if the leases are in separate rows, or if the type has no `#[lockable]`.
     pub(crate) fn lock_in_item(&self) -> Option<LockModel> {
         self.lock.filter(LockModel::is_in_item)
     }
 
-    /// Returns the names of the lease attributes if the leases are in separate rows, and `None` in
-    /// all other cases.
+    /// Returns the names of the lease attributes if the leases are in separate rows. Returns `None`
+    /// if the items contain their leases, or if the type has no `#[lockable]`.
     pub(crate) fn lock_in_row(&self) -> Option<LockModel> {
         self.lock.filter(|lock| !lock.is_in_item())
     }

@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 /// the text is not a number, returns the text unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
-    // Nearly all numbers already have canonical notation, and the function returns such a number
-    // without a copy.
+    // Nearly all numbers already have canonical notation. A number in canonical notation is
+    // returned without a copy.
     let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit()) && !plain.starts_with('0');
     if is_plain || text == "0" {
         return text;
@@ -30,7 +30,8 @@ pub(crate) fn canonical(text: String) -> String {
 /// Returns the number of digits without leading and trailing zeros. For a text that is not a
 /// number, returns the length of the text.
 pub(crate) fn significant_digits(text: &str) -> usize {
-    // Most numbers are positive whole numbers, so the function counts their digits without a copy.
+    // Most numbers are positive whole numbers, so the code counts the digits of these numbers
+    // without a copy.
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.trim_matches('0').len();
     }
@@ -54,14 +55,14 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(shift)?)
 }
 
-/// Parses a number and rounds it up to a whole number. Returns `None` if the number is negative, or
-/// too large for a `u64`.
+/// Parses a number, and rounds the number up to a whole number. Returns `None` if the number is
+/// negative, or too large for a `u64`.
 pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
-    // `whole_number` has handled the whole numbers that fit into a `u64`. Of all other numbers, the
-    // function can round up only a positive number with a fraction.
+    // `whole_number` has handled the whole numbers that fit into a `u64`. Of the numbers that
+    // `whole_number` does not return, only a positive number with a fraction can be rounded up.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);
@@ -82,7 +83,7 @@ pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
 }
 
 /// Returns the sum of two numbers in canonical notation. Returns `None` if one of the texts is not
-/// a number. Also returns `None` if the sum needs more than the 38 digits that DynamoDB stores.
+/// a number, or if the sum needs more than the 38 digits that DynamoDB stores.
 pub(crate) fn sum(one: &str, other: &str) -> Option<String> {
     let (one, other) = (normal(one)?, normal(other)?);
     let exponent = match (one.digits.is_empty(), other.digits.is_empty()) {
@@ -111,7 +112,7 @@ impl Normal {
     }
 
     /// Returns the order of the absolute values of two parsed numbers. Parsed numbers have no
-    /// leading or trailing zeros, so the function can compare their digits as text.
+    /// leading or trailing zeros, so the code can compare the digits as text.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
@@ -123,7 +124,7 @@ impl Normal {
     }
 }
 
-/// A parsed number: its significant digits and a power of ten. The number zero has no digits.
+/// A parsed number: the significant digits and a power of ten. The number zero has no digits.
 #[derive(Debug, PartialEq, Eq)]
 struct Normal {
     negative: bool,

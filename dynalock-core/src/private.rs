@@ -60,7 +60,7 @@ pub async fn create_table(
     tables::create(Creation { connection, table, model, settings, limits, patience }).await
 }
 
-/// Compares a table that has no Rust type with its model.
+/// Compares a table that has no Rust type with the given model.
 ///
 /// # Errors
 ///
@@ -80,8 +80,8 @@ pub fn is_true<T>(condition: &Condition<T>, item: impl IntoIterator<Item = (Stri
     condition.is_true(Some(&item.into_iter().collect()))
 }
 
-/// Returns the [`Attribute`] for a field that may be missing from an item, or that serde also reads
-/// under aliases.
+/// Returns the [`Attribute`] for a field that may be missing from an item, or that has serde
+/// aliases.
 pub const fn attribute_with<T, V, R>(
     name: &'static str,
     aliases: &'static [&'static str],

@@ -175,7 +175,7 @@ fn ident(key: &Ident, value: &Value, errors: &mut Errors) -> Option<Ident> {
 }
 
 /// Returns the content of `created_at`, `created_at = "seconds"` or `created_at = "millis"`, or
-/// reports an error if the attribute has another value.
+/// reports an error if the value is neither `"seconds"` nor `"millis"`.
 fn kept_time(key: &Ident, value: &Value, errors: &mut Errors) -> Option<KeptTime> {
     let unit = match value {
         Value::Absent => Some(TimeUnit::Seconds),

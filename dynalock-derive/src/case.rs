@@ -16,8 +16,8 @@ impl RenameRule {
     /// returns [`RenameRule::None`], because serde itself reports an unknown rule.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
-            // Serde assumes that field names are in snake case. `SCREAMING_SNAKE_CASE` and
-            // `UPPERCASE` are therefore the same rule for fields.
+            // Serde assumes that field names are in snake case, so `SCREAMING_SNAKE_CASE` and
+            // `UPPERCASE` are the same rule for fields.
             "UPPERCASE" | "SCREAMING_SNAKE_CASE" => Self::Upper,
             "PascalCase" => Self::Pascal,
             "camelCase" => Self::Camel,

@@ -1,5 +1,5 @@
 //! The syntax of a Rust attribute like `#[dynalock(..)]`: a list of entries, separated by commas.
-//! An entry has the form `key`, `key = value` or `key(entries)`.
+//! An entry of a Rust attribute has the form `key`, `key = value` or `key(entries)`.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{

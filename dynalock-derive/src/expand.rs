@@ -181,7 +181,7 @@ fn lock(krate: &Path, lock: &Lock) -> TokenStream {
 }
 
 /// Returns `impl Lockable` for a struct with `#[lockable]`. For a separate lease row, the generated
-/// code also checks that the type of the last key attribute can take the suffix `#lock`.
+/// code checks that the type of the last key attribute can take the suffix `#lock`.
 fn lockable(item: &Item<'_>) -> Option<TokenStream> {
     let lock = item.lock.as_ref()?;
     let krate = &item.krate;
@@ -429,8 +429,8 @@ pub(crate) fn supertraits(krate: &Path) -> TokenStream {
     }
 }
 
-/// Returns the where clause of the user's struct. If the struct has type parameters, the returned
-/// where clause also requires that the struct implements the traits in `bounds`.
+/// Returns the where clause of the user's struct. If the struct has type parameters, the function
+/// adds the condition that the struct implements the traits in `bounds`.
 pub(crate) fn where_clause(input: &DeriveInput, bounds: &TokenStream) -> Option<WhereClause> {
     let mut generics = input.generics.clone();
     let has_parameters = generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

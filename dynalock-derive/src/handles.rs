@@ -51,7 +51,7 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
     });
 
     // The generated struct repeats the field types of the user's struct, in which lints have
-    // already checked these types. A program need not use all generated handles, so an unused
+    // already checked the field types. A program need not use all generated handles, so an unused
     // handle is no mistake.
     quote! {
         #[doc = #doc]
@@ -71,7 +71,8 @@ fn structure(input: &DeriveInput, krate: &Path, handles: &[Handle<'_>]) -> Token
 }
 
 /// Returns implementations of `Clone`, `Copy` and `Debug` for the struct of handles. Derived
-/// implementations would require that the type parameters also implement these traits.
+/// implementations would require that the type parameters of the struct implement `Clone`, `Copy`
+/// and `Debug`.
 fn copy(input: &DeriveInput) -> TokenStream {
     let attributes = attributes_ident(input);
     let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();

@@ -27,7 +27,8 @@ pub(crate) struct IndexAttrs {
 pub(crate) enum Projection {
     All,
     KeysOnly,
-    /// The names of the fields that the index contains in addition to its keys.
+    /// The names of the fields that the index contains in addition to the index keys and the table
+    /// keys.
     Include(Vec<Ident>),
 }
 

@@ -25,8 +25,8 @@ enum Written {
     Text,
     /// The key is bytes, because serde writes the type by `serde_bytes`.
     Bytes,
-    /// The key is the key of another type: the type of the field, or the type in `#[serde(into =
-    /// "..")]`.
+    /// The key of the type is the key of another type: the type of the field, or the type in
+    /// `#[serde(into = "..")]`.
     As(Box<Type>),
 }
 
@@ -192,7 +192,7 @@ fn implementation(
     }
 }
 
-/// Returns the words in `#[serde(..)]` that the list `known` also contains.
+/// Returns the words in `#[serde(..)]` that are in the list `known`.
 fn words(attributes: &[Attribute], known: &[&str]) -> Vec<Ident> {
     let entries = entries(attributes, "serde").flatten().flatten();
     entries.map(|entry| entry.key).filter(|key| known.contains(&&*key.to_string())).collect()
@@ -236,8 +236,8 @@ fn is_phantom(ty: &Type) -> bool {
     last_word(ty).is_some_and(|word| word == "PhantomData")
 }
 
-/// Returns whether the type has the name `ByteBuf` or `ByteArray`. The crate `serde_bytes` has
-/// types with these two names, which serde writes as bytes.
+/// Returns whether the type has the name `ByteBuf` or `ByteArray`. Serde writes the types `ByteBuf`
+/// and `ByteArray` of the crate `serde_bytes` as bytes.
 fn is_byte_buffer(ty: &Type) -> bool {
     last_word(ty).is_some_and(|word| word == "ByteBuf" || word == "ByteArray")
 }

@@ -24,9 +24,9 @@
 //!
 //! | `index(..)` | meaning |
 //! |---|---|
-//! | `name = "by_status"` | required: the name of the index. The handle of this index is `Order::INDEX.by_status`. In the name of a handle, `-` and `.` become `_` |
+//! | `name = "by_status"` | required: the name of the index. The handle of the index `by_status` is `Order::INDEX.by_status`. In the name of a handle, `-` and `.` become `_` |
 //! | `partition_key = "status"` | the partition key of the index, required unless the index is `local` |
-//! | `sort_key = "placed_at"` | the sort key of the index, if it has one |
+//! | `sort_key = "placed_at"` | the sort key of the index, if the index has a sort key |
 //! | `local` | the index has the partition key of the table, but another sort key than the table. A local index needs a `sort_key` |
 //! | `all` | the index holds all attributes. `all` is the default |
 //! | `keys_only`, `include(lines, total)` | the index holds only the keys, or the keys and the named fields. A query of an index without `all` returns the keys of the items, and not their values |
@@ -38,7 +38,8 @@
 //! reports a duplicate attribute. The attribute `#[expect(clippy::duplicated_attributes)]` on the
 //! struct silences the clippy lint about duplicate attributes.
 //!
-//! With `#[lockable]` on a struct, callers can acquire leases on its items by `Repository::lock`.
+//! With `#[lockable]` on a struct, callers can acquire leases on the struct's items by
+//! `Repository::lock`.
 //!
 //! | `#[lockable(..)]` | meaning |
 //! |---|---|
@@ -54,7 +55,7 @@
 //! | `partition_key` | required, on one field: the partition key of the table |
 //! | `sort_key` | on one field: the sort key of the table, if the table has one |
 //! | `version` | a `u64`, which the library sets to the stored version. The version attribute has the name of the field |
-//! | `created_at`, `updated_at` | the time of the create; the time of the last write. The library sets these fields. The type is `u64` or `i64`, in epoch seconds, or an `Option` of one of these types |
+//! | `created_at`, `updated_at` | the time of the create; the time of the last write. The library sets the fields with `created_at` and `updated_at`. The type is `u64` or `i64`, in epoch seconds, or an `Option` of one of these types |
 //! | `created_at = "millis"`, `updated_at = "millis"` | the time of the create and the time of the last write, in epoch milliseconds |
 //! | `expires` | the time to live of the item. The type is `u64`, `i64` or `u32`, in epoch seconds, or an `Option` of one of these types |
 //!
@@ -76,7 +77,7 @@
 //! | `create`, and a create by `upsert_with` | set | set |
 //! | a write of an existing item, for example `update`, `touch`, `replace`, `patch` or `update_with`; also in a transaction, in a unit of work and by the holder of a lease | kept | set |
 //! | an update without changes, which sends nothing | kept | kept |
-//! | a lease: its grant, heartbeats and release | kept | kept |
+//! | the grant, a heartbeat or the release of a lease | kept | kept |
 //! | a write of another program | the value that the program writes | the value that the program writes |
 //!
 //! If another program created an item without `created_at`, the library does not add `created_at`
@@ -90,12 +91,13 @@
 //! documentation of `Repository` describes the effect of an expired item on each call. As in
 //! DynamoDB, an item whose time to live is 0, or more than five years in the past, does not expire.
 //!
-//! The clocks of callers differ, so a later write may have an earlier time than the write before
-//! it. Only the versions of an item show the order of its writes. In a transaction, the time of a
-//! write is the time of the method call that added the write. If a program sends a transaction a
-//! second time with its own token, the second request contains other times, so it has other content
-//! than the first request. The documentation of `Transaction::token` describes the effect of a
-//! second request with other content.
+//! The clocks of callers differ, so the time of a write may be earlier than the time of the
+//! previous write. Only the versions of an item show the order of the writes to the item. In a
+//! transaction, the time of a write is the time of the method call that added the write. If a
+//! program sets the token of a transaction and sends the transaction a second time, the second
+//! request contains other times than the first request. For DynamoDB, a request with the same token
+//! and other times is a request with other content. The documentation of `Transaction::token`
+//! describes the effect of a second request with the same token and other content.
 //!
 //! # Your own key types
 //!
@@ -129,28 +131,28 @@
 //! # Names
 //!
 //! The name of an attribute is the name that serde writes. The derive reads `rename`, `rename_all`
-//! and raw identifiers (`r#type` is stored as `type`). The derive also reads the serde aliases of a
+//! and raw identifiers (`r#type` is stored as `type`). The derive reads the serde aliases of a
 //! field, so that a write of the field removes the attributes with these aliases from the item.
 //!
 //! This table lists the serde attributes that the derive refuses:
 //!
 //! | `#[serde(..)]` | refused on |
 //! |---|---|
-//! | `from`, `try_from`, `into`, `transparent`, `tag`, `untagged`, `remote` | the struct, because its fields would not be the attributes of the item |
+//! | `from`, `try_from`, `into`, `transparent`, `tag`, `untagged`, `remote` | the struct, because the fields of the struct would not be the attributes of the item |
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias` | a field with `created_at`, `updated_at` or `expires`, because the time must be one attribute under one name |
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key or the version, because the attribute must always be present, under one name |
 //! | a rename that differs for reading and writing | any field, unless the field has an `alias` for the written name |
 //! | an alias or a rename, if the alias or the new name is the name of another field | any field, because a write of one of the two fields would destroy the other field |
 //! | `skip_deserializing` without `skip_serializing` | any field, because a value from a read would not contain the stored attribute, and a write of the value would overwrite the attribute |
-//! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field without `#[dynalock(version)]`, because the library itself uses these attributes |
+//! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field without `#[dynalock(version)]`, because the library itself uses attributes with these names |
 //!
 //! The serde attribute `default` is allowed on each field and on the struct.
 //!
 //! The derive knows neither the attributes inside a flattened field nor the aliases of these
-//! attributes. Before a write of a struct with a flattened field, the library therefore verifies
-//! that serde can read the resulting item. If a changed attribute is stored under an alias, the
-//! write removes the attribute with the alias. If serde could not read the resulting item, the
-//! write fails with `Error::Encode`.
+//! attributes. Before a write of a struct with a flattened field, the library verifies that serde
+//! can read the resulting item. If a changed attribute is stored under an alias, the write removes
+//! the attribute with the alias. If serde could not read the resulting item, the write fails with
+//! `Error::Encode`.
 //!
 //! # What is generated
 //!
@@ -165,8 +167,8 @@
 //! - `OrderAttributes`, and `Order::ATTR`, which contains an `Attribute` handle for each field,
 //!   under the name of the field. A field has no handle if serde flattens the field, does not write
 //!   it, or does not read it. If a module of `serde_dynamo` writes a field as a set, the field has
-//!   a set handle. Any other field with `with` or `serialize_with` has an `Opaque` handle, because
-//!   its stored form is unknown.
+//!   a set handle. A field with `with` or `serialize_with` that no module of `serde_dynamo` writes
+//!   as a set has an `Opaque` handle, because the stored form of the field is unknown.
 //!
 //! `#[derive(Attributes)]` is for a struct inside an item, for example an `Address`.
 //! `#[derive(Attributes)]` generates only `AddressAttributes` and `Address::ATTR`, for paths like
@@ -179,7 +181,7 @@
 //! # The files
 //!
 //! The file `key_attribute` contains `#[derive(KeyAttribute)]`. This table lists the files of the
-//! two other derive macros, in the order in which the files process a struct:
+//! derive macros `Versioned` and `Attributes`, in the order in which the files process a struct:
 //!
 //! | file | responsibility |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The struct with its parsed attributes, before the checks.
+//! A struct and the parsed attributes of the struct, before the checks.
 
 use proc_macro2::Ident;
 use quote::ToTokens;

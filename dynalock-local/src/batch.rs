@@ -57,9 +57,9 @@ impl Kind {
                 taken.insert(name.clone(), rest);
             }
         }
-        // A table without keys or writes would make the request invalid. `take` therefore removes a
-        // table if it has removed all keys or writes of the table. A table that was already empty
-        // in the request stays, and the local engine refuses the request.
+        // A table without keys or writes would make the request invalid. If `take` has removed all
+        // keys or writes of a table, `take` removes the table from the request. A table that was
+        // already empty in the request stays, and the local engine refuses the request.
         tables.retain(|name, table| {
             !taken.contains_key(name) || self.entries(table).is_some_and(|kept| !kept.is_empty())
         });
@@ -83,7 +83,7 @@ impl Kind {
 
         let unprocessed = answer.entry(self.unprocessed()).or_insert_with(|| json!({}));
         for (name, mut table) in left {
-            // The reply may already contain unprocessed keys or writes of the same table.
+            // The reply may already contain unprocessed keys or writes of the table `name`.
             match unprocessed.get_mut(&name).and_then(|known| self.entries(known)) {
                 Some(known) => known.append(self.entries(&mut table).unwrap_or(&mut Vec::new())),
                 None => unprocessed[name] = table,

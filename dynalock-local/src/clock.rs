@@ -1,5 +1,5 @@
-//! Reads the clock for all modules of the crate. All times come from tokio's clock, so that a test
-//! can pause the time.
+//! Reads the clock for all modules of the crate. The crate reads all times from tokio's clock, so
+//! that a test can pause the clock.
 
 use std::time::Duration;
 

@@ -46,10 +46,11 @@ impl Database {
     /// Opens the database in the file at `path`, or creates a missing file.
     ///
     /// The file contains each write that got an answer, even if the process is killed afterwards.
-    /// Several processes may open the same file. If another process has locked the file, a request
-    /// waits for up to five seconds. If the file is still locked after five seconds, the request
-    /// fails with `InternalServerError` and changes nothing. SQLite keeps parts of the database in
-    /// two further files next to the database file. Their names end in `-wal` and `-shm`.
+    /// Several processes may open the same database file. If another process has locked the file, a
+    /// request waits for up to five seconds. If the file is still locked after five seconds, the
+    /// request fails with `InternalServerError` and changes nothing. SQLite keeps parts of the
+    /// database in two further files next to the database file. The names of the two further files
+    /// end in `-wal` and `-shm`.
     ///
     /// The file does not contain the [client request tokens](crate#client-request-tokens), so the
     /// database forgets the tokens when the process ends.
@@ -85,15 +86,16 @@ impl Database {
         client_on(faults.wrap(self.connector()))
     }
 
-    /// Sets the time on tokio's clock that each `TransactWriteItems` takes from now on.
-    /// Transactions that take time can conflict with each other, as on DynamoDB. With a time of
-    /// zero, which is the default, no transaction conflicts with another request.
+    /// Sets the transaction time: the simulated duration of each later `TransactWriteItems`, on
+    /// tokio's clock. If the transaction time is above zero, transactions can conflict with each
+    /// other, as on DynamoDB. With a transaction time of zero, which is the default, no transaction
+    /// conflicts with another request.
     ///
-    /// With a time of zero, the local engine applies a transaction at once. If transactions take
-    /// time, the items of a transaction are busy from the arrival of the transaction. After `time`
-    /// has passed, the local engine applies and answers the transaction, and the items are no
-    /// longer busy. The table shows the answers to other requests for the items of a running
-    /// transaction:
+    /// With a transaction time of zero, the local engine applies a transaction at once. If the
+    /// transaction time is above zero, the items of a transaction are busy from the arrival of the
+    /// transaction. When the transaction time has passed, the local engine applies and answers the
+    /// transaction, and the items are no longer busy. The table shows the answers to other requests
+    /// for the items of a running transaction:
     ///
     /// | request | answer |
     /// |---|---|
@@ -104,8 +106,9 @@ impl Database {
     /// | a read outside a transaction | the items as they were before the running transaction |
     ///
     /// If a caller drops the future of a running transaction, the transaction continues. A change
-    /// of the transaction time has no effect on running transactions. The transaction time has no
-    /// effect on `PartiQL` statements, and on clients of a server of the database.
+    /// of the transaction time (the simulated duration) has no effect on running transactions. The
+    /// transaction time has no effect on `PartiQL` statements, and on clients of a server of the
+    /// database.
     ///
     /// ```
     /// use std::time::Duration;
@@ -143,13 +146,13 @@ impl Database {
 
     /// Sets a delay for global secondary indexes, on tokio's clock. After `index_lag`, the indexes
     /// show each later write only after the delay. With a delay of zero, the indexes show all
-    /// writes at once. A call of `index_lag` also ends a freeze of the indexes.
+    /// writes at once. A call of `index_lag` ends a freeze of the indexes.
     ///
     /// Tables and local indexes always show each write at once. The creation or deletion of an
     /// index is visible without the delay. The delay does not apply to writes from before the call
-    /// of `index_lag`. The delay applies to the clients of the [`Database`] and its clones. Delayed
-    /// indexes show neither `PartiQL` writes nor the writes of other processes, until the delay is
-    /// set to zero.
+    /// of `index_lag`. The delay applies to all clients of the [`Database`] and of the clones of
+    /// the `Database`. Delayed indexes show neither `PartiQL` writes nor the writes of other
+    /// processes, until the delay is set to zero.
     ///
     /// ```
     /// use std::time::Duration;
@@ -187,7 +190,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::Copy`] if the local engine cannot copy the database. Queries and scans of the
-    /// global indexes read this copy, which the local engine makes through a temporary file.
+    /// global indexes read the copy of the database, which the local engine makes through a
+    /// temporary file.
     pub fn index_lag(&self, lag: Duration) -> Result<(), Error> {
         if lag.is_zero() {
             self.service.end_lag();
@@ -238,7 +242,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::Copy`] if the local engine cannot copy the database. Queries and scans of the
-    /// global indexes read this copy, which the local engine makes through a temporary file.
+    /// global indexes read the copy of the database, which the local engine makes through a
+    /// temporary file.
     pub fn freeze_indexes(&self) -> Result<(), Error> {
         self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }
@@ -285,8 +290,8 @@ fn client_on(http_client: impl HttpClient + 'static) -> Client {
         // By default, all clients of a process share one retry budget. A separate retry partition
         // for each client prevents that a test with faults uses up the retry budget of other tests.
         .retry_partition(RetryPartition::custom("dynalock-local").build())
-        // Stalled-stream protection is off, because it reads the system clock, which continues
-        // while a test has paused tokio's clock.
+        // Stalled-stream protection is off, because this protection reads the system clock, which
+        // continues while a test has paused tokio's clock.
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .build();
 

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The longest client request token that DynamoDB accepts, in characters. Like DynamoDB, the local
-/// engine refuses a client request token above this length.
+/// engine refuses a client request token with more than 36 characters.
 const LONGEST_TOKEN: usize = 36;
 
 /// Returns the answer of the local engine to one request.
@@ -133,8 +133,9 @@ enum Class {
 }
 
 impl Class {
-    /// Returns the class, malformed or invalid, of an error of the JSON parser. Only an error of
-    /// the local engine names the class at the start of its text.
+    /// Returns the class, malformed or invalid, of an error of the JSON parser. The text of an
+    /// error of the local engine begins with the class, but the text of an error of the JSON parser
+    /// does not.
     fn of(error: &str) -> Self {
         const INVALID: [&str; 5] =
             ["missing field", "unknown variant", "invalid type: null", "AttributeValue", "recursion limit"];

@@ -9,12 +9,12 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ItemKey {
     pub(crate) table: String,
-    /// The key values in the form in which the local engine compares them. For the local engine,
-    /// the numbers 1 and 1.0 are the same key.
+    /// The key values in the form in which the local engine compares key values. For the local
+    /// engine, the numbers 1 and 1.0 are the same key.
     values: BTreeMap<String, String>,
 }
 
-/// An item with its key attributes, in the notation of the request.
+/// An item and the item's key attributes, in the notation of the request.
 pub(crate) struct Named {
     pub(crate) item: ItemKey,
     pub(crate) key: HashMap<String, AttributeValue>,

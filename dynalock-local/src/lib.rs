@@ -2,8 +2,8 @@
 //!
 //! The crate dynalock-local is for tests of code that uses the AWS SDK for Rust. A test with the
 //! crate needs no port, no JVM and no container, and makes a client in a millisecond. The crate
-//! replaces only the HTTP client of the SDK, so a test also runs the serialization, the retries and
-//! the errors of the SDK.
+//! replaces only the HTTP client of the SDK, so a test runs the SDK's real serialization, retries
+//! and errors.
 //!
 //! ```
 //! use aws_sdk_dynamodb::types::AttributeValue;
@@ -61,8 +61,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`Faults::wrap`] adds faults to any HTTP client of the SDK, also for a test against DynamoDB
-//! itself.
+//! [`Faults::wrap`] adds faults to any HTTP client of the SDK, for example for a test against
+//! DynamoDB itself.
 //!
 //! # Time
 //!
@@ -77,30 +77,30 @@
 //!
 //! The clients have fixed credentials and the region `us-east-1`. The SDK retries failed requests
 //! with an initial backoff of 25 ms, and each client has a separate retry budget. Stalled-stream
-//! protection is off, because this protection reads the system clock. To change the configuration
-//! of a client, a test starts from `client.config().to_builder()`, or uses [`Database::connector`]
-//! in a new configuration.
+//! protection is off, because stalled-stream protection reads the system clock. To change the
+//! configuration of a client, a test starts from `client.config().to_builder()`, or uses
+//! [`Database::connector`] in a new configuration.
 //!
 //! # Client request tokens
 //!
-//! All clients of one [`Database`] and its clones share the tokens of successful transactions. The
-//! database remembers each client request token for ten minutes of tokio's clock. If a second
-//! request with the same token and content arrives, the database returns the first answer and does
-//! not apply the request again. If a request has a known token and other content, the database
-//! refuses the request with `IdempotentParameterMismatchException`. The client request tokens are
-//! always in memory, even for a database in a file.
+//! All clients of one [`Database`] and of its clones share the tokens of successful transactions.
+//! The database remembers each client request token for ten minutes of tokio's clock. If a request
+//! has the same token and content as a successful transaction, the database returns the first
+//! answer and does not apply the request. If a request has the token of a successful transaction
+//! but other content, the database refuses the request with `IdempotentParameterMismatchException`.
+//! The client request tokens are always in memory, even for a database in a file.
 //!
 //! # What it needs, and what it does not do
 //!
 //! - The crate needs a C compiler, because the local engine uses SQLite. The crate links `sqlite3`,
-//!   which a program can link only once. If another crate of the program uses SQLite, both crates
-//!   must use the same version of `libsqlite3-sys`.
-//! - The crate needs a tokio runtime. The task that sends a request also applies the request. Until
-//!   the answer, the request blocks the thread of the task. The local engine is for tests and
-//!   tools, not for production.
+//!   which a program can link only once. If another crate of the program uses SQLite,
+//!   dynalock-local and the other crate must use the same version of `libsqlite3-sys`.
+//! - The crate needs a tokio runtime. The local engine applies a request on the task that sends the
+//!   request. Until the answer, the request blocks the thread of the task. The local engine is for
+//!   tests and tools, not for production.
 //! - The local engine never throttles a request. A test can inject throttling as a fault.
 //! - The local engine applies one request at a time. Transactions conflict only if a test sets a
-//!   transaction time ([`Database::transaction_time`]).
+//!   simulated duration of transactions ([`Database::transaction_time`]).
 //! - Each read sees all earlier writes, except reads of global indexes after a test has asked for
 //!   stale indexes ([`Database::index_lag`], [`Database::freeze_indexes`]).
 //! - The local engine has no access control, no backups and no global tables. The documentation of

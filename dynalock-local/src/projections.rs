@@ -1,9 +1,9 @@
 //! Finds queries and scans of an index that name an attribute which the index does not contain.
 //!
 //! DynamoDB refuses a query whose filter names an attribute that the index does not contain. For a
-//! global index, DynamoDB also refuses a projection expression that names an attribute which the
-//! index does not contain. The local engine would treat such an attribute as absent, so a filter
-//! could silently match no item or each item.
+//! global index, DynamoDB refuses a projection expression that names an attribute which the index
+//! does not contain. The local engine would treat an attribute outside the index as absent, so a
+//! filter could silently match no item or each item.
 
 use std::collections::{HashMap, HashSet};
 
@@ -83,12 +83,13 @@ impl<'r> Index<'r> {
         }
     }
 
-    /// Returns the first attribute of an expression that the index does not contain.
+    /// Returns the first attribute that the expression names and the index does not contain.
     fn missing(&self, expression: Option<&str>, names: &Names) -> Option<String> {
         top_level_names(expression?)
             .into_iter()
             .filter_map(|name| match name.starts_with('#') {
-                // The local engine refuses an undefined placeholder, so the check ignores it.
+                // The local engine refuses an undefined placeholder, so the code ignores an
+                // undefined placeholder.
                 true => names.as_ref()?.get(name).cloned(),
                 false => Some(name.to_owned()),
             })

@@ -1,5 +1,5 @@
-//! Finds reversed ranges (a `BETWEEN` whose end is below its start) in requests whose ranges the
-//! local engine does not check.
+//! Finds reversed ranges (a `BETWEEN` whose second bound is below the first bound) in requests
+//! whose ranges the local engine does not check.
 //!
 //! DynamoDB refuses a reversed range in each condition, key condition and filter. The local engine
 //! refuses a reversed range in the condition of a PutItem, UpdateItem or DeleteItem. In a
@@ -61,9 +61,9 @@ pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::
 }
 
 impl Expression<'_> {
-    /// Lets the local engine check the ranges of a condition: sends it a delete with the condition,
-    /// but without a key. The local engine first checks the ranges of a delete, and always refuses
-    /// a delete without a key afterwards.
+    /// Lets the local engine check the ranges of a condition: sends a delete with the condition,
+    /// but without a key, to the local engine. The local engine first checks the ranges of a
+    /// delete, and always refuses a delete without a key afterwards.
     fn check(&self, engine: &Database) -> dynoxide::Result<()> {
         let Some(text) = self.text.filter(|text| text.to_ascii_uppercase().contains("BETWEEN")) else { return Ok(()) };
         let delete = DeleteItemRequest {
@@ -77,8 +77,8 @@ impl Expression<'_> {
             Err(DynoxideError::ValidationException(why)) if why.contains("The BETWEEN operator requires") => {
                 Err(DynoxideError::ValidationException(why))
             }
-            // This check ignores all other errors of the request, because the local engine reports
-            // them when it runs the request.
+            // The check for reversed ranges ignores errors with another cause, because the local
+            // engine reports these errors when the request runs.
             Ok(_) | Err(_) => Ok(()),
         }
     }

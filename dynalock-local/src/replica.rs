@@ -27,8 +27,8 @@ use crate::{
 
 type Failure = Box<dyn StdError + Send + Sync>;
 
-/// A copy of the database, which answers the reads of global indexes. Each write reaches the copy
-/// some time after the database.
+/// A copy of the database, which answers the reads of global indexes. A write reaches the copy
+/// later than the database.
 pub(crate) struct Replica {
     engine: Database,
     lag: Lag,
@@ -69,7 +69,7 @@ impl Replica {
     }
 
     /// Returns the answer to a request. The copy of the database answers reads of global indexes,
-    /// and `engine` answers all other requests.
+    /// and `engine` answers each request that is not a read of a global index.
     pub(crate) fn answer(&mut self, engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         self.catch_up(clock::now());
@@ -87,7 +87,7 @@ impl Replica {
         reply
     }
 
-    /// Applies a change of a table and its indexes to the copy at once, without a delay.
+    /// Applies a change of a table or of an index to the copy at once, without a delay.
     fn change_table(&mut self, operation: &str, request: &Value, body: &[u8]) {
         if operation == "DeleteTable" {
             // A program may later create a table with the name of the deleted table. The copy must

@@ -14,13 +14,13 @@ pub async fn serve(addr: SocketAddr) -> Result<Server, Error> {
 }
 
 impl Database {
-    /// Serves the database over HTTP on a loopback address, for other processes. Port 0 selects a
-    /// free port.
+    /// Serves the database over HTTP on a loopback address, for clients in other processes. Port 0
+    /// selects a free port.
     ///
-    /// The method `serve` needs the feature `serve`, and runs on the tokio runtime of its caller.
-    /// The server has its own [client request tokens](crate#client-request-tokens), which are
-    /// separate from the tokens of clients in the same process. The server measures the age of its
-    /// tokens by the system clock.
+    /// The method `serve` needs the feature `serve`, and runs on the tokio runtime of the caller.
+    /// The [client request tokens](crate#client-request-tokens) of the server are separate from the
+    /// tokens of clients in the same process. The system clock decides how long the server
+    /// remembers a client request token.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -72,8 +72,7 @@ impl Database {
 /// A server of a database on a loopback port.
 ///
 /// When the `Server` is dropped, the server stops, and the running requests finish in the
-/// background. [`shutdown`](Self::shutdown) also stops the server, and waits for the running
-/// requests.
+/// background. [`shutdown`](Self::shutdown) stops the server, and waits for the running requests.
 #[derive(Debug)]
 #[must_use = "the server stops when it is dropped"]
 pub struct Server {
@@ -94,7 +93,7 @@ impl Server {
         format!("http://{}", self.addr)
     }
 
-    /// Stops the server, and waits until the running requests have their answers.
+    /// Stops the server, and waits until the server has answered the running requests.
     ///
     /// # Errors
     ///

@@ -32,7 +32,7 @@ impl Service {
         Self { engine, tokens: Tokens::default(), running: Arc::default(), replica: Mutex::default() }
     }
 
-    /// Sets a delay with which global indexes show all later writes.
+    /// Sets a delay with which global indexes show all writes after the call of `lag`.
     pub(crate) fn lag(&self, lag: Lag) -> Result<(), Box<dyn StdError + Send + Sync>> {
         let mut replica = self.replica();
         match replica.as_mut() {
@@ -47,8 +47,9 @@ impl Service {
         *self.replica() = None;
     }
 
-    /// Returns the answer to one request. If a test has set a transaction time, the answer to a
-    /// transaction takes this time. The answers to all other requests come at once.
+    /// Returns the answer to one request. If a test has set a transaction time (the simulated
+    /// duration), the local engine applies and answers a new write transaction after this time. A
+    /// request that is not a write transaction gets its answer at once.
     pub(crate) async fn call(self: Arc<Self>, operation: &str, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
         if self.running.is_off() {
             return Ok(self.answer(operation, body));
@@ -66,8 +67,8 @@ impl Service {
     }
 
     async fn transact(self: Arc<Self>, request: &Value, body: &[u8]) -> HttpResponse {
-        // If a request repeats a successful transaction with its token, DynamoDB returns the first
-        // answer, even if another transaction is running on the items of the request.
+        // If a request repeats a successful transaction with the same token, DynamoDB returns the
+        // first answer, even if another transaction is running on the items of the request.
         if request["ClientRequestToken"].as_str().is_some_and(|token| self.tokens.knows(token)) {
             return self.answer("TransactWriteItems", body);
         }

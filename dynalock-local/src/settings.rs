@@ -8,12 +8,12 @@ use dynoxide::{
     },
 };
 
-/// Refuses a request that enables time to live when it is already enabled, or disables it when it
-/// is already disabled.
+/// Refuses a request that enables time to live if time to live is already enabled. Refuses a
+/// request that disables time to live if time to live is already disabled.
 pub(crate) fn check_time_to_live(engine: &Database, request: &UpdateTimeToLiveRequest) -> dynoxide::Result<()> {
     let describe = DescribeTimeToLiveRequest { table_name: request.table_name.clone() };
-    // This check ignores all other errors of the request, because the local engine reports them
-    // when it runs the request.
+    // The check of the time to live ignores errors with another cause, because the local engine
+    // reports these errors when the request runs.
     let Ok(described) = engine.describe_time_to_live(describe) else { return Ok(()) };
 
     let is_enabled = described.time_to_live_description.attribute_name.is_some();

@@ -23,7 +23,7 @@ pub(crate) struct Tokens(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     known: HashMap<String, Known>,
-    /// The tokens in the order of their age, the oldest token first.
+    /// The tokens in the order of age, the oldest token first.
     by_age: VecDeque<(Instant, String)>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Outcome<E> {
     Applied(String),
     /// The local engine refused the transaction.
     Refused(E),
-    /// An earlier transaction with other content has used the same token.
+    /// An earlier transaction has used the token of the request for other content.
     Mismatch,
 }
 
@@ -55,9 +55,9 @@ impl Tokens {
 
     /// Runs `apply`, unless a transaction with the same token has already succeeded.
     ///
-    /// While `apply` runs, all other requests with a token wait. If two requests with the same
-    /// token and content arrive at the same time, the local engine therefore applies only one of
-    /// them.
+    /// While `apply` runs, each other request with a client request token waits. If two requests
+    /// with the same token and content arrive at the same time, the local engine applies only one
+    /// of the two requests.
     pub(crate) fn once<E>(
         &self,
         token: String,

@@ -1,4 +1,4 @@
-//! Transactions that take time, and the answers to requests that conflict with a running
+//! Transactions with a simulated duration, and the answers to requests that conflict with a running
 //! transaction.
 
 use std::{
@@ -24,13 +24,13 @@ pub(crate) struct Running(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The time that each transaction takes, as a test has set it.
+    /// The transaction time: the simulated duration of each transaction, which a test can set.
     time: Duration,
     items: HashSet<ItemKey>,
     tokens: HashSet<String>,
 }
 
-/// A running transaction. The transaction ends when its `Run` is dropped.
+/// A running transaction. A running transaction ends when the `Run` is dropped.
 #[derive(Debug)]
 pub(crate) struct Run {
     running: Arc<Running>,
@@ -44,8 +44,8 @@ impl Running {
         self.table().time = time;
     }
 
-    /// Returns `true` if no request can conflict with a transaction, because transactions take no
-    /// time and no transaction is running.
+    /// Returns `true` if no request can conflict with a transaction, because the simulated duration
+    /// of transactions is zero and no transaction is running.
     pub(crate) fn is_off(&self) -> bool {
         let table = self.table();
 
@@ -65,7 +65,7 @@ impl Running {
     }
 
     /// Starts a transaction. If another transaction is running on an item of the new transaction,
-    /// returns an error answer instead.
+    /// returns an error answer and does not start the transaction.
     pub(crate) fn start(self: &Arc<Self>, engine: &Database, request: &Value) -> Result<Run, Box<HttpResponse>> {
         let named = named_by(engine, "TransactWriteItems", request);
         let token = request["ClientRequestToken"].as_str().map(str::to_owned);

@@ -16,8 +16,8 @@ type Failure = Box<dyn StdError + Send + Sync>;
 
 type Key = HashMap<String, AttributeValue>;
 
-/// The condition that an item has expired. The condition leaves out a time to live more than five
-/// years ago, because DynamoDB does not delete such an item.
+/// The condition that an item has expired. The condition leaves out items whose time to live ended
+/// more than five years ago, because DynamoDB does not delete these items.
 const DUE: &str = "#ttl BETWEEN :oldest AND :last";
 
 const FIVE_YEARS: Duration = Duration::from_hours(5 * 365 * 24);
@@ -32,8 +32,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Sweep`] if a request of the sweep fails. The items that the call has deleted before
-    /// the error stay deleted.
+    /// [`Error::Sweep`] if a request of the sweep fails. The items that `sweep_ttl` has deleted
+    /// before the error stay deleted.
     pub async fn sweep_ttl(&self, now: SystemTime) -> Result<usize, Error> {
         let client = self.client();
 

@@ -12,7 +12,7 @@ use serde_json::json;
 pub(crate) const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
 
 /// Returns the name of the operation from the header of a request, for example `PutItem`. Returns
-/// an empty text for a request without this header.
+/// an empty text for a request without the header `x-amz-target`.
 pub(crate) fn operation(request: &HttpRequest) -> &str {
     let target = request.headers().get("x-amz-target").unwrap_or_default();
 

@@ -25,10 +25,10 @@ use crate::{
 /// guard releases the lock in the background. If the release in the background fails, or if the
 /// runtime ends before the release, the lock stays held until its lease expires.
 ///
-/// A process that stops sending heartbeats loses the lock when its lease ends. [`lost`](Self::lost)
-/// and [`run`](Self::run) report the loss of the lock before another caller can acquire the lock.
-/// If the lock protects a system outside DynamoDB, this system should refuse each request whose
-/// [`fence`](Self::fence) is lower than the highest fence in earlier requests.
+/// A process that stops sending heartbeats loses the lock when the lease of the lock ends.
+/// [`lost`](Self::lost) and [`run`](Self::run) report the loss of the lock before another caller
+/// can acquire the lock. If the lock protects a system outside DynamoDB, this system should refuse
+/// each request whose [`fence`](Self::fence) is lower than the highest fence in earlier requests.
 ///
 /// Keep the guard as long as your program needs the lock. `let _ = locks.acquire("a").await?` drops
 /// the guard at once, and `let _guard = ..` keeps the guard. The lint
@@ -155,15 +155,15 @@ impl LockGuard {
     }
 
     /// Returns the fence of the previous holder if the acquire call took over the expired lease of
-    /// that holder, and `None` in all other cases. A previous holder whose lease expired may have
-    /// left its work unfinished.
+    /// that holder. Returns `None` if the call took over no expired lease. A previous holder whose
+    /// lease expired may have left its work unfinished.
     ///
     /// The fence of a previous holder is only a hint that this holder crashed. If another caller or
     /// an operator removed the expired holder, the result is `None`. In a call for several locks,
-    /// the result is also `None` if the reply to the request that removed the expired holder was
-    /// lost. If the reply to the acquire request was lost, a normal release of the previous holder
-    /// can look like a crash. If your program must notice every crash, store the progress of the
-    /// work together with the work.
+    /// the result is `None` if the reply to the request that removed the expired holder was lost.
+    /// If the reply to the acquire request was lost, a normal release of the previous holder can
+    /// look like a crash. If your program must notice every crash, store the progress of the work
+    /// together with the work.
     ///
     /// # Examples
     ///
@@ -281,8 +281,7 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
-    /// the lock.
+    /// A drop of the future also drops `work`. A drop of the future does not release the lock.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.held.grant.lost(), work).await
     }

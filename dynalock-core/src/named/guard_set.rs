@@ -17,9 +17,9 @@ use crate::{
 /// returns.
 ///
 /// Without `fair`, one transaction acquires all locks of the guard. With `fair`, one transaction
-/// enters the queues of all locks of the guard. Each lock has its own heartbeats. If one lock is
-/// lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. After the loss of one lock,
-/// the other locks stay held until the guard is released or dropped.
+/// enters the queues of all locks of the guard. A separate series of heartbeats renews each lock.
+/// If one lock is lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. After the loss
+/// of one lock, the other locks stay held until the guard is released or dropped.
 ///
 /// Keep the guard as long as your program needs the locks. `let _ = locks.acquire_all(["a",
 /// "b"]).await?` drops the guard at once, and `let _guard = ..` keeps the guard. The lint
@@ -120,7 +120,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call ends with the first error of [`LockGuard::extend`].
+    /// At the first error of [`LockGuard::extend`], the call ends and returns the error.
     ///
     /// # Cancel safety
     ///
@@ -191,8 +191,7 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, `work` is dropped with it. A drop of the future does not release
-    /// the locks.
+    /// A drop of the future also drops `work`. A drop of the future does not release the locks.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.lost(), work).await
     }
@@ -211,8 +210,8 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of [`LockGuard::release`]. Even after an error, the call
-    /// releases the other locks.
+    /// The call returns the first error of [`LockGuard::release`]. If the release of one lock
+    /// fails, the call still releases the other locks.
     ///
     /// # Cancel safety
     ///

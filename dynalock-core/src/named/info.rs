@@ -22,7 +22,7 @@ pub struct LockInfo {
     /// The namespace of the lock, which [`Locks::namespace`](crate::Locks::namespace) selects.
     pub namespace: Option<String>,
     /// The label of the holder, or `None` if the lock is free. If the holder has no label, `owner`
-    /// is the nonce of its grant.
+    /// is the nonce of the holder's grant.
     pub owner: Option<String>,
     /// The nonce of the holder's grant, or `None` if the lock is free. If a program without
     /// dynalock wrote the owner attribute, the nonce may be empty.
@@ -43,7 +43,7 @@ pub struct LockInfo {
 }
 
 impl LockInfo {
-    /// Parses the row of a lock. Returns `None` if the row does not belong to a lock.
+    /// Parses the row of a lock. Returns `None` if the row is not the row of a lock.
     pub(super) fn read(options: &LeaseOptions, item: &Item) -> Option<Self> {
         let (name, namespace) = parts(item.get(MODEL.partition_key.name)?.as_s().ok()?);
         let lease = Self::of_lease(name, options, item)?;
@@ -66,8 +66,8 @@ impl LockInfo {
             nonce: holder.map(|holder| holder.nonce.to_owned()),
             waiting: record.queue.len().saturating_sub(1),
             queue: QueuePlace::of(&record, now),
-            // The first grant of a lock gives its row a fence, so a row without a fence does not
-            // belong to a lock.
+            // The first grant of a lock writes a fence into the row of the lock, so a row without a
+            // fence is not the row of a lock.
             fence: record.last_fence()?,
             remaining,
             payload: None,
@@ -87,13 +87,13 @@ debug_fields!(LockInfo, self => {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuePlace {
-    /// The number of entries before this entry in the queue. The caller whose entry is at position
-    /// 0 holds the lock.
+    /// The number of entries that are before this entry in the fair queue. The caller whose queue
+    /// entry is at position 0 holds the lock.
     pub position: usize,
-    /// The label of the caller, or the nonce of the entry if the caller has no label.
+    /// The label of the caller, or the nonce of the queue entry if the caller has no label.
     pub owner: String,
-    /// The nonce of the entry. If a program without dynalock wrote the entry, the nonce may be
-    /// empty.
+    /// The nonce of the queue entry. If a program without dynalock wrote the queue entry, the nonce
+    /// may be empty.
     pub nonce: String,
     /// The time since the caller entered the queue, by this machine's clock. The field is `None` if
     /// a program without dynalock wrote the queue entry without a time.

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A stream of all locks of a table, which [`Locks::list`](crate::Locks::list) returns. The stream
-/// reads the next page when it has returned all locks of the current page.
+/// reads the next page when the stream has returned all locks of the current page.
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
     settings: Settings,
@@ -30,7 +30,7 @@ pub struct LockList {
 
 enum Next {
     /// The stream has not requested the next page. The next page starts after the given key, or at
-    /// the first row if the key is `None`.
+    /// the first row of the table if the key is `None`.
     Page(Option<Item>),
     Coming(Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>),
     Nothing,

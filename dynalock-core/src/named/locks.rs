@@ -29,8 +29,8 @@ use crate::{
 ///
 /// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
 /// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
-/// module [`lock`](crate::lock) specifies the protocol of the locks, its assumptions and its
-/// limits.
+/// module [`lock`](crate::lock) specifies the protocol of the locks, and the assumptions and limits
+/// of this protocol.
 ///
 /// # Examples
 ///
@@ -62,8 +62,8 @@ use crate::{
 /// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
 /// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
 /// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
-/// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse a repetition of it. |
-/// | [`Error::Exhausted`] | The call ended at its deadline, at its maximum number of attempts, or because the retry budget was empty. |
+/// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse the same request again. |
+/// | [`Error::Exhausted`] | The call reached the deadline or the maximum number of attempts, or the retry budget was empty. |
 /// | [`Error::BudgetExceeded`] | The next request would exceed the [`budget`](Self::budget) of the call. |
 #[derive(Clone)]
 pub struct Locks {
@@ -177,8 +177,8 @@ impl Locks {
     }
 
     /// Sets the label of the holder, for example the name of a host or a worker. Errors show the
-    /// label to other callers. Two callers may have the same label, because each grant also has a
-    /// random nonce.
+    /// label to other callers. Two callers may have the same label, because a random nonce
+    /// distinguishes the grants.
     ///
     /// # Examples
     ///
@@ -229,8 +229,8 @@ impl Locks {
     }
 
     /// Sets the shortest and the longest interval between two reads of a call that waits for a
-    /// lock. The library multiplies each interval by a random factor between 0.5 and 1.5, so that
-    /// several waiters do not read at the same moment.
+    /// lock. The library multiplies the longest interval and most of the pauses by a random factor
+    /// between 0.5 and 1.5, so that several waiters do not read at the same moment.
     ///
     /// By default, a waiter reads often if holders keep the lock for a short time, and rarely if
     /// holders keep the lock for a long time:
@@ -242,20 +242,23 @@ impl Locks {
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
     /// Between the shortest and the longest interval, the interval depends on the times for which
-    /// the current holder and earlier holders have had the lock. After a grant, a waiter first
-    /// pauses for about four fifths of the average time for which earlier holders had the lock.
-    /// Then the next waiter of a queue reads again after a third of the time that has passed since
-    /// this pause. A waiter without `fair` then reads again after twice the time that has passed
-    /// since this pause. The waiters of one process share the rows that they read. A release in the
-    /// same process wakes the next waiter without a read, so the waiters of a process read rarely
-    /// while the holder is in their process.
+    /// the current holder and earlier holders have had the lock. The average hold is the average
+    /// time for which earlier holders had the lock. After a grant, the next waiter of a queue first
+    /// pauses for about four fifths of the average hold. A waiter without `fair` pauses for up to
+    /// half of the average hold longer. If a holder has the lock for more than four fifths of the
+    /// average hold, the excess is the overtime of the holder. During the overtime, the next waiter
+    /// of a queue pauses for a third of the overtime so far. During the overtime, a waiter without
+    /// `fair` pauses for twice the overtime so far. The waiters of one process share the rows that
+    /// they read. If the holder and a waiter are in the same process, a release wakes the next
+    /// waiter without a read, so these waiters read rarely.
     ///
     /// If the row of the lock is smaller than 4 KB, a read of a waiter costs half a read unit. A
     /// read of the next waiter of a queue is strongly consistent and costs one read unit. With an
-    /// interval of 250 milliseconds, the next waiter of a queue costs about 4 read units a second,
-    /// and each other waiter costs about 2. The shortest and the longest interval do not change the
-    /// time after which the lease of a crashed holder ends. The longer the interval, the later a
-    /// waiter notices the release of the lock.
+    /// interval of 250 milliseconds, the next waiter of a queue costs about 4 read units a second.
+    /// With the same interval, a waiter that is not the next waiter costs about 2 read units a
+    /// second. The shortest and the longest interval do not change the time after which the lease
+    /// of a crashed holder ends. The longer the interval, the later a waiter notices the release of
+    /// the lock.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
     ///
@@ -428,8 +431,8 @@ impl Locks {
         CreateLockTable::new(self.settings.clone())
     }
 
-    /// Verifies that the table can store locks: its key is the string `name`, and time to live does
-    /// not use an attribute of the lease. The call changes nothing.
+    /// Verifies that the table can store locks: the table key must be the string `name`, and time
+    /// to live must not use an attribute of the lease. The call changes nothing.
     ///
     /// # Examples
     ///
@@ -445,8 +448,8 @@ impl Locks {
     /// # Errors
     ///
     /// The [errors of every call](Locks#errors-of-every-call) are possible. If the table is
-    /// missing, the error is [`Error::TableNotFound`]. A difference between the table and its
-    /// requirements is part of the report, and not an error.
+    /// missing, the error is [`Error::TableNotFound`]. A difference between the table and the
+    /// requirements of a lock table is part of the report, and not an error.
     ///
     /// # Cancel safety
     ///
@@ -481,7 +484,7 @@ impl Locks {
     ///
     /// The future can be dropped at any time. If DynamoDB grants the lock to a dropped call, a task
     /// on the caller's runtime releases the lock. If the caller's runtime has ended, the lock
-    /// expires after its ttl.
+    /// expires after the ttl of the lock.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self.settings.clone(), name.into())
     }
@@ -489,7 +492,7 @@ impl Locks {
     /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
     /// lock.
     ///
-    /// With [`Expiry::Observed`], this call cannot take over the lease of a crashed holder. A
+    /// With [`Expiry::Observed`], `try_acquire` cannot take over the lease of a crashed holder. A
     /// takeover requires that the caller waits and observes the lease for a ttl.
     ///
     /// # Examples
@@ -516,8 +519,8 @@ impl Locks {
         Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Acquires several locks by one transaction: either all of them or none. A call can name up to
-    /// 100 locks.
+    /// Acquires several locks by one transaction: either all of these locks or none. A call can
+    /// name up to 100 locks.
     ///
     /// Without [`fair`](crate::lock::Acquire::fair), the call holds none of the locks while it
     /// waits, so calls for the same locks cannot deadlock. A call without `fair` waits until all
@@ -573,7 +576,7 @@ impl Locks {
     ///
     /// - [`Error::Lost`]: another caller has acquired the lock or removed the lease, the lock was
     ///   released, or DynamoDB answered no heartbeat for a whole ttl.
-    /// - [`Error::InvalidKey`]: the token belongs to a lease on an item.
+    /// - [`Error::InvalidKey`]: the token is the token of a lease on an item.
     /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
     ///   started.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
@@ -581,7 +584,7 @@ impl Locks {
     /// # Cancel safety
     ///
     /// The future can be dropped at any time. A dropped call does not release the lock, so a
-    /// program can resume the lock from the same token again while the lease lasts.
+    /// program can call `resume` with the same token again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token)).await
     }

@@ -96,8 +96,8 @@ impl Locks {
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, DynamoDB may create the row again after `retire` has deleted
     /// it. In a row that a late acquire request creates, the first fence is the time at which the
-    /// request was sent. A first fence from a late acquire request may be lower than the fences of
-    /// the deleted row.
+    /// caller sent this request. A first fence from a late acquire request may be lower than the
+    /// fences of the deleted row.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
     /// DynamoDB could delete the rows of held locks.
@@ -135,14 +135,14 @@ impl Locks {
         }
     }
 
-    /// Takes a lock away from its holder, if the fence of the holder is the expected fence. The
+    /// Takes a lock away from the holder, if the fence of the holder is the expected fence. The
     /// former holder learns of the loss of the lock at its next heartbeat, and may continue its
     /// work until its next heartbeat. Before the next heartbeat of the former holder, only systems
     /// that check the fence refuse the requests of the former holder.
     ///
     /// Returns `true` if the call ended the grant with the expected fence. Returns `false` if the
     /// lock is free, or is held with another fence. If DynamoDB's reply was lost, `true` means that
-    /// the grant has ended, either by this call or by a release of its holder.
+    /// the grant has ended, either by the call of `break_lock` or by a release by the holder.
     ///
     /// # Examples
     ///
@@ -162,7 +162,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the lock may or may not have been taken from its holder. The
+    /// If the future is dropped, the lock may or may not have been taken from the holder. The
     /// caller can repeat the call.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
@@ -178,27 +178,27 @@ impl Locks {
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
         // The refused request can only end the grant of a lock without a queue. After the refusal,
-        // only the head of a queue can still have the expected fence.
+        // only the first entry of a queue can still have the expected fence.
         match record.head_observation() {
             Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::on(attempts.call_cost(), connection, *limits);
                 let reason = DequeueReason::Operator(head.clone());
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
-                    // Either an earlier attempt whose reply was lost has removed the head, or the
-                    // head itself has left the queue.
+                    // Either an earlier attempt whose reply was lost has removed the first queue
+                    // entry, or the holder itself has left the queue.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })
             }
-            // Either an earlier attempt whose reply was lost has ended the grant, or its holder has
+            // Either an earlier attempt whose reply was lost has ended the grant, or the holder has
             // released the lock.
             Some(_) | None => Ok(attempts.is_in_doubt() && record.fence.is_some_and(|last| last >= expected_fence)),
         }
     }
 
-    /// Returns the entries of the fair queue of a lock. The caller of the first entry holds the
-    /// lock. If no caller uses the queue of the lock, this method returns an empty list. A lock
+    /// Returns the entries of the fair queue of a lock. The caller of the first queue entry holds
+    /// the lock. If no caller uses the queue of the lock, this method returns an empty list. A lock
     /// with an empty queue may still have a holder, which [`inspect`](Self::inspect) returns.
     ///
     /// # Examples

@@ -45,17 +45,17 @@ impl<O, N> Acquire<O, N> {
     /// | | cost |
     /// |---|---|
     /// | an acquisition, while the row is smaller than a kilobyte (up to about 25 waiters) | 2 write units with a ttl of 20 seconds; 2.35 write units with a ttl of 2 seconds, because the holder sends more heartbeats |
-    /// | each further kilobyte of the row | 2 more write units for each acquisition |
+    /// | each further kilobyte of the lock's row | 2 more write units for each acquisition |
     /// | the wait of the next waiter | a consistent read each quarter of a second, and about 15 further reads at most after each grant; [`Locks::refresh`](crate::Locks::refresh) sets the interval |
-    /// | the wait of other waiters | eventually consistent reads; the more callers are before a waiter, the less often the waiter reads |
+    /// | the wait of a waiter behind the next waiter | eventually consistent reads; the more callers are before a waiter, the less often the waiter reads |
     /// | the last caller that leaves the queue | one additional read, which costs half a read unit |
     ///
     /// When the lease of a crashed holder ends, other callers remove the holder from the queue.
-    /// Other callers remove a crashed waiter at most one ttl after its entry has become the head.
-    /// If a call that enters the queue or stops waiting loses its connection, a background task
-    /// removes the call's entry as soon as DynamoDB answers again. Until the background task has
-    /// removed the entry, further calls of the same client for the queue wait, at most until their
-    /// deadline.
+    /// Other callers remove a crashed waiter at most one ttl after the waiter's entry has become
+    /// the first entry of the queue. If a call that enters the queue or stops waiting loses its
+    /// connection, a background task removes the call's entry as soon as DynamoDB answers again.
+    /// Until the background task has removed the entry, further calls of the client for this queue
+    /// wait, at most until the deadline of the waiting call.
     ///
     /// # Examples
     ///
@@ -343,7 +343,7 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
     /// without duplicates.
     fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
         // Each name must occur once, because DynamoDB refuses a transaction that names a row twice.
-        // The names must be sorted, because the guard finds its locks by a binary search.
+        // The names must be sorted, because the guard finds a lock by a binary search.
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {
@@ -356,9 +356,9 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
 }
 
 impl<O, N> Acquire<O, N, Fair> {
-    /// Limits the number of entries in the queue, including the entry of the holder. The default
-    /// limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call fails with
-    /// [`Error::QueueFull`].
+    /// Limits the number of entries in the fair queue, including the entry of the holder. The
+    /// default limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call
+    /// fails with [`Error::QueueFull`].
     ///
     /// # Examples
     ///
@@ -445,9 +445,9 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     async fn enter_queue(self) -> Result<QueueTicket<LockGuard>> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(self.settings.wait(), progress)?;
-        // The acquire call sends a first `QueueStatus` when its entry is in the queue. If the call
-        // ends without a `QueueStatus`, the sender of the channel is dropped, and `changed` returns
-        // an error.
+        // The acquire call sends a first `QueueStatus` when the entry of the call is in the queue.
+        // If the call ends without a `QueueStatus`, the sender of the channel is dropped, and
+        // `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }

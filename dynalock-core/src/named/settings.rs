@@ -16,7 +16,7 @@ use crate::{
     retry::{CallCost, Connection, Limits},
 };
 
-/// The model of a table of named locks: its key and its lease attributes.
+/// The model of a table of named locks: the key and the lease attributes of the table.
 pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
@@ -35,7 +35,7 @@ pub(super) static MODEL: Model = Model {
     indexes: &[],
 };
 
-/// Returns the name of a lock from its row, or from the key of its row.
+/// Returns the name of a lock from the row of the lock, or from the key of this row.
 pub(super) fn lock_name(row: &Item) -> Option<String> {
     shown(row.get(MODEL.partition_key.name)?.as_s().ok()?).map(|name| name.to_string())
 }

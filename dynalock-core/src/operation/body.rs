@@ -23,7 +23,7 @@ impl Body {
         KEPT.scope(self.clone(), request).await
     }
 
-    /// Returns `true` if an attempt of the request has stored its body.
+    /// Returns `true` if an attempt of the request has stored the HTTP body.
     pub(super) fn is_kept(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -33,8 +33,8 @@ impl Body {
         // A panic cannot leave the body half-written, so the code also uses a poisoned `Mutex`.
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(SdkBody::try_clone);
         let Some(body) = kept else { return };
-        // The stored body may have another length than the replaced body, so the header
-        // `content-length` must change as well.
+        // The stored body may have another length than the replaced body, so the code also changes
+        // the header `content-length`.
         if let Some(length) = body.content_length() {
             request.headers_mut().insert("content-length", length.to_string());
         }
@@ -44,8 +44,8 @@ impl Body {
 
 /// Stores the body of a request, if the current task runs in [`Body::keep`].
 pub(crate) fn keep_body(request: &HttpRequest) {
-    // Only transactions run in [`Body::keep`], so the library stores the bodies of no other
-    // requests.
+    // Only transactions run in [`Body::keep`], so the library stores only the bodies of
+    // transactions.
     let _ = KEPT.try_with(|kept| {
         *kept.0.lock().unwrap_or_else(PoisonError::into_inner) = request.body().try_clone();
     });

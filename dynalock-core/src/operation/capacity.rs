@@ -32,7 +32,7 @@ tokio::task_local! {
     pub(crate) static IN_FLIGHT: InFlight;
 }
 
-/// The state of a request between its start and its answer.
+/// The state of a request between the start of the request and DynamoDB's answer.
 pub(crate) struct InFlight {
     /// `true` if the SDK has handed the request to the HTTP client, and `false` while the SDK still
     /// fetches credentials and signs the request.
@@ -42,23 +42,23 @@ pub(crate) struct InFlight {
     pub(crate) metered: Option<Arc<MeteredRequest>>,
 }
 
-/// A function that returns the text of a key for a cost report. The argument of the function
-/// contains either only the key attributes or the whole item.
+/// A function that returns the text of a key for a cost report. The argument of a `KeyText`
+/// function contains either only the key attributes or the whole item.
 pub(crate) type KeyText = fn(&Item) -> Option<String>;
 
 /// The facts from which the library estimates the capacity of a request.
 pub(crate) struct RequestFacts {
     /// The capacity units that the call may consume, and has consumed so far.
     pub(crate) allowance: Arc<Allowance>,
-    /// The function that makes the text of a key, for each table. A function with `None` as its
+    /// For each table, the function that makes the text of a key. A function with `None` as its
     /// table applies to all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
     /// The most recent item that the call has read or written, with the size of the item.
     pub(crate) seen: Option<SizedItem>,
     /// The capacity of the previous page of a query or a scan.
     pub(crate) page: Capacity,
-    /// `true` if the budget of the call does not apply to its reads. Reads after a write may exceed
-    /// the budget, because these reads find out or return the outcome of the write.
+    /// `true` if the reads of the call may exceed the budget of the call. Reads after a write may
+    /// exceed the budget, because these reads find out or return the outcome of the write.
     pub(crate) reads_are_exempt: bool,
 }
 
@@ -134,8 +134,8 @@ impl Allowance {
     }
 
     /// Reserves the estimated units of a request in the budget of the call. Requests of a call may
-    /// run at the same time, so the estimated units of a request in flight also count against the
-    /// budget.
+    /// run at the same time, so the estimated units of the requests in flight reduce the budget
+    /// that remains.
     fn reserve(&self, needed: Units) -> Result<(), OverBudget> {
         let mut used = self.used();
         if self.budget.is_some_and(|budget| *used + needed > budget) {
@@ -351,7 +351,8 @@ pub(crate) struct Consumed {
     pub(crate) shares: Vec<Share>,
     /// The item that the answer of DynamoDB contained.
     pub(crate) seen: Option<SizedItem>,
-    /// The consumed capacity of a page of a query or a scan, or `None` for all other requests.
+    /// The consumed capacity of a page of a query or a scan, or `None` if the request reads no
+    /// page.
     pub(crate) page: Option<Capacity>,
 }
 

@@ -26,10 +26,11 @@ pub(crate) enum Failure {
     /// DynamoDB cancelled a transaction. The field contains a reason for each action of the
     /// transaction.
     Cancelled(ActionReasons),
-    /// DynamoDB knows an earlier transaction with the same token and other content, so the retry
-    /// loop stops.
+    /// DynamoDB remembers a transaction with the token of the request but with other content, so
+    /// the retry loop stops.
     TokenReused,
-    /// Another transaction is running on the same item, so the retry loop sends the request again.
+    /// Another transaction is running on an item of the request, so the retry loop sends the
+    /// request again.
     Contention(Refusal),
     /// DynamoDB throttled the request, so the retry loop waits, and then sends the request again.
     Capacity(Refusal),
@@ -46,15 +47,15 @@ pub(crate) enum Failure {
     /// The configuration of the client is wrong, and the client cannot send any request, so the
     /// retry loop stops.
     Misconfigured(Misconfigured),
-    /// A limit of the call, for example the number of attempts, is out of its range, so the retry
-    /// loop stops.
+    /// The program has set a limit of the call, for example the number of attempts, to an invalid
+    /// value, so the retry loop stops.
     InvalidSetting(InvalidSetting),
     /// The request would exceed the budget of the call, so the library did not send the request,
     /// and the retry loop stops.
     OverBudget(OverBudget),
     /// The table of the request does not exist, so the retry loop stops.
     NoTable,
-    /// DynamoDB refused the request, and would also refuse a retry, so the retry loop stops.
+    /// DynamoDB refused the request, and would refuse each retry, so the retry loop stops.
     Permanent(Refusal),
 }
 
@@ -71,8 +72,8 @@ impl Failure {
         Self::Ambiguous(Unavailable::Timeout)
     }
 
-    /// Returns the failure of a request that the SDK could not build, because of its content or its
-    /// configuration.
+    /// Returns the failure of a request that the SDK could not build, because of the content of the
+    /// request or the configuration of the client.
     pub(crate) fn not_constructed(error: &(dyn StdError + 'static)) -> Self {
         if let Some(over) = causes(error).find_map(|cause| cause.downcast_ref::<OverBudget>()) {
             return Self::OverBudget(*over);
@@ -194,8 +195,8 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
             None => {}
         }
         if text.contains(NO_IDENTITY) {
-            // The message of the SDK gives advice to authors of the SDK, so another text replaces
-            // the message.
+            // The message of the SDK gives advice to authors of the SDK, so the code replaces the
+            // message by a text for users.
             return Some(Misconfigured::Credentials("the configuration has no provider".into()));
         }
         if NO_REGION.iter().any(|known| text.contains(known)) {
@@ -210,9 +211,9 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     })
 }
 
-/// Returns `true` if the HTTP client failed before it had a connection. A request without a
-/// connection has certainly not been sent. The type of a connection error is private, so the
-/// function compares the text of the error.
+/// Returns `true` if the HTTP client failed before the HTTP client had a connection. A request
+/// without a connection has certainly not been sent. The type of a connection error is private, so
+/// `was_not_connected` compares the text of the error.
 fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| cause.to_string() == "client error (Connect)")
 }

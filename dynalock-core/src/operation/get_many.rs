@@ -38,8 +38,8 @@ impl GetMany {
         let keys = keys.build().map_err(|error| Failure::not_constructed(&error))?;
         let get = client.batch_get_item().request_items(&*self.table, keys);
         let output = request("BatchGetItem", &self.table, pin!(get.send())).await.map_err(classify)?;
-        // In its answer, DynamoDB may name the table by its name or by its ARN. A BatchGetItem of
-        // the library names only one table, so all items in the answer belong to this table.
+        // The answer of DynamoDB contains the name or the ARN of the table. A BatchGetItem of the
+        // library names only one table, so all items in the answer are items of this table.
         let items = output.responses.into_iter().flatten().flat_map(|(_, items)| items).collect();
         let left = output.unprocessed_keys.into_iter().flatten().flat_map(|(_, keys)| keys.keys).collect();
         Ok((items, left))
@@ -69,8 +69,8 @@ impl TransactGet {
         let get = client.transact_get_items().set_transact_items(Some(gets));
         let output = request("TransactGetItems", &self.tables(), pin!(get.send())).await.map_err(classify)?;
         let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
-        // An item in the answer belongs to the key at the same position, so the library refuses an
-        // answer with a wrong number of items.
+        // The items in the answer have the same order as the keys in the request, so the library
+        // refuses an answer with a wrong number of items.
         match items.len() == self.item_refs.len() {
             true => Ok(items),
             false => {

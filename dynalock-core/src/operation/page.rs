@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::{codec::Item, telemetry::request};
 
-/// The settings of a Query or a Scan that are the same for all its pages.
+/// The settings of a Query or a Scan that are the same for all pages.
 pub(crate) struct PageRequest {
     pub(crate) table: Arc<str>,
     pub(crate) index: Option<&'static str>,
@@ -40,15 +40,15 @@ pub(crate) enum Selection {
     Count,
 }
 
-/// The place where a page begins, and the limits of the page.
+/// The key after which a page begins, and the limits of the page.
 #[derive(Clone, Default)]
 pub(crate) struct PageStart {
     /// The key of the last item before the page, or `None` for the first page.
     pub(crate) after: Option<Item>,
     /// The maximum number of items that DynamoDB evaluates for the page. DynamoDB counts the items
-    /// before it applies the filter.
+    /// before DynamoDB applies the filter.
     pub(crate) limit: Option<i32>,
-    /// The segment of a parallel scan, or `None` for any other read.
+    /// The segment of a parallel scan, or `None` if the read is not a parallel scan.
     pub(crate) segment: Option<Segment>,
 }
 

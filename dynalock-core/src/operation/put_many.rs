@@ -31,8 +31,8 @@ impl PutMany {
         let puts = puts.map_err(|error: aws_sdk_dynamodb::error::BuildError| Failure::not_constructed(&error))?;
         let write = client.batch_write_item().request_items(&*self.table, puts);
         let output = request("BatchWriteItem", &self.table, pin!(write.send())).await.map_err(classify)?;
-        // In its answer, DynamoDB may name the table by its name or by its ARN. A `BatchWriteItem`
-        // of the library names only one table, so all unprocessed items belong to this table.
+        // The answer of DynamoDB contains the name or the ARN of the table. A `BatchWriteItem` of
+        // the library names only one table, so all unprocessed items are items of this table.
         let left = output.unprocessed_items.into_iter().flatten().flat_map(|(_, left)| left);
         let left = left.map(|write| write.put_request.map(|put| put.item));
         left.collect::<Option<_>>().ok_or_else(|| Failure::Ambiguous(Unavailable::Unreadable(NO_PUT.into())))

@@ -44,7 +44,8 @@ impl ActionReasons {
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
     }
 
-    /// Returns `true` if all reasons are contention with another transaction.
+    /// Returns `true` if the transaction was cancelled only because of other transactions on the
+    /// same items.
     pub(crate) fn are_contention(&self) -> bool {
         let classes = self.reasons.iter().filter_map(ActionReason::class);
         CancellationClass::of(classes) == CancellationClass::Contention

@@ -29,7 +29,7 @@ pub(crate) struct TableSettings {
     pub(crate) protection: DeletionProtection,
 }
 
-/// The billing of a table and its global indexes.
+/// The billing of a table and of the table's global indexes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Billing {
     #[default]

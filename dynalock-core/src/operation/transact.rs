@@ -16,8 +16,8 @@ use crate::{error::Refusal, telemetry::request};
 const NAME: &str = "TransactWriteItems";
 
 /// A TransactWriteItems request. Each retry of the request has the same bytes as the first attempt.
-/// DynamoDB Local compares the bytes of requests with the same token, and refuses a retry whose map
-/// entries have another order than in the first attempt.
+/// DynamoDB Local compares the bytes of requests with the same token, and refuses a retry if the
+/// members of a JSON map have another order than in the first attempt.
 pub(crate) struct Transact {
     /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
     /// the actions into the request, because a copy of the actions would take as much time as a new
@@ -47,7 +47,7 @@ impl Transact {
         Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default(), shares: Mutex::default() })
     }
 
-    /// Returns the table of an action by its index.
+    /// Returns the table of the action with the given index.
     pub(crate) fn table(&self, index: usize) -> &Arc<str> {
         &self.tables[index]
     }
@@ -82,8 +82,8 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            // A reason belongs to the action at the same position, so the library refuses an answer
-            // with a wrong number of reasons.
+            // The reasons in the answer have the same order as the actions in the request, so the
+            // library refuses an answer with a wrong number of reasons.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");
@@ -94,8 +94,8 @@ impl Transact {
     }
 
     /// Estimates the capacity of each action, if the program measures the cost of the call. A retry
-    /// of the transaction no longer has the actions, so the estimates of the first attempt are
-    /// stored.
+    /// of the transaction no longer has the actions, so `Transact` stores the estimates of the
+    /// first attempt.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
         // The library measures the cost only of requests that an attempt of a call sends. A request
         // outside a call has no `IN_FLIGHT` state.

@@ -39,7 +39,7 @@ pub(crate) enum Action {
     /// request, DynamoDB returns the item after the patch.
     Patch(String),
     /// An UpdateItem of a lease row with the given update expression. If the update is sent as a
-    /// single request, DynamoDB returns the row before the update.
+    /// single request, DynamoDB returns the lease row as it was before the update.
     RowUpdate(String),
     /// A DeleteItem of the whole item.
     Delete,
@@ -73,8 +73,8 @@ impl Write {
         Self { table: Arc::clone(table), key, action, condition, names, values }
     }
 
-    /// Sends the write as a single request. Returns the item after a patch, the row before an
-    /// update of a lease row, and `None` after other writes.
+    /// Sends the write as a single request. Returns the item after a patch, and the row before an
+    /// update of a lease row. Returns `None` after a put, another update, a delete or a check.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let returned = match self.action {
             Action::Patch(_) => Some(ReturnValue::AllNew),
@@ -113,12 +113,12 @@ impl Write {
         Placeholders::after(names, values)
     }
 
-    /// Adds a second condition on the same item. The placeholders of the second condition must come
-    /// from [`placeholders`](Self::placeholders) of the same write.
+    /// Adds a second condition on the item of the write. The placeholders of the second condition
+    /// must come from [`placeholders`](Self::placeholders) of the same write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {
-            // DynamoDB refuses redundant parentheses, so this code adds none. A condition with `OR`
-            // already has its own parentheses.
+            // DynamoDB refuses redundant parentheses, so the code adds no parentheses. A condition
+            // with `OR` already has parentheses.
             Some(own) => format!("{own} AND {condition}"),
             None => condition.to_owned(),
         });

@@ -28,7 +28,7 @@ use crate::{
 ///
 /// | method | result |
 /// |---|---|
-/// | [`stream`](Self::stream) | the items one after the other; the stream requests the next page before the caller needs it |
+/// | [`stream`](Self::stream) | the items one after the other; the stream requests the next page before the caller needs the next page |
 /// | [`collect`](Self::collect) | all items |
 /// | [`first`](Self::first) | the first item |
 /// | [`count`](Self::count) | the number of items |
@@ -43,14 +43,14 @@ use crate::{
 ///
 /// - A read neither returns nor counts expired items, unless
 ///   [`including_expired`](Self::including_expired) is set. If an index does not hold the field
-///   with `#[dynalock(expires)]`, the keys that a query of the index returns or counts may belong
-///   to expired items.
+///   with `#[dynalock(expires)]`, the keys that a query of the index returns or counts may be the
+///   keys of expired items.
 /// - Each item is a [`Stored`](crate::Stored) value. When the caller writes a value from a query,
 ///   the library checks the version of the stored item, as for a value from [`Repository::get`].
-/// - A query does not read all its items at one moment. If two writes happen during a query, the
-///   query may show the later write and miss the earlier write. A query may show or miss an item
-///   that is created or deleted during the query. A unit of work ([`transact`](crate::transact))
-///   cannot send queries.
+/// - A query does not read all items at one moment. If two writes happen during a query, the query
+///   may show the later write and miss the earlier write. A query may show or miss an item that is
+///   created or deleted during the query. A unit of work ([`transact`](crate::transact)) cannot
+///   send queries.
 /// - A read ignores the rows of [separate leases](crate::Lockable): no result, count or limit
 ///   includes these rows.
 /// - Reads of a table or a local index are strongly consistent, unless
@@ -82,7 +82,7 @@ pub struct Query<T, K> {
 
 impl<T: Versioned> Repository<T> {
     /// Makes a query of the items with the given partition key. The query returns the items in the
-    /// order of their sort keys. If the table has no sort key, the partition has at most one item.
+    /// order of the sort keys. If the table has no sort key, the partition has at most one item.
     ///
     /// # Examples
     ///
@@ -177,9 +177,9 @@ impl<T, K> Query<T, K> {
     }
 
     /// Limits the query to the items in a range of the sort key: a single value, `a..`, `a..=b`,
-    /// `..=b`, `..b` or `..`. For whole numbers, the range `a..b` is also possible. With an empty
-    /// range, for example `9..=7`, the query returns no items and sends no request. If the caller
-    /// sets several ranges, the last range applies.
+    /// `..=b`, `..b` or `..`. For sort keys that are whole numbers, the range `a..b` is possible
+    /// too. With an empty range, for example `9..=7`, the query returns no items and sends no
+    /// request. If the caller sets several ranges, the last range applies.
     ///
     /// # Examples
     ///
@@ -266,9 +266,9 @@ impl<T, K> Query<T, K> {
     }
 
     /// Limits the result to the items that meet a condition. DynamoDB evaluates the condition of a
-    /// filter after DynamoDB has read the items. A filter therefore reduces the bytes that DynamoDB
-    /// sends, but not the read units of the query. If the caller sets several filters, the result
-    /// contains only items that meet all conditions.
+    /// filter after DynamoDB has read the items. A filter reduces the bytes that DynamoDB sends,
+    /// but not the read units of the query. If the caller sets several filters, the result contains
+    /// only items that meet all conditions.
     ///
     /// The filter of a query must not name a key attribute, or DynamoDB refuses the query. To limit
     /// the sort key, use [`sort`](Self::sort).
@@ -388,7 +388,7 @@ impl<T, K> Query<T, K> {
     /// next request would exceed the budget, a [`stream`](Self::stream) first returns the items of
     /// the earlier pages, and then returns the error. If the budget is exhausted after the first
     /// request of a [`page`](Self::page), `page` returns the items of the earlier requests. The
-    /// token of the next page then continues after the returned items.
+    /// token of the next page continues after the returned items.
     ///
     /// # Examples
     ///
@@ -614,8 +614,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
     /// contains the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves out
     /// many items, the page ends after ten requests, even if the page contains fewer items than the
-    /// limit. A page of a query with a filter can therefore be empty although a later page contains
-    /// items.
+    /// limit. A page of a query with a filter can be empty although a later page contains items.
     ///
     /// # Examples
     ///
@@ -634,15 +633,15 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Errors
     ///
-    /// - [`Error::PageToken`]: the page token belongs to another query, or the library did not make
-    ///   the token.
+    /// - [`Error::PageToken`]: the page token is the token of another query, or the library did not
+    ///   make the token.
     /// - All errors of [`collect`](Self::collect), except [`Error::Decode`] and [`Error::Corrupt`],
     ///   which the page contains in place of items that cannot be decoded.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing. The caller can use the same
-    /// token again.
+    /// The future can be dropped at any time: a read changes nothing. The caller can use the page
+    /// token of a dropped call again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,
@@ -678,14 +677,14 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// # Errors
     ///
     /// - [`Error::InvalidKey`]: the partition key is empty.
-    /// - [`Error::InvalidSetting`]: the number of segments is out of its range.
+    /// - [`Error::InvalidSetting`]: the number of segments is out of range.
     /// - [`Error::Encode`]: an operand of the filter cannot be stored.
     pub fn explain(&self) -> Result<Explained> {
         self.explain_pages(Selection::Attributes)
     }
 
     /// Returns the request for the first page, as [`count`](Self::count) sends it. Like
-    /// [`explain`](Self::explain), this method sends nothing.
+    /// [`explain`](Self::explain), `explain_count` sends nothing.
     ///
     /// # Examples
     ///
@@ -733,7 +732,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             None => (model.partition_key, model.sort_key),
         };
         // DynamoDB refuses an empty key value, and a BETWEEN whose bounds are in the wrong order.
-        // If a program computes an empty range, its query should return an empty result instead of
+        // If a program computes an empty range, the query should return an empty result instead of
         // an error.
         let bounds = self.bounds.clone().without_empty();
         let mut to = Placeholders::default();
@@ -745,15 +744,15 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             }
             None => Access::Scan,
         };
-        // The check of the partition key comes before the return for an empty range, so that an
-        // invalid partition key is always an error.
+        // The code checks the partition key before the range, so that an invalid partition key is
+        // an error even if the range is empty.
         if bounds == SortBounds::Nothing || self.limit == Some(0) {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
-        // An index can hold several items with the same index key. DynamoDB therefore identifies a
-        // position in an index by the key attributes of the index and of the table. An attribute
-        // may be part of both the index key and the table key.
+        // An index can hold several items with the same index key. DynamoDB identifies a position
+        // in an index by the key attributes of the index and of the table. An attribute may be part
+        // of both the index key and the table key.
         let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
         keys.extend(of_index.filter(|key| !model.is_key(key.name)));

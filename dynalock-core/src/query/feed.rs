@@ -22,7 +22,7 @@ type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 /// The pages of all segments of a scan, or of a query, which has one segment.
 #[derive(Default)]
 pub(super) struct Feed {
-    /// The error that ends the read before its first request.
+    /// The error that ends the read before the first request of the read.
     failed: Option<Error>,
     segments: Vec<SegmentFeed>,
 }
@@ -127,11 +127,11 @@ impl Feed {
 
 /// Returns the `count` segments of a parallel scan.
 pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
-    // DynamoDB takes the number of segments as an `i32`. An earlier check limits the number of
-    // segments to 1,000,000.
+    // DynamoDB takes the number of segments as an `i32`. The checks of the query's settings limit
+    // the number of segments to 1,000,000.
     let of = i32::try_from(count).unwrap_or(i32::MAX);
-    // For a read in one segment, the request names no segment, because a Query has no such
-    // parameter.
+    // For a read in one segment, the request names no segment, because a Query has no parameter for
+    // a segment.
     (0..of).map(move |number| (of > 1).then_some(Segment { number, of }))
 }
 
@@ -156,8 +156,8 @@ impl SegmentFeed {
                         self.next = Next::Here(page);
                     }
                     // The caller may handle the items of one page for so long that the deadline of
-                    // the next page passes. The failure of an early request is therefore not an
-                    // error of the read: the segment requests the page again.
+                    // the next page passes. If a request that was sent before the caller needed the
+                    // page fails, the segment requests the page again, and the read goes on.
                     Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
                     Poll::Ready(Err(error)) => return Err(error),
                 },
@@ -172,8 +172,8 @@ impl SegmentFeed {
         let wanted = Wanted { items: wanted, requests: self.requests };
         let (operation, table) = (plan.operation(), Arc::clone(plan.table()));
         let page = async move {
-            // If the query reads whole items from the table after the index, both reads together
-            // must end at the deadline of the page.
+            // If the query reads whole items from the table after the index, the read of the index
+            // and the read of the table together must end at the deadline of the page.
             let began = clock::now();
             let mut page = plan.read(start, wanted, plan.limits).await?;
             let limits = plan.limits_after(clock::now().duration_since(began));

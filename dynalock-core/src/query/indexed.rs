@@ -14,7 +14,7 @@ impl<T: Versioned> Repository<T> {
     ///
     /// | index | result |
     /// |---|---|
-    /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like the writes of all other `Stored` values |
+    /// | holds all attributes | [`Stored`](crate::Stored) values, whose writes are checked like the writes of `Stored` values from the table |
     /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
     ///
     /// A read of a global index is eventually consistent: the read may miss recent writes, and may
@@ -58,11 +58,11 @@ macro_rules! fetch {
         impl<T, S> Query<T, $kind<S, KeysAlone>> {
             /// Reads whole items from the table by the keys that the index returns, up to 100 items
             /// in a request. The reads by key are strongly consistent and return the newest state
-            /// of each item. The newest state of an item may no longer belong to the queried
-            /// partition of the index. If a program deletes an item after the read of the index,
-            /// the result does not contain the item. The key of the deleted item still counts
-            /// towards the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the
-            /// keys in the index, and reads no items.
+            /// of each item. The newest state of an item may no longer have the queried partition
+            /// key of the index. If a program deletes an item after the read of the index, the
+            /// result does not contain the item. The key of the deleted item still counts towards
+            /// the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys in the
+            /// index, and reads no items.
             ///
             /// # Examples
             ///

@@ -76,7 +76,7 @@ pub enum WholeItems {}
 pub enum KeysAlone {}
 
 /// The content of an index: whole items, or only some attributes. The content of an index decides
-/// whether its queries return items or keys.
+/// whether queries of the index return items or keys.
 pub trait Content<T>: sealed::Sealed {
     /// The type of one element in the result of a read.
     type Row;
@@ -100,7 +100,7 @@ impl<T: Versioned> Content<T> for KeysAlone {
     type Row = T::Key;
 
     fn row(table: &Arc<str>, item: Item) -> Result<T::Key> {
-        // An index always contains the key attributes of its table. An answer without the key
+        // An index always contains the key attributes of the table. An answer without the key
         // attributes of the table cannot come from the index.
         const REASON: &str = "the index returned no key of the table";
         let corrupt =

@@ -29,7 +29,8 @@ use crate::{
 #[non_exhaustive]
 pub struct Page<R> {
     /// The items of the page. If an item cannot be decoded, the list contains an error in place of
-    /// the item. The caller can still read the other items and the later pages.
+    /// the item. An item that cannot be decoded does not prevent the caller from reading the other
+    /// items and the later pages.
     pub items: Vec<Result<R>>,
     /// The token of the next page, or `None` after the last page. The next page may be empty.
     pub next: Option<PageToken>,
@@ -51,7 +52,7 @@ impl<R> Page<R> {
         Self { items: items.into_iter().map(Ok).collect(), next }
     }
 
-    /// Returns a page without items that is the last page of its read.
+    /// Returns a page without items that is the last page of a read.
     pub(super) fn empty() -> Self {
         Self { items: Vec::new(), next: None }
     }

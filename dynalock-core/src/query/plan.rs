@@ -19,7 +19,7 @@ use crate::{
     retry::{Attempts, CallCost, Connection, Limits},
 };
 
-/// The settings of a read that are the same for all its pages.
+/// The settings of a read that are the same for all pages of the read.
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
@@ -38,8 +38,9 @@ pub(super) struct Plan {
     pub(super) fetches: bool,
 }
 
-/// The number of items that a read still needs, and the number of its requests so far. Both numbers
-/// decide how many items the next request evaluates.
+/// The number of items that a read still needs, and the number of earlier requests of the read. The
+/// number of needed items and the number of earlier requests decide how many items the next request
+/// evaluates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     /// The number of items that the caller still needs, or `None` if the caller needs all items.
@@ -51,12 +52,12 @@ pub(super) struct Wanted {
 impl Wanted {
     /// Returns the maximum number of items that the next request evaluates. DynamoDB applies the
     /// limit of a request before the filter. If a request finds too few items, the next request
-    /// evaluates twice as many items. The read therefore needs few requests, even if the filter
-    /// leaves out most items.
+    /// evaluates twice as many items. Because the number of evaluated items doubles, a read needs
+    /// few requests even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
-        // A page of DynamoDB has at most 1 MB, and therefore about a million items at most. A limit
-        // of more than a million items would have no effect. The maximum of 20 doublings also keeps
-        // the shift within 64 bits.
+        // A page of DynamoDB has at most 1 MB, which is at most about a million items. A limit of
+        // more than a million items would have no effect. The maximum of 20 doublings keeps the
+        // shift within 64 bits.
         const MOST_DOUBLINGS: u32 = 20;
         let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
         let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
@@ -129,7 +130,7 @@ impl Plan {
     }
 
     /// Returns [`Error::IndexNotFound`] if DynamoDB refused the request because the index does not
-    /// exist. Returns all other errors unchanged.
+    /// exist. Returns `error` unchanged if a missing index did not cause the error.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
@@ -187,7 +188,7 @@ impl Plan {
         hash.finish()
     }
 
-    /// Returns the error for a page token that this read cannot use.
+    /// Returns the error for a page token that the read with this `Plan` cannot use.
     pub(super) fn token_error(&self, reason: &'static str) -> Error {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }

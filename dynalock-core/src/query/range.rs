@@ -18,12 +18,12 @@ use crate::{
 /// |---|---|
 /// | `a` | equal to `a` |
 /// | `a..`, `a..=b`, `..=b`, `..b` | the same keys as for a Rust range, in the order of DynamoDB: numbers by value, strings by their UTF-8 bytes |
-/// | `a..b` | only for whole numbers. DynamoDB has no range that excludes its end, so the request asks for `a..=b - 1` |
+/// | `a..b` | only for whole numbers. DynamoDB has no range without the end value, so the request asks for `a..=b - 1` |
 /// | `..` | all |
 ///
 /// A bound is an `S`, a `&S`, or a `&str` for a string. The trait `SortRange` is implemented for
-/// single values and for Rust ranges. The type parameter `M` distinguishes these implementations,
-/// and the compiler infers `M`, so a caller never names `M`.
+/// single values and for Rust ranges. The type parameter `M` distinguishes the implementations of
+/// `SortRange`, and the compiler infers `M`, so a caller never names `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of a sort key of type `{S}`",
     label = "expected a `{S}`, or a range of it",
@@ -55,7 +55,7 @@ pub struct Prefix<P>(pub(super) P);
 pub enum SortBounds {
     /// The range contains all sort keys.
     All,
-    /// The range contains no sort key, because its end is before its start.
+    /// The range contains no sort key, because the end of the range is before the start.
     Nothing,
     /// The range contains exactly one sort key.
     Is(KeyValue),
@@ -115,9 +115,9 @@ impl SortBounds {
         }
     }
 
-    /// Returns a range of the same stored keys without an empty bound, because DynamoDB refuses
-    /// empty key values. A stored key is never empty, so an empty bound is smaller than all stored
-    /// keys.
+    /// Returns a range that has no empty bound and contains the same stored keys, because DynamoDB
+    /// refuses empty key values. A stored key is never empty, so an empty bound is smaller than all
+    /// stored keys.
     pub(super) fn without_empty(self) -> Self {
         match self {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,
@@ -182,8 +182,8 @@ impl<S: WholeNumber> SortRange<S, Bounds> for Range<S> {
     fn into_bounds(self) -> SortBounds {
         match self.end.before() {
             Some(last) if self.start <= last => SortBounds::Between(self.start.to_key_value(), last.to_key_value()),
-            // No integer is less than the lowest integer `MIN` of its type, so the range `a..MIN`
-            // is empty.
+            // No integer is less than the lowest integer `MIN` of an integer type, so the range
+            // `a..MIN` is empty.
             Some(_) | None => SortBounds::Nothing,
         }
     }

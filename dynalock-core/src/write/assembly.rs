@@ -35,7 +35,7 @@ pub(crate) struct Assembly {
     /// writes are in the order of the transaction's operations. An `Assembly` contains at least one
     /// write.
     pub(crate) writes: Vec<Write>,
-    /// For each operation of the transaction, the indexes of its writes in `writes`.
+    /// For each operation of the transaction, the indexes of the operation's writes in `writes`.
     pub(crate) positions: Vec<WritePosition>,
     /// For each operation of the transaction, the state of the written item after the transaction.
     pub(crate) next: Vec<Option<Basis>>,
@@ -54,7 +54,8 @@ struct WriteSize {
 }
 
 /// The operations of a transaction on one item, which become one write. If the lease of the item is
-/// in a separate row, the operations may also become a write of this row.
+/// in a separate row, the operations may become two writes: a write of the item, and a write of the
+/// lease row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
     /// The indexes of the operations on the item, at least one.
@@ -71,7 +72,7 @@ pub(crate) struct OnlyWrite<'o> {
 
 /// Makes one write for each item, because DynamoDB refuses a transaction with two actions on one
 /// item. The checks of an item become conditions of the write of the item. If a lease is in a
-/// separate row, its guards become conditions of the write of this row.
+/// separate row, the guards of the lease become conditions of the write of the lease row.
 ///
 /// Returns an error if the transaction would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
@@ -107,8 +108,8 @@ impl Assembly {
         let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
             // If DynamoDB cancels the transaction, a guard of a separate lease row gets the
-            // cancellation reason of the write of this row. An operation that is not a guard gets
-            // the cancellation reason of the write of its item.
+            // cancellation reason of the write of the lease row. An operation that is not a guard
+            // gets the cancellation reason of the write of the operation's item.
             let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }
@@ -217,7 +218,7 @@ impl<'o> ItemOperations<'o> {
             if operation.is_of_lease_row() && is_of_item {
                 match &mut plan.companion {
                     Some(row) => require(row, &operation.item_ref, requirement)?,
-                    // If the write of the item does not also write the lease row, the transaction
+                    // If the write of the item requires no write of the lease row, the transaction
                     // only checks the lease row.
                     None => plan.companion = Some(Box::new(check(&operation.item_ref, requirement)?)),
                 }

@@ -1,5 +1,5 @@
-//! Checks: the conditions on items that a transaction does not write, and additional conditions of
-//! its writes. All functions of this module are pure.
+//! Checks: the conditions on items that a transaction does not write, and the additional conditions
+//! of the writes of a transaction. All functions of the module `check` are pure.
 
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ pub(crate) enum Requirement {
 }
 
 /// A function that returns the text of the caller's condition. The type `UserCondition` does not
-/// depend on the type of the item. The function needs the table name for its errors.
+/// depend on the type of the item. A `UserCondition` needs the table name for its error messages.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
 /// Returns a ConditionCheck action, which tests an item. If the lease of the item is in a separate
-/// row, the ConditionCheck of a guard tests this row.
+/// row, the ConditionCheck of a guard tests the lease row.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl ItemRef {
-    /// Returns `true` if this [`ItemRef`] names the item with this table and key.
+    /// Returns `true` if the [`ItemRef`] names the item with the given table and key.
     pub(crate) fn is(&self, table: &str, key: &Key) -> bool {
         *self.table == *table && self.key == *key
     }
@@ -39,8 +39,7 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
 /// Returns the attributes of a key. Returns an error if DynamoDB would refuse the key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
-        // DynamoDB would refuse an empty key value itself, but the check in the library saves the
-        // request.
+        // DynamoDB would refuse an empty key value, but a check in the library saves the request.
         if let Some(reason) = attribute.refusal_of(value) {
             return Err(invalid(table, attribute, reason));
         }

@@ -1,4 +1,5 @@
-//! Writes of items: the library represents each write as a value before it sends the write.
+//! Writes of items: the library represents each write as a value before the library sends the
+//! write.
 //!
 //! An [`Intent`](intent::Intent) is a change of one item. For each attempt, an `Intent` makes a
 //! [`Plan`](plan::Plan): the request, and the version and ids of the item after the request. The

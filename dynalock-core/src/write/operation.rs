@@ -14,8 +14,8 @@ use crate::{
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// Says whether the write checks the separate lease row, or removes an expired lease from this
-    /// row.
+    /// Says whether the write checks the separate lease row, or removes an expired lease from the
+    /// lease row.
     pub(crate) companion: CompanionWrite,
 }
 

@@ -1,5 +1,5 @@
-//! The rules for attempts with an unknown outcome. Writes of one item, transactions and imports
-//! share these rules.
+//! The rules for attempts with an unknown outcome. The rules apply to writes of one item, to
+//! transactions and to imports.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::{error::Error, operation::Failure, retry::Attempts};
 pub(crate) enum AttemptOutcome {
     /// DynamoDB has answered each attempt that the library has sent.
     Known,
-    /// The reply to an attempt was lost. DynamoDB may have applied this attempt, or may still apply
-    /// it later.
+    /// The reply to an attempt was lost. DynamoDB may have applied an attempt whose reply was lost,
+    /// or may apply this attempt later.
     Unknown,
 }
 
@@ -21,8 +21,8 @@ impl AttemptOutcome {
         if failure.leaves_doubt() { Self::Unknown } else { self }
     }
 
-    /// Returns the error with which the call ends: `stop`, if all outcomes are known. If the
-    /// outcome of an attempt is unknown, `end` returns [`Error::Indeterminate`].
+    /// Returns the error with which the call ends: `stop`, if the outcomes of all attempts are
+    /// known. If the outcome of an attempt is unknown, `end` returns [`Error::Indeterminate`].
     pub(crate) fn end(self, attempts: &Attempts, table: &Arc<str>, expected: Option<u64>, stop: Error) -> Error {
         match self {
             Self::Known => stop,
@@ -31,8 +31,8 @@ impl AttemptOutcome {
     }
 
     /// Returns `true` if DynamoDB could apply both an earlier attempt with an unknown outcome and
-    /// the next attempt. DynamoDB can apply both attempts only after it has forgotten their common
-    /// token.
+    /// the next attempt. DynamoDB can apply two attempts with the same token only after DynamoDB
+    /// has forgotten the token.
     pub(crate) fn may_apply_twice(self, attempts: &Attempts) -> bool {
         self == Self::Unknown && !attempts.tokens_are_known()
     }

@@ -1,9 +1,9 @@
 //! Patches: changes of an item that the caller has not read.
 //!
 //! A patch increments the stored version and requires no particular version, so a patch does not
-//! conflict with other writers. A patch stores its write id in the attributes [`PATCHES`]. The
-//! attribute `_writes` also contains write ids, but a patch cannot add an id to `_writes` without a
-//! read of the item.
+//! conflict with other writers. A patch stores the write id in the attributes [`PATCHES`]. Other
+//! writes store their write ids in the attribute `_writes`, but a patch cannot add an id to
+//! `_writes` without a read of the item.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,11 +29,11 @@ use crate::{
     version::{Expected, PATCHES, WRITES, version_in},
 };
 
-/// The content of a patch. The caller's patch builder and the operation of the transaction share
-/// one `SharedPatch`.
+/// The content of a patch. The patch builder of the caller and the operation of the transaction
+/// share one `SharedPatch`.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
-/// A patch of the item with this key.
+/// A patch of the item under the key in `PatchIntent`.
 pub(crate) struct PatchIntent<T> {
     pub(crate) table: Arc<str>,
     pub(crate) key: Key,
@@ -45,8 +45,8 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) seen: SeenItem,
 }
 
-/// The facts about the stored item that an earlier refusal of the patch has shown. If a fact
-/// requires it, the next attempt uses another update expression than the first attempt.
+/// The facts about the stored item that an earlier refusal of the patch has shown. The next attempt
+/// may need another update expression because of these facts about the item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
     /// The indexes of the patch's changes to attributes that the item stores as a null.
@@ -88,8 +88,8 @@ impl<T: Versioned> PatchIntent<T> {
         !matches!(self.policy, LeasePolicy::Holder { .. })
     }
 
-    /// Returns the error of a patch whose condition is false for this item. Returns `None` if the
-    /// item allows the patch.
+    /// Returns the error of a patch whose condition is false for the given item. Returns `None` if
+    /// the item allows the patch.
     pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {
         let content = self.content.lock();
         let table = || Arc::clone(&self.table);
@@ -134,8 +134,8 @@ impl<T: Versioned> PatchIntent<T> {
         let model = T::MODEL;
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
-        // The patch of an item with write ids and without a version sets a new incarnation, so its
-        // condition requires write ids and no version.
+        // The patch of an item with write ids and without a version sets a new incarnation. The
+        // condition of the patch then requires that the item has write ids and no version.
         if self.seen.has_stray_ids {
             let condition =
                 format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");
@@ -167,8 +167,9 @@ impl<T: Versioned> PatchIntent<T> {
             true => set.assign(writes, incarnation),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
-        // DynamoDB evaluates the right side of each assignment with the item before the update. The
-        // assignments below can therefore move each write id from one attribute to the next.
+        // One update can move each write id from one of the attributes `_p0` to `_p7` to the next,
+        // because DynamoDB evaluates the right side of each assignment with the item before the
+        // update.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
         set.assign(before, id);

@@ -1,5 +1,5 @@
 //! Plans: a plan is the request of one attempt of a write, with the state of the item after the
-//! write. All functions of this module are pure.
+//! write. All functions of the module `plan` are pure.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub(crate) struct Plan {
     /// a delete or a check, the field is `None`.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
-    /// DynamoDB refuses the write, the library also compares the end of the stored lease with this
-    /// time. The field is `None` if the write does not compare the end of a lease.
+    /// DynamoDB refuses the write, the library compares the end of the stored lease with the time
+    /// in `judged_at`. The field is `None` if the write does not compare the end of a lease.
     pub(crate) judged_at: Option<u64>,
     /// The size of the changed attributes in bytes, for an update in a transaction.
     pub(crate) changed_bytes: usize,
@@ -38,15 +38,16 @@ pub(crate) struct WritePosition {
     /// The index of the write that contains the operation.
     pub(crate) write: usize,
     /// The index of the write with the lease condition, or `None` if the operation has no lease
-    /// condition. If the lease is in a separate row, `lease` is the index of the write of this row.
+    /// condition. If the lease is in a separate row, `lease` is the index of the write of the lease
+    /// row.
     pub(crate) lease: Option<usize>,
     /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 
 impl Plan {
-    /// Makes the plan of a write. If the lease condition concerns a separate row, the plan also
-    /// contains the write of this row.
+    /// Makes the plan of a write. If the lease condition is a condition on a separate lease row,
+    /// the plan contains a write of the item and a write of the lease row.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;
@@ -75,8 +76,8 @@ impl Plan {
         WritePosition { write: first, lease, judged_at: self.judged_at }
     }
 
-    /// Returns the writes of the plan: the write of the item, and the write of its separate lease
-    /// row.
+    /// Returns the writes of the plan: the write of the item, and the write of the item's separate
+    /// lease row.
     pub(super) fn into_writes(self) -> impl Iterator<Item = Write> {
         std::iter::once(self.write).chain(self.companion.map(|companion| *companion))
     }

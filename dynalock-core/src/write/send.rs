@@ -36,7 +36,7 @@ pub(crate) struct Applied {
     /// The state of the item after the write, which the next write of the item will require. The
     /// field is `None` for a delete and for a patch.
     pub(crate) next: Option<Basis>,
-    /// The item after a patch, if the reply or a later read has returned this item.
+    /// The item after a patch, if the reply to the patch or a later read has returned the item.
     pub(crate) item: Option<Item>,
 }
 
@@ -49,8 +49,8 @@ pub(crate) enum Proof {
     /// The item contains the id of the write. The field is the incarnation of the item: the random
     /// id that distinguishes the item from earlier items with the same key.
     Id(Incarnation),
-    /// The item has no write ids, but its lease attributes show that the write has released the
-    /// lease.
+    /// The item has no write ids, but the lease attributes of the item show that the write has
+    /// released the lease.
     Release,
     /// The item that the write deletes is absent. Another caller may have deleted the item.
     Absence,
@@ -75,7 +75,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
     /// Says whether the next attempt checks the separate lease row, or removes an expired lease
-    /// from this row.
+    /// from the lease row.
     pub(crate) companion: &'a mut CompanionWrite,
     pub(crate) outcome: AttemptOutcome,
 }
@@ -86,9 +86,9 @@ struct PlannedRequest {
     facts: PlanFacts,
 }
 
-/// The content of a request. To send a write consumes its value, so a retry needs a new value.
-/// Retries are rare, so the code computes the write anew for a retry and does not copy each write
-/// before the first attempt.
+/// The content of a request. The code that sends a `Write` consumes the `Write`, so a retry needs a
+/// new `Write`. Retries are rare, so the code computes the write anew for a retry and does not copy
+/// each write before the first attempt.
 enum WireForm {
     Write(Write),
     Transact(Transact),
@@ -129,15 +129,14 @@ impl Writer<'_> {
     }
 
     /// Returns the outcome of the attempts whose replies were lost, or [`LostReply::Unknown`] if
-    /// the result of the write does not show this outcome.
+    /// the result of the write does not show the outcome of the attempts.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
         // Two attempts of a delete without a condition have the same effect as one attempt, so
-        // DynamoDB may have applied both attempts.
+        // DynamoDB may have applied two attempts even if the last attempt succeeded.
         let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
             // The condition of each new request is false if DynamoDB has applied an earlier
-            // attempt. Success of the last attempt therefore shows that DynamoDB has not applied an
-            // earlier attempt.
+            // attempt. If the last attempt succeeds, DynamoDB has not applied an earlier attempt.
             Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
                 if self.delivery == Delivery::Plain && !self.intent.is_relative() && !is_repeatable =>
             {
@@ -153,7 +152,7 @@ impl Writer<'_> {
     async fn send_until_known(&mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         // The `Writer` has not sent a request yet. If the deadline has already passed, the error of
-        // `check_time` therefore proves that DynamoDB has not applied the write.
+        // `check_time` proves that DynamoDB has not applied the write.
         self.attempts.check_time()?;
         let mut request = self.request(first)?;
         loop {
@@ -184,7 +183,7 @@ impl Writer<'_> {
                 failure => {
                     Box::pin(self.pause(failure)).await?;
                     // A request with a token is repeated with the same content, because DynamoDB
-                    // refuses other content with the same token.
+                    // refuses a repeated token with other content.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
                         // After DynamoDB has forgotten the token, another attempt could apply a
                         // patch twice.
@@ -216,9 +215,9 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(last));
         }
-        // Eight later patches would push the write id of this patch out of the item. The library
-        // therefore reads the item without a pause, and also repeats a failed read once without a
-        // pause.
+        // The library reads the item without a pause, because eight later patches would push the
+        // write id of the patch out of the item. If the read fails, the library repeats the read at
+        // once, and pauses only between further repetitions.
         let get = item_ref.read()?;
         let item = match self.attempts.read_once(&get).await {
             Ok(item) => item,
@@ -240,12 +239,12 @@ impl Writer<'_> {
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
-            // Two attempts have different content, for example another time, so the SDK generates a
-            // new token for each attempt. After a lost reply, the write id in the item shows the
-            // outcome.
+            // Two attempts have different content, for example a different time of the write, so
+            // the SDK generates a new token for each attempt. After a lost reply, the write id in
+            // the item shows the outcome.
             Delivery::Plain => None,
             // A request with new content gets a new token, because DynamoDB refuses new content
-            // with a token that it remembers.
+            // with a remembered token.
             Delivery::Once => Some(random::token(self.attempts.rng())),
         };
         let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
@@ -264,7 +263,7 @@ impl Writer<'_> {
         let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
-                // The failed request has consumed its write, so the code computes the size from a
+                // The failed request has consumed the `Write`, so the code computes the size from a
                 // new plan.
                 match self.plan() {
                     Ok(plan) => Error::ItemTooLarge { table, bytes: plan.bytes(), spent: self.attempts.spent() },
@@ -299,7 +298,7 @@ impl Writer<'_> {
         let item = self.seen(returned).await?;
         match self.judge(facts, item)? {
             // If a lease has caused the refusal, the call returns the lease error, even if the
-            // version has also changed. The holder may have written the item, and an error that
+            // version has changed too. The holder may have written the item, and an error that
             // names the lease helps the caller more than a conflict.
             WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
                 match self.intent.refusal(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
@@ -349,8 +348,8 @@ impl Writer<'_> {
         };
         // Without a token, the library can send the next attempt while the outcome of an earlier
         // attempt is unknown, because the write id shows the outcome later. With a token, the next
-        // attempt has another token and other content, so the outcome of earlier attempts must be
-        // known first.
+        // attempt has a new token and new content, so the outcome of earlier attempts must be known
+        // first.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -362,7 +361,7 @@ impl Writer<'_> {
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
                 // If no lease has caused the refusal, `may_pass` is false only because the call has
-                // reached its deadline or its limit of attempts.
+                // reached the deadline or the limit of attempts.
                 let refusal = self.intent.refusal(row.as_ref(), facts.position.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(row, refusal).await.map(|()| None)
@@ -418,7 +417,7 @@ impl Writer<'_> {
         let shows_patch = item.as_ref().is_some_and(|item| shows_patch(item, self.stamps.id));
         let verdict = match verdict(expected, self.stamps.id, doubt, found.as_ref()) {
             // The function `verdict` reads only the ids in `_writes`, but an item contains the id
-            // of a patch in other attributes.
+            // of a patch in the attributes `_p0` to `_p7`.
             _ if shows_patch => Verdict::Applied,
             // The item does not contain the write id, but its lease attributes show a release by
             // the holder that sends the write. Only the write itself can have released the lease,

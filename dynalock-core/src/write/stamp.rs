@@ -11,8 +11,8 @@ pub(crate) struct WriteStamp {
 }
 
 /// The generator of the ids of one write. All attempts of the write have the same write id, and
-/// each attempt has its own incarnation. If DynamoDB applies a late copy of a create after a delete
-/// of the item, the incarnation distinguishes the new item from the deleted item.
+/// each attempt has a different incarnation. If DynamoDB applies a late copy of a create after a
+/// delete of the item, the incarnation distinguishes the new item from the deleted item.
 #[derive(Debug)]
 pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,

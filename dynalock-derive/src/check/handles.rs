@@ -1,4 +1,4 @@
-//! Decides for each field whether conditions and patches can use its attribute handle.
+//! Decides for each field whether conditions and patches can use the field's attribute handle.
 
 use syn::{LitStr, Type};
 
@@ -92,7 +92,7 @@ fn values(field: &Field<'_>, container: &serde::StructAttrs) -> Values {
 }
 
 /// Returns whether patches must not change the attribute. A patch must not change a key, the
-/// version or a time that the library writes. A patch must also not change a field with only
+/// version or a time that the library writes. A patch must not change a field with only
 /// `deserialize_with`, because the derive does not know which values the function can read.
 fn is_fixed(field: &Field<'_>) -> bool {
     let reads_by_other_code = field.serde.read_by_other_code() && field.serde.set_type().is_none();

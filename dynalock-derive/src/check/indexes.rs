@@ -1,5 +1,5 @@
-//! Checks the indexes: each index key must be a field that can be a key, and each index must have a
-//! name of its own.
+//! Checks the indexes: each index key must be a field that can be a key, and two indexes must not
+//! have the same name.
 
 use proc_macro2::{Ident, Span};
 use syn::{LitStr, Path, Type, TypePath, ext::IdentExt as _};
@@ -24,7 +24,7 @@ pub(crate) struct Index<'a> {
     pub(crate) holds: Holds,
 }
 
-/// The attributes that an index contains in addition to its keys.
+/// The attributes that an index contains in addition to the keys of the index and of the table.
 pub(crate) enum Holds {
     All,
     KeysOnly,
@@ -76,8 +76,8 @@ fn index<'a>(
     Some(Index { handle, name, is_local, partition_key, sort_key, holds })
 }
 
-/// Returns the name of an index and the name of its handle. In the name of the handle, `_` replaces
-/// each character that an identifier cannot contain.
+/// Returns the name of an index and the name of the index handle. In the name of the handle, `_`
+/// replaces each character that an identifier cannot contain.
 fn name(attrs: &IndexAttrs, errors: &mut Errors) -> Option<(String, Ident)> {
     let Some(said) = &attrs.name else {
         errors.at(&attrs.word, "an index needs a name: `name = \"by_status\"`");

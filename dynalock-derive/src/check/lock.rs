@@ -26,7 +26,7 @@ pub(crate) enum Place {
 
 const TTL: Duration = Duration::from_secs(20);
 
-/// The longest ttl of a lease, which is also the limit of dynalock-core at run time.
+/// The longest ttl of a lease. The crate dynalock-core has the same limit at run time.
 const YEAR: Duration = Duration::from_hours(366 * 24);
 
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {
@@ -83,8 +83,8 @@ fn seconds(lockable: &Lockable, errors: &mut Errors) -> bool {
     }
 }
 
-/// Reports two lease attributes with the same name. Also reports a lease attribute with the name
-/// `_writes` or the name of the version attribute.
+/// Reports two lease attributes with the same name, and a lease attribute with the name `_writes`
+/// or the name of the version attribute.
 fn distinct(lockable: &Lockable, lock: &Lock, version: &str, errors: &mut Errors) {
     for (index, name) in lock.names.iter().enumerate() {
         let place: &dyn ToTokens = match &lockable.names[index] {

@@ -43,7 +43,8 @@ pub(crate) struct Item<'a> {
     pub(crate) times: Times<'a>,
     pub(crate) write_ids: u8,
     /// All attribute names under which serde reads or writes the fields. The derive does not know
-    /// the names inside flattened fields, so the list leaves out these names.
+    /// the names inside flattened fields, so the list does not contain names inside flattened
+    /// fields.
     pub(crate) attributes: Vec<String>,
     /// `true` if errors may show the key of an item.
     pub(crate) show_key: bool,
@@ -107,7 +108,7 @@ impl Version<'_> {
 /// reports an error and returns `None`.
 pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<'a>> {
     // If an attribute has an error, a required setting, for example `table`, may only seem to be
-    // missing. `check` therefore reports missing settings only if no attribute has an error.
+    // missing. `check` reports a missing setting only if no attribute has an error.
     let understood = errors.is_empty();
 
     container(model, errors);
@@ -142,8 +143,8 @@ pub(crate) fn check<'a>(model: &Struct<'a>, errors: &mut Errors) -> Option<Item<
     })
 }
 
-/// Checks a struct inside an item, for `#[derive(Attributes)]`, and reports its errors. Returns the
-/// attribute handles of the struct.
+/// Checks a struct inside an item, for `#[derive(Attributes)]`, and reports the errors of the
+/// struct. Returns the attribute handles of the struct.
 pub(crate) fn check_nested<'a>(model: &Struct<'a>, errors: &mut Errors) -> Vec<Handle<'a>> {
     container(model, errors);
     for field in &model.fields {

@@ -25,7 +25,7 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
 }
 
 /// Returns all attribute names under which serde reads or writes a field. The derive does not know
-/// the names inside flattened fields, so the result does not contain these names.
+/// the names inside flattened fields, so the result does not contain names inside flattened fields.
 pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     let written = model.fields.iter().filter(|field| field.is_written()).map(|field| field.written.clone());
     let read = model.fields.iter().filter(|field| field.is_read()).flat_map(Field::read_names);
@@ -122,9 +122,9 @@ fn read_back(field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     }
 }
 
-/// Reports a field if serde can also read the field from the attribute of another field. A write of
-/// the reported field would treat the attribute of the other field as an alias, and would remove
-/// this attribute.
+/// Reports a field if serde can read the field from the attribute of another field. A write of the
+/// reported field would treat the attribute of the other field as an alias, and would remove this
+/// attribute.
 fn not_read_from_another(field: &Field<'_>, written: &Written<'_, '_>, errors: &mut Errors) {
     for (name, place) in other_names(field) {
         if let Some(other) = written.get(name.as_str()) {

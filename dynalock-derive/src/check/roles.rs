@@ -1,5 +1,5 @@
-//! Checks the fields with a role: the keys, the version and the times. The library reads or writes
-//! these fields for its own purposes.
+//! Checks the fields with a role: the keys, the version and the times. The library itself reads or
+//! writes the fields with a role.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -164,7 +164,7 @@ fn always_there_under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>
 
 /// Reports refused serde attributes on a field with a role, for example `created_at`. With a
 /// refused serde attribute, serde could use two names for the field, or store the field in another
-/// form than the form of its type.
+/// form than the form of the field's type.
 fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mut Errors) {
     let serde = &field.serde;
     if let Some(word) = &serde.flatten {
@@ -188,8 +188,8 @@ fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mu
 }
 
 /// Returns the words in the type `ty` that have a meaning only inside the struct: the type
-/// parameters of the struct, and `Self`. The generated key type has no type parameters, so it
-/// cannot use the returned words.
+/// parameters of the struct, and `Self`. The generated key type has no type parameters, so the key
+/// type cannot use the returned words.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {

@@ -74,18 +74,18 @@ pub enum Fault {
         status: u16,
     },
 
-    /// A `BatchGetItem` or `BatchWriteItem` reaches the engine without its last keys or writes. The
-    /// field is the number of missing keys or writes. The answer contains the missing keys or
-    /// writes in `UnprocessedKeys` or `UnprocessedItems`. A request of another operation, for
-    /// example a `PutItem`, reaches the engine without a fault.
+    /// A `BatchGetItem` or `BatchWriteItem` reaches the engine without the last keys or writes of
+    /// the batch. The field is the number of missing keys or writes. The answer contains the
+    /// missing keys or writes in `UnprocessedKeys` or `UnprocessedItems`. A request that is not a
+    /// batch, for example a `PutItem`, reaches the engine without a fault.
     ///
     /// If the fault removes all keys or writes of a batch, the engine receives no request. If
-    /// DynamoDB can process no key or write of a batch because of a lack of capacity, it does not
-    /// return them as unprocessed. Instead, DynamoDB answers with
+    /// DynamoDB can process no key or write of a batch because of a lack of capacity, DynamoDB does
+    /// not return the keys or writes as unprocessed. Instead, DynamoDB answers with
     /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). If the batch has
     /// several tables, the fault first removes keys or writes of the table whose name is last in
     /// the alphabet. A service that checks the signature of a request refuses the shortened batch,
-    /// because its signature belongs to the whole batch.
+    /// because the signature was made for the whole batch.
     ///
     /// ```
     /// use dynalock_local::{Fault, Faults};
@@ -96,8 +96,8 @@ pub enum Fault {
     /// ```
     Unprocessed(usize),
 
-    /// The request reaches the engine only after a delay on tokio's clock, and gets its usual
-    /// answer.
+    /// The request reaches the engine only after a delay on tokio's clock. The caller gets the
+    /// answer of the engine.
     Delay(Duration),
 
     /// The caller immediately sees a reset connection, but the engine applies the request after a

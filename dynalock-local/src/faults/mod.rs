@@ -26,9 +26,10 @@ use plan::Plan;
 ///
 /// A test can change the faults while the client runs. The log contains each request of the client.
 /// Each retry by the SDK counts as a separate request. A request meets at most one fault. If
-/// several faults apply to a request, the request meets the first of them in this order:
-/// [`script_page`](Self::script_page), [`script_on`](Self::script_on), [`script`](Self::script),
-/// [`always_on_page`](Self::always_on_page), [`always`](Self::always), random faults.
+/// several faults apply to a request, the request meets the fault whose method is first in this
+/// order: [`script_page`](Self::script_page), [`script_on`](Self::script_on),
+/// [`script`](Self::script), [`always_on_page`](Self::always_on_page), [`always`](Self::always),
+/// random faults.
 ///
 /// ```
 /// use dynalock_local::{Database, Fault, Faults};
@@ -70,14 +71,14 @@ impl Faults {
     /// becomes 1.
     ///
     /// If the sum of all rates is above 1, the faults of the last calls of `rate` occur less often
-    /// than their rates say.
+    /// than the given rates.
     pub fn rate(self, fault: Fault, rate: f64) -> Self {
         self.plan().rate(fault, rate);
         self
     }
 
-    /// Limits random faults to the given operations, for example `"PutItem"`. Faults of other
-    /// methods, for example [`script`](Self::script), still apply to all operations.
+    /// Limits random faults to the given operations, for example `"PutItem"`. Faults that are not
+    /// random, for example the faults of [`script`](Self::script), still apply to all operations.
     pub fn only(self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let operations = operations.into_iter().map(Into::into).collect();
         self.plan().only(operations);
@@ -99,11 +100,11 @@ impl Faults {
     /// Applies `fault` to the next request for page `nth` of a query or scan. The first page has
     /// the number 0.
     ///
-    /// `operation` is `"Query"` or `"Scan"`. Each query counts its pages separately. A request
-    /// without a start key asks for page 0. A request with a new start key asks for the next page,
-    /// and a retry asks for the page of the first attempt. Each segment of a parallel scan counts
-    /// as a separate scan. If a test sets several faults for one page, each fault applies to
-    /// another request for this page.
+    /// `operation` is `"Query"` or `"Scan"`. The pages of each query are counted separately. A
+    /// request without a start key asks for page 0. A request with a new start key asks for the
+    /// next page, and a retry asks for the page of the first attempt. Each segment of a parallel
+    /// scan counts as a separate scan. If a test sets several faults for one page, each fault
+    /// applies to a different request for the page.
     ///
     /// ```
     /// use aws_sdk_dynamodb::error::ProvideErrorMetadata;

@@ -59,8 +59,8 @@ impl Pages {
     }
 }
 
-/// The page number of each start key of each query. Two requests belong to the same query if they
-/// differ only in the start key and the limit.
+/// The page number of each start key of each query. Two requests count as requests of the same
+/// query if they differ only in the start key and the limit.
 #[derive(Default)]
 struct Numbers(HashMap<u64, HashMap<u64, usize>>);
 

@@ -12,7 +12,7 @@ pub(super) struct Plan {
     /// The scripted faults for requests of any operation, by the number of the request.
     script: HashMap<usize, Fault>,
     /// The scripted faults for requests of one operation, by the name of the operation and the
-    /// number of the request. The number counts only requests of this operation.
+    /// number of the request. The number of a request counts only requests of the same operation.
     script_on: HashMap<String, HashMap<usize, Fault>>,
     always: Option<Fault>,
     pages: Pages,
@@ -22,8 +22,8 @@ pub(super) struct Plan {
     counts: HashMap<String, usize>,
 }
 
-/// The random faults and their rates. Each request that may meet a random fault draws one random
-/// number.
+/// The random faults and the rates of the random faults. Each request that may meet a random fault
+/// draws one random number.
 struct Random {
     rng: Rng,
     rates: Vec<(Fault, f64)>,

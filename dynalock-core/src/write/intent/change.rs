@@ -32,7 +32,8 @@ pub(crate) struct IntentOf<T> {
     pub(crate) value: T,
     pub(crate) change: Change,
     pub(crate) policy: LeasePolicy,
-    /// The condition that the caller has added to a single write.
+    /// The condition that the caller has added to a write that is not an operation of a
+    /// [`Transaction`](crate::Transaction).
     pub(crate) condition: Option<Arc<Condition<T>>>,
     /// The time of the write, in epoch milliseconds. All attempts write the same time, so each
     /// attempt stores the same item.
@@ -49,11 +50,12 @@ pub(crate) enum Change {
     /// The write sets the changed attributes, and increments the version even if no attribute
     /// changed.
     Touch(Basis),
-    /// The write sets all attributes of the value, and removes all other attributes.
+    /// The write sets all attributes of the value, and removes all attributes that the value does
+    /// not contain.
     Replace(Basis),
     /// The write replaces an item that contains its lease. The [`Item`] in the second field is the
-    /// whole item as the library has read it, because the [`Basis`] does not contain all attributes
-    /// of the item.
+    /// whole item as the library has read it, because the [`Basis`] in the first field does not
+    /// contain all attributes of the item.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
     /// distinguishes the new item from the expired item. The lease attributes of the expired item
@@ -73,7 +75,7 @@ pub(crate) struct WholeItem {
 
 impl Change {
     /// Makes the change that creates an item over an expired item. The library does not decode the
-    /// expired item, so the create also succeeds over an item that cannot be decoded.
+    /// expired item, so the create succeeds even if the expired item cannot be decoded.
     pub(crate) fn recreate(model: &Model, table: &Arc<str>, expired: Item) -> Result<Self, Error> {
         let state = state_of(model, table, &expired)?;
         Ok(Self::Recreate(Basis::of_other_content(model, state), expired))
@@ -93,8 +95,8 @@ impl Change {
 }
 
 impl<T: Versioned> IntentOf<T> {
-    /// Returns the value as it is stored after the write. `next` is the state of the item after the
-    /// write.
+    /// Returns the caller's value in the form in which the item is stored after the write. `next`
+    /// is the state of the item after the write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
         // `next` is `None` only for a delete, and the library makes no `Stored` for a delete, so
         // the code never uses the default value `nothing`.
@@ -121,8 +123,8 @@ impl<T: Versioned> IntentOf<T> {
             T::MODEL.attributes.contains(&name)
                 || is_bookkeeping(T::MODEL, name)
                 // The derive does not know the attributes of a flattened field. If the caller's
-                // value contains an attribute that the type does not name, the attribute belongs to
-                // a flattened field.
+                // value contains an attribute that the type does not name, the attribute is an
+                // attribute of a flattened field.
                 || changes.names().any(|changed| changed == name)
         };
         let had = |name: &str| self.change.basis().is_some_and(|basis| basis.had(name));
@@ -139,7 +141,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan (the request and its result) of an update with the changes in `changes`.
+    /// Returns the plan (the request and the state of the item after the write) of an update with
+    /// the changes in `changes`.
     pub(crate) fn plan_changes(
         &self,
         mut changes: Changes,
@@ -151,8 +154,8 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
-        // The update removes the aliases of the changed attributes, so the condition must also
-        // compare these aliases.
+        // The update removes the aliases of the changed attributes, so the condition compares the
+        // aliases too.
         let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
         let flattened = self.names_in_flattened();
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
@@ -167,8 +170,8 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
     }
 
-    /// Returns the times that the item has after the write: the time of its create, and the time of
-    /// its last write.
+    /// Returns two times that the item stores after the write: the time of the item's create, and
+    /// the time of the item's last write.
     pub(super) fn times(&self) -> KeptTimes {
         match &self.change {
             Change::Create | Change::Recreate(..) => times_of_create(T::MODEL, self.at),
@@ -185,7 +188,7 @@ impl<T: Versioned> IntentOf<T> {
         let named = |(name, value)| (Cow::Borrowed(name), value);
         match &self.change {
             // The expired item contains the time of an earlier create. A create over an expired
-            // item therefore sets the time of the create and the time of the last write.
+            // item replaces the time of the create and the time of the last write.
             Change::Recreate(..) => self.times().attributes(T::MODEL).map(named).collect(),
             _ => updated_at(T::MODEL, self.at).into_iter().map(named).collect(),
         }
@@ -206,9 +209,10 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan (the request and its result) of a PutItem of the whole value. The PutItem
-    /// needs no condition on a lease in the item. A create requires that the key has no item. To
-    /// replace an item that contains its lease, the library sends an UpdateItem instead.
+    /// Returns the plan (the request and the state of the item after the write) of a PutItem of the
+    /// whole value. The PutItem needs no condition on a lease in the item. A create requires that
+    /// the key has no item. To replace an item that contains its lease, the library sends an
+    /// UpdateItem instead.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -229,7 +233,7 @@ impl<T: Versioned> IntentOf<T> {
         for attribute in T::MODEL.key_attributes() {
             // A hand-written `KeyAttribute` may return another value than `Serialize` writes.
             // DynamoDB would then store the item under the key that `Serialize` writes, but the
-            // library would read the item under the other key.
+            // library would read the item under the key that `KeyAttribute` returns.
             if item.get(attribute.name) != key.get(attribute.name) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
@@ -237,16 +241,17 @@ impl<T: Versioned> IntentOf<T> {
         }
         let times = self.times();
         times.write_into(T::MODEL, &mut item);
-        // The version and the write ids are not part of the content, so the code adds them after
-        // `Content::of`.
+        // The version and the write ids are not part of the content, so the code adds the version
+        // and the write ids after `Content::of`.
         let content = Content::of(T::MODEL, &item);
         next.write_into(T::MODEL.version, &mut item);
         Ok(WholeItem { key, item, next: Basis::written(next, content, times) })
     }
 
     /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
-    /// the other attributes of the stored item. A PutItem cannot replace an item that contains its
-    /// lease, because the PutItem would overwrite the stored fence with an older fence.
+    /// each stored attribute that the value does not contain. A PutItem cannot replace an item that
+    /// contains its lease, because the PutItem would overwrite the stored fence with an older
+    /// fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -289,8 +294,8 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the version and the ids that the item has after the write.
     pub(super) fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
-            // A create over an expired item, like each other create, writes version 1 and a new
-            // incarnation.
+            // A create over an expired item writes version 1 and a new incarnation, like a create
+            // of a missing item.
             (Change::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, self.at, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
@@ -376,7 +381,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     /// the key has no item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
-        // A create cannot replace an item that has not expired, so the create stays as it is.
+        // A create cannot replace an item that has not expired, so the function does not change the
+        // create.
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
             return Ok(Adapted::No);
         }
@@ -401,9 +407,9 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns the state of the item that a write requires if its value has an etag. `item` is the item
-/// that the library has read for this write. Returns `None` if the item is not in the state of the
-/// etag.
+/// Returns the state of the item that a write requires if the caller's value has an etag. `item` is
+/// the item that the library has read before the write. Returns `None` if the item is not in the
+/// state of the etag.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     // The caller has edited the value outside the library, so the changed attributes are the

@@ -1,6 +1,6 @@
 //! Intents: an intent describes a change of one item, and makes the request of each attempt to
-//! write this change. No function of this module sends a request. If a lease holder updates the
-//! leased item, each attempt takes the next heartbeat number of the lease.
+//! write this change. No function of the module `intent` sends a request. If a lease holder updates
+//! the leased item, each attempt takes the next heartbeat number of the lease.
 
 mod change;
 mod put_over;
@@ -46,7 +46,7 @@ pub(crate) trait Intent: Send + Sync {
         false
     }
 
-    /// Returns the lease condition of an attempt that begins now, and the effect of this attempt on
+    /// Returns the lease condition of an attempt that begins now, and the effect of the attempt on
     /// the lease.
     fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         let Target { model, policy, .. } = self.target();
@@ -65,7 +65,7 @@ pub(crate) trait Intent: Send + Sync {
     }
 }
 
-/// The properties of an intent that are the same for all its attempts.
+/// The properties of an intent that are the same for all attempts of the write.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) table: &'a Arc<str>,

@@ -45,8 +45,8 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let left = Content::of(T::MODEL, &content);
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
-        // The PutItem overwrites the lease attributes, so its condition requires that no lease
-        // attribute has changed since the read.
+        // The PutItem overwrites the lease attributes, so the condition of the PutItem requires
+        // that no lease attribute has changed since the library read the item.
         let mut to = Placeholders::default();
         let mut condition = self.intent.unchanged(None, &mut to);
         if let Some(lock) = T::MODEL.lock_in_item() {

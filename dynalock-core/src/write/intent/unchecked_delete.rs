@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// A delete of an item in any state. An `UncheckedDelete` has no condition except the condition of
-/// the caller.
+/// A delete of an item in any state. An `UncheckedDelete` has no condition except the caller's
+/// condition.
 pub(crate) struct UncheckedDelete<T> {
     pub(crate) item_ref: ItemRef,
     pub(crate) condition: Option<Arc<Condition<T>>>,
