@@ -115,8 +115,8 @@ impl Attempts {
         self.cost_context.reads_are_exempt = true;
     }
 
-    /// Returns the number of requests that the call has sent, the time since the start of the call,
-    /// and the capacity that the call has consumed.
+    /// Returns the number of requests that the call has sent, without answered reads, the duration
+    /// of the call so far, and the capacity that the call has consumed.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
