@@ -78,9 +78,9 @@ use crate::{
 /// # Expired items
 ///
 /// The field with `#[dynalock(expires)]` contains the time to live of an item. An item has expired
-/// when this time, plus the [allowed clock skew](Self::expires_skew), is past. DynamoDB may delete
-/// an expired item hours or days after its time to live. Until DynamoDB deletes an expired item,
-/// reads treat the item as absent, and a create overwrites the item.
+/// when its time to live, plus the [allowed clock skew](Self::expires_skew), is past. DynamoDB may
+/// delete an expired item hours or days after its time to live. Until DynamoDB deletes an expired
+/// item, reads treat the item as absent, and a create overwrites the item.
 ///
 /// If an item expires after the caller has read the item, an `update` of the value still succeeds,
 /// provided that the item has not changed. An item without a time to live never expires. As in

@@ -94,8 +94,9 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB stores.
     /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. A transaction
-    ///   returns no item, so the call reads the item after a patch with `exactly_once`. If this
-    ///   read fails or finds no item, the call returns `Indeterminate`.
+    ///   returns no item, so the call reads the item after a patch with `exactly_once`. If the read
+    ///   after a patch with `exactly_once` fails or finds no item, the call returns
+    ///   `Indeterminate`.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
     ///   decoded into a `T`, because another program stored a value that `T` cannot read. For
     ///   example, another program stores 2.5 in an attribute for whole numbers, and an `add` of 1

@@ -39,9 +39,9 @@ impl<T> Request<T, Get> {
         self
     }
 
-    /// Returns the item even if the time in the item's field with `#[dynalock(expires)]` is past.
-    /// Without `including_expired`, the call treats an expired item as absent, even before DynamoDB
-    /// deletes the item.
+    /// Returns the item even if the item has [expired](super::Repository#expired-items). Without
+    /// `including_expired`, the call treats an expired item as absent, even before DynamoDB deletes
+    /// the item.
     ///
     /// # Examples
     ///

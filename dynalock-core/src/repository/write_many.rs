@@ -192,8 +192,8 @@ impl<T: Versioned> Repository<T> {
     ///   an item before the import overwrote the item, a later write of the value that the caller
     ///   read fails with a conflict.
     /// - If several values have the same key, the import writes these values one after the other,
-    ///   in the order of the list that the caller gave. After the import, the item has the last of
-    ///   these values.
+    ///   in the order of the list that the caller gave. After the import, the item has the last
+    ///   value with the item's key.
     /// - DynamoDB may leave items of a request unprocessed. The import repeats the puts of
     ///   unprocessed items, with growing pauses, until the deadline. If an item is still
     ///   unprocessed at the deadline, the result of the item is an error. If DynamoDB refuses a

@@ -17,7 +17,7 @@ use crate::{error::Result, telemetry::BoxedCall};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ItemResult<O> {
-    /// The position of the item in the list that the caller gave. The first index is 0.
+    /// The index of the item in the list of items that the caller gave. The first index is 0.
     pub index: usize,
     /// The result of the write of the item.
     pub result: Result<O>,
@@ -49,7 +49,8 @@ pub struct WriteStream<O> {
     left: usize,
 }
 
-/// Requests that write the same keys, so that the stream sends the requests one after the other.
+/// A sequence of requests: each request writes some of the keys of the first request, so the stream
+/// sends the requests one after the other.
 pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
 
 /// One request of a sequence, which writes one or several items.
@@ -108,7 +109,8 @@ impl<O: Send + 'static> WriteStream<O> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Sends the next request of a sequence. All requests of a sequence write the same keys.
+    /// Sends the next request of a sequence. Each request of a sequence writes some of the keys of
+    /// the first request.
     fn begin(&mut self, mut sequence: Sequence<O>) {
         if let Some(step) = sequence.next() {
             self.running.push(Box::pin(async move { Finished { results: step.await, rest: sequence } }));
@@ -135,7 +137,7 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
             match ready!(Pin::new(&mut this.running).poll_next(context)) {
                 Some(Finished { results, rest }) => {
                     this.ready.extend(results);
-                    // The requests of a sequence write the same keys, so the stream sends each
+                    // Two requests of a sequence may write the same key, so the stream sends each
                     // request only after the previous request has ended.
                     this.begin(rest);
                 }
