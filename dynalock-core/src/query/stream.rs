@@ -62,10 +62,10 @@ impl<R> ItemStream<R> {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Query::collect`](super::Query::collect).
+    /// `next` returns the same errors as [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
-    /// concern one item, and the stream continues with the next item. After any other error, for
-    /// example a failed request, the stream ends.
+    /// concern one item, and the stream continues with the next item. After an error that concerns
+    /// a request, for example `Error::Exhausted`, the stream ends.
     ///
     /// # Cancel safety
     ///

@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl<T: Versioned> Request<T, Get> {
-    /// Returns the GetItem request that this read would send. `explain` sends no request.
+    /// Returns the GetItem request that the read would send. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -43,7 +43,7 @@ impl<T: Versioned> Request<T, Get> {
 }
 
 impl<T: Versioned> Request<T, GetMany> {
-    /// Returns the BatchGetItem requests that this read would send, with up to 100 keys in each
+    /// Returns the BatchGetItem requests that the read would send, with up to 100 keys in each
     /// request. `explain` sends no request.
     ///
     /// # Examples
@@ -73,7 +73,7 @@ impl<T: Versioned> Request<T, GetMany> {
 }
 
 impl<T: Versioned + Clone> Request<T, Create<T>> {
-    /// Returns the request that this create would send. `explain` sends no request.
+    /// Returns the request that the create would send. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -98,7 +98,7 @@ impl<T: Versioned + Clone> Request<T, Create<T>> {
 }
 
 impl<T: Versioned + Clone> Request<T, Update<T>> {
-    /// Returns the request that this update, touch or replace would send. `explain` sends no
+    /// Returns the request that the update, touch or replace would send. `explain` sends no
     /// request.
     ///
     /// If the value comes from [`Stored::assume`], or if a `replace` writes an item that contains a
@@ -140,7 +140,7 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
 }
 
 impl<T: Versioned + Clone> Request<T, Delete<T>> {
-    /// Returns the request that this delete would send. `explain` sends no request. If the value
+    /// Returns the request that the delete would send. `explain` sends no request. If the value
     /// comes from [`Stored::assume`], the result contains only the read of the item, and is not
     /// [complete](Explained::is_complete).
     ///
@@ -199,7 +199,7 @@ macro_rules! explain_each {
 explain_each!(Create, Update, Delete);
 
 impl<T: Versioned> Request<T, DeleteUnchecked> {
-    /// Returns the request that this delete would send. `explain` sends no request.
+    /// Returns the request that the delete would send. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -227,7 +227,7 @@ impl<T: Versioned> Request<T, DeleteUnchecked> {
 }
 
 impl<T: Versioned> Request<T, Patch<T>> {
-    /// Returns the requests that this patch would send. `explain` sends no request. If the call
+    /// Returns the requests that the patch would send. `explain` sends no request. If the call
     /// sends the patch as a transaction, the result also contains a read of the item, because a
     /// transaction returns no item.
     ///
@@ -262,14 +262,14 @@ where
     F: FnMut(&mut T) -> O,
     O: NoValue,
 {
-    /// Returns the requests that this call would send if its read returned `stored`. `explain_on`
+    /// Returns the requests that the call would send if its read returned `stored`. `explain_on`
     /// runs the closure on a clone of `stored`. The result contains the read of the item, and the
     /// write of the closure's changes. `explain_on` sends no request.
     ///
     /// If the closure changes nothing, the result contains no write. If `stored` comes from
-    /// [`Stored::assume`], or if the update expression would be too long, the call can make the
-    /// write only from the whole stored item. In these two cases, the result contains no write, and
-    /// is not [complete](Explained::is_complete).
+    /// [`Stored::assume`], or if the update expression would be too long, the result contains no
+    /// write, and is not [complete](Explained::is_complete). The call needs the whole stored item
+    /// for such a write.
     ///
     /// # Examples
     ///
@@ -308,7 +308,7 @@ where
     F: FnMut(&mut T) -> Result<(), E>,
     E: From<Error>,
 {
-    /// Returns the requests that this call would send if its read returned `stored`, like
+    /// Returns the requests that the call would send if its read returned `stored`, like
     /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). `explain_on` sends no
     /// request.
     ///
@@ -347,7 +347,7 @@ where
     F: FnMut(&mut T) -> O,
     O: NoValue,
 {
-    /// Returns the requests that this call would send if its read returned `stored`, like
+    /// Returns the requests that the call would send if its read returned `stored`, like
     /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). If `stored` is `None`, the
     /// result contains the requests for a key without an item. `explain_on` sends no request.
     ///

@@ -487,8 +487,8 @@ impl<T> Repository<T> {
     ///   write was applied.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
-    /// After `Error::Indeterminate`, the item may or may not have been written. After any other
-    /// error of `create`, the item has not been written.
+    /// After `Error::Indeterminate`, the item may or may not have been written. After any error of
+    /// `create` except `Indeterminate`, the item has not been written.
     ///
     /// # Cancel safety
     ///
@@ -634,7 +634,7 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::Conflict`]: another caller wrote or deleted the item.
-    /// - The other errors of [`update`](Self::update) are possible too, except
+    /// - The errors of [`update`](Self::update) are possible too, except
     ///   [`Error::VersionExhausted`].
     ///
     /// # Cancel safety
@@ -704,8 +704,8 @@ impl<T> Repository<T> {
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Exhausted`]: the last attempt ended in a conflict, and the deadline or the limit
     ///   of attempts allowed no further attempt. `Exhausted` contains the last conflict.
-    /// - The other errors of [`update`](Self::update) and [`get`](Self::get) are possible too,
-    ///   except [`Error::Conflict`].
+    /// - The errors of [`update`](Self::update) and [`get`](Self::get) are possible too, except
+    ///   [`Error::Conflict`].
     ///
     /// # Cancel safety
     ///
@@ -793,8 +793,8 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
     ///   call.
-    /// - The other errors of [`update_with`](Self::update_with) and [`create`](Self::create) are
-    ///   possible too, except [`Error::NotFound`] and [`Error::AlreadyExists`].
+    /// - The errors of [`update_with`](Self::update_with) and [`create`](Self::create) are possible
+    ///   too, except [`Error::NotFound`] and [`Error::AlreadyExists`].
     ///
     /// # Cancel safety
     ///

@@ -274,7 +274,7 @@ impl<T: Versioned> Session<T> {
                 }
                 (met, _) => return Ok(WriteResult::Conflict(met)),
             };
-            // If the item contains the write id of this call, a late copy of an earlier attempt has
+            // If the item contains the write id of the call, a late copy of an earlier attempt has
             // created the item.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
                 return Ok(WriteResult::Applied(decode_stored(self.table(), item)?));
@@ -369,7 +369,7 @@ impl<T: Versioned> Session<T> {
             if !intent.rests_on(&stored) {
                 // If another caller both holds the lease and has changed the item, every kind of
                 // write returns `Locked` instead of a conflict. To return `Locked`, the code checks
-                // the lease before the version.
+                // the lease before the code checks the version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
@@ -466,16 +466,16 @@ impl<T: Versioned> Session<T> {
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
             // An item with a null attribute, or with write ids and without a version, needs another
-            // update expression. The next attempt of the patch sends the other expression.
+            // update expression. The next attempt of the patch sends an adapted update expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some other servers, unlike DynamoDB, refuse a patch without returning the item. With
-            // such a server, the call has read the item after the refusal, and the item may have
-            // changed in between.
+            // Some other servers, unlike DynamoDB, refuse a patch without returning the item. If
+            // the server returned no item, the call has read the item after the refusal, and the
+            // item may have changed in between.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }

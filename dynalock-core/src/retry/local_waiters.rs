@@ -157,8 +157,8 @@ impl LocalWaiter {
         self.row.borrow().waiters.front().is_some_and(|first| first.number == self.number)
     }
 
-    /// Returns whether `owner` is the owner of a call that waits in this process, or of the call
-    /// that stopped waiting last. If such an owner holds the lock, this process will send the
+    /// Returns whether `owner` is local: the owner of a call that waits in this process, or of the
+    /// call that stopped waiting last. If a local owner holds the lock, this process will send the
     /// release of the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();

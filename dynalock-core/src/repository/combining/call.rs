@@ -28,7 +28,7 @@ use crate::{
 /// type of the call's closure, so that one queue can contain calls with different closures.
 pub(super) trait QueuedCall<T>: Send {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch has sent before this write.
+    /// requests that the batch has sent before the write in flight.
     fn freeze(&self, attempts: u32);
 
     /// Records that the write of the call's batch was not applied, and that the closure of the call
@@ -143,7 +143,7 @@ where
             }
             Ok(Err(refusal)) => Some(refusal),
             Err(panic) => {
-                // The send fails if the caller has dropped the future of the call.
+                // `send` fails if the caller has dropped the future of the call.
                 drop(self.answer.send(Err(panic)));
                 return None;
             }
@@ -165,7 +165,7 @@ where
             (None, Ok(stored)) => Ok(stored.clone()),
             (None, Err(error)) => Err(CallFailure::Library(error.clone())),
         };
-        // The send fails if the caller has dropped the future of the call.
+        // `send` fails if the caller has dropped the future of the call.
         drop(self.answer.send(Ok(result)));
     }
 }

@@ -167,7 +167,7 @@ impl<T: Versioned + Clone> Combining<T> {
     ///   known, or the call reached its deadline while the write of its batch was in flight.
     /// - [`Error::Unavailable`] with [`WorkerEnded`](crate::error::Unavailable::WorkerEnded): the
     ///   tokio runtime of the worker was shut down, and the change was not applied.
-    /// - The other errors of [`Repository::update_with`] are possible too.
+    /// - The errors of [`Repository::update_with`] are possible too.
     ///
     /// # Cancel safety
     ///
@@ -258,7 +258,7 @@ impl<T: Versioned + Clone> Combining<T> {
     /// - [`Error::Indeterminate`]: the outcome of the write is unknown. `Indeterminate` is also
     ///   possible if the network repeats a refused create, and DynamoDB applies the copy of the
     ///   create after another caller has deleted the item.
-    /// - The other errors of [`update_with`](Self::update_with) are possible too, except
+    /// - The errors of [`update_with`](Self::update_with) are possible too, except
     ///   [`Error::NotFound`].
     ///
     /// # Cancel safety
@@ -307,7 +307,7 @@ impl<T: Versioned + Clone> Combining<T> {
     /// - [`Error::OutOfRange`], [`Error::Unpatchable`], [`Error::InvalidPatch`] and
     ///   [`Error::Decode`] have the same causes as for [`Repository::patch`], and the patch was not
     ///   applied.
-    /// - The other errors of [`update_with`](Self::update_with) are possible too.
+    /// - The errors of [`update_with`](Self::update_with) are possible too.
     ///
     /// # Cancel safety
     ///

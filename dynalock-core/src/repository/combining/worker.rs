@@ -59,7 +59,8 @@ struct AfterBatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
     /// A call of the batch may have entered the queue after the worker read or wrote the item.
-    /// Before such a call entered the queue, another writer may have changed the item.
+    /// Another writer may have changed the item between the read or write by the worker and the
+    /// entry of the call.
     BeforeCalls,
     /// The worker read the item after all calls of the batch had entered the queue.
     AfterCalls,
@@ -112,9 +113,9 @@ impl<T: Versioned + Clone> Worker<T> {
             let AfterBatch { next, refusals } =
                 telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
             last = next;
-            // Other processes write the same item. During the pause, the other processes can write,
-            // and more calls enter the next batch of this process. Both effects make refusals of
-            // writes rarer. After the pause, the item of the last batch may be outdated.
+            // During the pause, other processes can write the item, and more calls enter the next
+            // batch, so DynamoDB refuses fewer writes. After the pause, the item of the last batch
+            // may be outdated.
             if refusals > 0 {
                 clock::sleep((4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE)).await;
                 last = None;
@@ -256,7 +257,8 @@ impl<T: Versioned + Clone> Worker<T> {
         Ok(match result {
             WriteResult::Applied(stored) => {
                 // If DynamoDB applied a late copy of the write, another writer may have changed the
-                // item before the library read it. In this case, the next batch must read the item.
+                // item before the library read it. After a late copy of a write, the next batch
+                // must read the item.
                 let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
                 // If the batch slept between its attempts, another writer may have changed the item
                 // after the write of the batch, so the next batch must read the item.

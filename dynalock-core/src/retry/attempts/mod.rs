@@ -48,7 +48,8 @@ pub(crate) struct Attempts {
     backoff: Backoff,
     pacer: ConflictBackoff,
     /// For a unit of work, the moving average of the durations of the closure's runs. Each new run
-    /// has a weight of one eighth in the average. For all other calls, `run` is zero.
+    /// has a weight of one eighth in the average. For a call that is not a unit of work, `run` is
+    /// zero.
     run: Duration,
 }
 
@@ -109,8 +110,8 @@ impl Attempts {
         self
     }
 
-    /// Exempts all later reads of the call from the capacity budget of the call. The later reads
-    /// find out whether DynamoDB has applied a write.
+    /// Exempts all later reads of the call from the capacity budget of the call. Without these
+    /// reads, the call could not find out whether DynamoDB has applied a write.
     pub(crate) fn exempt_reads(&mut self) {
         self.cost_context.reads_are_exempt = true;
     }
@@ -311,8 +312,8 @@ impl Attempts {
     /// ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
         // A request may fail because another transaction or an earlier copy of the request is still
-        // running, while DynamoDB is not overloaded. A retry after such a failure takes no token
-        // from the retry budget.
+        // running, while DynamoDB is not overloaded. A retry after `Contention` or `InProgress`
+        // takes no token from the retry budget.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
         let last = self.failed(table, failure)?;
         self.pause_after(last, costs).await
@@ -400,8 +401,8 @@ impl Attempts {
     /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of the call.
     pub(crate) fn tokens_are_known(&self) -> bool {
         // The comparison uses the start of the call, not the time at which the call sent the token.
-        // The call sent the token after its start, so DynamoDB remembers the token for longer than
-        // the comparison assumes.
+        // The call sent the token after the start of the call, so DynamoDB remembers the token for
+        // longer than the comparison assumes.
         self.elapsed() < TOKEN_LIFE
     }
 
