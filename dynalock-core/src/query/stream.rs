@@ -64,8 +64,8 @@ impl<R> ItemStream<R> {
     ///
     /// `next` returns the same errors as [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
-    /// concern one item, and the stream continues with the next item. After an error that concerns
-    /// a request, for example `Error::Exhausted`, the stream ends.
+    /// concern one item, and the stream continues with the next item. After any error that does not
+    /// concern a single item, for example `Error::Exhausted`, the stream ends.
     ///
     /// # Cancel safety
     ///

@@ -45,12 +45,12 @@ pub(crate) struct Session<T> {
     companion: CompanionWrite,
 }
 
-/// The item on which the call's closure runs after a conflict.
+/// Says whether the call's closure runs again after a conflict, and on which item.
 pub(super) enum NextRun {
-    /// The closure runs on this item, or on no item if the value is `None`.
+    /// The closure runs again, on the contained item or, if the key has no item, on `None`.
     On(Option<Item>),
-    /// The closure does not run, because the item shows that DynamoDB has applied a late copy of an
-    /// earlier attempt.
+    /// The closure does not run again, because the item shows that DynamoDB has applied a late copy
+    /// of an earlier attempt.
     AppliedLate(Item),
 }
 
@@ -474,8 +474,8 @@ impl<T: Versioned> Session<T> {
                 return Err(error);
             }
             // Some other servers, unlike DynamoDB, refuse a patch without returning the item. If
-            // the server returned no item, the call has read the item after the refusal, and the
-            // item may have changed in between.
+            // the server returned no item with the refusal, the call has read the item after the
+            // refusal, and the item may have changed in between.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }

@@ -38,8 +38,8 @@ use crate::{
 ///
 /// # What a caller sees
 ///
-/// - Each caller receives the item that the batch with its call wrote, with the changes of all
-///   calls of the batch.
+/// - Each caller receives the item that the batch of the caller's call wrote, with the changes of
+///   all calls of the batch.
 /// - Each batch increments the version of the item by one, even if the batch has several calls.
 /// - A closure may run several times, like the closure of
 ///   [`update_with`](crate::Repository::update_with). Each run of a closure changes a clone of the
@@ -47,11 +47,11 @@ use crate::{
 /// - If a closure returns an error or panics, the write of the batch does not contain the closure's
 ///   change. An error or a panic of one closure does not affect the other calls of the batch. After
 ///   a panic, the worker does not run the closure again.
-/// - If a closure returns an error or changes nothing, its caller receives the result only after
-///   the write of the batch. Suppose that a batch would write nothing, but one of its calls entered
-///   the queue after the worker had read the item. The worker then reads the item a second time,
-///   and runs all closures of the batch on the newer item. A caller never gets an error of its
-///   closure that depends on changes that were not stored.
+/// - If a closure returns an error or changes nothing, the caller that passed the closure receives
+///   the result only after the write of the batch. Suppose that a batch would write nothing, but
+///   one of its calls entered the queue after the worker had read the item. The worker then reads
+///   the item a second time, and runs all closures of the batch on the newer item. A caller never
+///   gets an error of its closure that depends on changes that were not stored.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB
 ///   applies a patch to a stored item. A batch writes whole attributes, like `update_with`. If the
 ///   stored map of a nested struct has an entry that `T` does not know, a write of the nested

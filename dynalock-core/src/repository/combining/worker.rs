@@ -59,8 +59,7 @@ struct AfterBatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
     /// A call of the batch may have entered the queue after the worker read or wrote the item.
-    /// Another writer may have changed the item between the read or write by the worker and the
-    /// entry of the call.
+    /// Another writer may have changed the item before the call entered the queue.
     BeforeCalls,
     /// The worker read the item after all calls of the batch had entered the queue.
     AfterCalls,

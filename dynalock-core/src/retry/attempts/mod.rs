@@ -110,8 +110,8 @@ impl Attempts {
         self
     }
 
-    /// Exempts all later reads of the call from the capacity budget of the call. Without these
-    /// reads, the call could not find out whether DynamoDB has applied a write.
+    /// Exempts all later reads of the call from the capacity budget of the call. The budget must
+    /// not prevent reads that find out whether DynamoDB has applied a write.
     pub(crate) fn exempt_reads(&mut self) {
         self.cost_context.reads_are_exempt = true;
     }
