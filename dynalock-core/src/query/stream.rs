@@ -102,9 +102,9 @@ impl<R> Stream for ItemStream<R> {
             this.feed.ask_ahead(ahead, context);
         }
         let Some(item) = this.ready.pop_front() else {
-            // After an empty page, the stream returns to the scheduler before it requests the next
-            // page. Without this return, many consecutive empty pages could block other tasks, and
-            // a timeout around the stream.
+            // After an empty page, the stream returns to the scheduler before the stream requests
+            // the next page. Without this return, many consecutive empty pages could block other
+            // tasks, and a timeout around the stream.
             context.waker().wake_by_ref();
             return Poll::Pending;
         };

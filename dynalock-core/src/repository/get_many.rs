@@ -94,7 +94,7 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T> Request<T, GetMany> {
-    /// Returns also the items that have expired, like [`Request::<T,
+    /// Includes expired items in the result, like [`Request::<T,
     /// Get>::including_expired`](Request::including_expired).
     ///
     /// # Examples

@@ -222,7 +222,7 @@ impl<T> Repository<T> {
     /// costs of all calls of the repository, and [`Error::cost`] returns the cost of a failed call.
     /// The meter shows the costs for each [cause](crate::cost#causes).
     ///
-    /// The meter also counts the requests for the leases of the items. A transaction or a
+    /// The meter includes the requests for the leases of the items. A transaction or a
     /// [`transact`](crate::transact) call is metered if it uses at least one metered repository.
     /// For each table, a transaction adds the costs in the table to the meter of the table's
     /// repository. If a transaction uses two metered repositories of the same table, the
@@ -337,8 +337,9 @@ impl<T> Repository<T> {
     }
 
     /// Creates the table with the key and the indexes of `T`. If a field of `T` has
-    /// `#[dynalock(expires)]`, the call also enables DynamoDB's time to live for the table. The new
-    /// table has on-demand billing, unless the caller sets [`provisioned`](Request::provisioned).
+    /// `#[dynalock(expires)]`, `create_table` enables DynamoDB's time to live for the table. The
+    /// new table has on-demand billing, unless the caller sets
+    /// [`provisioned`](Request::provisioned).
     ///
     /// `create_table` waits until the table has the status `ACTIVE`, DynamoDB has built each index
     /// of `T` in the table, and time to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an

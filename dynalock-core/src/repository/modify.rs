@@ -188,8 +188,8 @@ impl<T: Versioned> Session<T> {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
                     // The closures `init` and `change` may give the value another key than the key
-                    // of the call. A create of such a value would write an item that the call has
-                    // not read.
+                    // of the call. If a closure changed the key, the create would write an item
+                    // that the call has not read.
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }

@@ -57,8 +57,8 @@ pub(super) enum NextRun {
 /// The state of the item that a write of a single item requires.
 pub(super) struct ExpectedState {
     version: u64,
-    /// The state that the item must have, with its write ids or its content, or `None` if the
-    /// caller added no condition to the write.
+    /// The write ids or the content that the item must have, or `None` if the caller added no
+    /// condition to the write.
     state: Option<State>,
 }
 

@@ -1,5 +1,5 @@
 //! The cost of one call: the capacity that the requests of the call consume, and the meters that
-//! count this capacity.
+//! count the consumed capacity.
 
 use std::{
     mem,
@@ -105,7 +105,7 @@ impl CallCost {
         Arc::new(Self { allowance, state: Mutex::new(CallCostState { meters, ..CallCostState::default() }) })
     }
 
-    /// Adds the meter of another repository that the call uses.
+    /// Adds the meter of one more repository that the call uses.
     pub(crate) fn add_meter(&self, table: &Arc<str>, meter: &ConnectionMeter) {
         self.state().meters.push(TableMeter::new(Some(Arc::clone(table)), meter));
     }

@@ -83,8 +83,8 @@ impl Connection {
         Self { local_waiters, meter: Some(meter), ..Self::over(&self.origin) }
     }
 
-    /// Returns the heartbeat thread of this connection, and starts the thread if no heartbeat
-    /// thread is running.
+    /// Returns the heartbeat thread of the connection, and starts the thread if no heartbeat thread
+    /// is running.
     pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
         // The connection keeps only a weak reference to the heartbeat thread, so the thread ends
         // when the last lock that uses the thread is dropped.
@@ -99,7 +99,7 @@ impl Connection {
         Ok(thread)
     }
 
-    /// Returns the smoothed round trip time of the requests of this connection to DynamoDB.
+    /// Returns the smoothed round trip time of the connection's requests to DynamoDB.
     pub(crate) fn round_trip(&self) -> Duration {
         self.round_trip.get()
     }

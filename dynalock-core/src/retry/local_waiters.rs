@@ -37,8 +37,8 @@ struct AwaitedRow {
     /// The fence of the lock at the last release by this process while the lock had no queue.
     last_fence: u64,
     /// The number of consecutive times that this process held the lock, and released the lock while
-    /// the lock had no queue. After a grant of the lock to another process, the count starts from
-    /// zero.
+    /// the lock had no queue. `releases` counts from zero after a grant of the lock to another
+    /// process.
     releases: u32,
 }
 

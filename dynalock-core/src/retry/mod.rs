@@ -1,9 +1,9 @@
-//! The rules that decide when a call sends a failed request again, and when the call gives up.
+//! The rules that decide when a call repeats a failed request, and when the call gives up.
 //!
-//! [`Attempts`] represents one call of the public API with all its requests. `Attempts` knows the
-//! deadline and the number of attempts, and reacts to each [`Failure`](crate::operation::Failure).
-//! The module [`write`](crate::write) handles writes that DynamoDB refuses because of a false
-//! condition.
+//! [`Attempts`] represents one call of the public API with all requests of the call. `Attempts`
+//! knows the deadline and the number of attempts, and reacts to each
+//! [`Failure`](crate::operation::Failure). The module [`write`](crate::write) handles writes that
+//! DynamoDB refuses because of a false condition.
 
 mod attempts;
 mod backoff;

@@ -31,8 +31,8 @@ pub(super) trait QueuedCall<T>: Send {
     /// requests that the batch has sent before the write in flight.
     fn freeze(&self, attempts: u32);
 
-    /// Records that the write of the call's batch was not applied, and that the closure of the call
-    /// will run again.
+    /// Records that the write of the call's batch was not applied, and forgets the error of the
+    /// closure.
     fn thaw(&mut self);
 
     /// Returns whether the caller has dropped the future of the call, or the call has reached its

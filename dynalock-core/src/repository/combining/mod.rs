@@ -55,29 +55,29 @@ use crate::{
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB
 ///   applies a patch to a stored item. A batch writes whole attributes, like `update_with`. If the
 ///   stored map of a nested struct has an entry that `T` does not know, a write of the nested
-///   struct removes this entry.
+///   struct removes the unknown entry.
 ///
 /// # Limits
 ///
 /// | a batch ends | limit |
 /// |---|---|
-/// | when it has this many calls | 100 |
+/// | when the number of its calls reaches | 100 |
 /// | when the calls after its first call have added to its write more than | 64 KB |
 /// | when its closures have run for longer than | 100 ms |
 ///
 /// If DynamoDB refuses the content of a batch, for example because the item would be larger than
-/// 400 KB, the worker attempts the calls again in smaller batches. A batch sends requests until the
-/// latest deadline of its calls, but each call ends at its own deadline. A queue accepts any number
-/// of waiting calls, so a queue needs more memory with each waiting call.
+/// 400 KB, the worker writes the calls in smaller batches. A batch sends requests until the latest
+/// deadline of its calls, but each call ends at its own deadline. A queue accepts any number of
+/// waiting calls, so a queue needs more memory with each waiting call.
 ///
 /// The settings [`attempts`](crate::Repository::attempts) and
 /// [`attempt_timeout`](crate::Repository::attempt_timeout) of the repository apply to each batch.
-/// After a conflict, a batch attempts its write again with [`Pace::Latency`], unless the repository
-/// has [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a
-/// batch share the cost of a refused write. After each sleep, a batch may make several attempts
-/// without a sleep in between. After a batch whose write was refused, the next batch waits for four
-/// round trips, but at most 100 milliseconds. While the next batch waits, other processes can write
-/// the item, and more calls enter the next batch.
+/// After a conflict, a batch uses the pace [`Pace::Latency`], unless the repository has
+/// [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a batch
+/// share the cost of a refused write. After each sleep, a batch may make several attempts without a
+/// sleep in between. After a batch whose write was refused, the next batch waits for four round
+/// trips, but at most 100 milliseconds. While the next batch waits, other processes can write the
+/// item, and more calls enter the next batch.
 ///
 /// While another caller holds a lease on an item, combined calls on the item fail with
 /// [`Error::Locked`], like calls of `update_with`.

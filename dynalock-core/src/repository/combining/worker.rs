@@ -256,8 +256,8 @@ impl<T: Versioned + Clone> Worker<T> {
         Ok(match result {
             WriteResult::Applied(stored) => {
                 // If DynamoDB applied a late copy of the write, another writer may have changed the
-                // item before the library read it. After a late copy of a write, the next batch
-                // must read the item.
+                // item before the library read the item. After a late copy of a write, the next
+                // batch must read the item.
                 let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
                 // If the batch slept between its attempts, another writer may have changed the item
                 // after the write of the batch, so the next batch must read the item.

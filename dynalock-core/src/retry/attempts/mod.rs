@@ -280,8 +280,8 @@ impl Attempts {
             Err(Failure::Unsent(_) | Failure::Ambiguous(_)) => self.unanswered.saturating_add(1),
             Ok(_) | Err(_) => 0,
         };
-        // A refusal because of a false condition is an answer, too. A refusal because of a false
-        // condition shows that DynamoDB works, and gives a valid sample of the round trip time.
+        // A refusal because of a false condition shows that DynamoDB works, and gives a valid
+        // sample of the round trip time.
         let answered = match &outcome {
             Ok(_) | Err(Failure::Condition(_)) => true,
             Err(Failure::Cancelled(reasons)) => !reasons.pass(),
