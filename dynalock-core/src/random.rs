@@ -7,10 +7,10 @@ use siphasher::sip::SipHasher13;
 /// Returns a random number generator for one call, with a seed from the operating system.
 ///
 /// Each call of the library draws its write id from its own generator. If two generators had the
-/// same seed, two calls would have the same write id. Each call would mistake the write of the
-/// other call for its own write. The default seed of `fastrand` is not sufficient: it comes from a
-/// clock and a thread number, which can be equal on machines that were started from the same
-/// snapshot.
+/// same seed, two calls would have the same write id, and each call would mistake the write of the
+/// other call for its own write. The default seed of `fastrand` is not sufficient: the default seed
+/// comes from a clock and a thread number, which can be equal on machines that were started from
+/// the same snapshot.
 #[expect(clippy::disallowed_methods, reason = "this is the source that all others use")]
 pub(crate) fn generator() -> fastrand::Rng {
     let seed = getrandom::u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish());

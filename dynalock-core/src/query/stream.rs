@@ -20,8 +20,8 @@ use crate::{codec::Item, error::Result};
 ///
 /// If an item cannot be decoded, the stream returns an error in place of the item, and continues
 /// with the next item. If a page cannot be read, the stream returns an error and ends. If an early
-/// request for the next page fails while the caller still has items, the stream requests the page
-/// again after the last item. The second request for the page has a new deadline.
+/// request for the next page fails while the stream still holds items, the stream requests the page
+/// a second time after the last item. The second request for the page has a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,
@@ -62,15 +62,15 @@ impl<R> ItemStream<R> {
     ///
     /// # Errors
     ///
-    /// The errors are the same as for [`Query::collect`](super::Query::collect).
+    /// `next` returns the same errors as [`Query::collect`](super::Query::collect).
     /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
-    /// concern one item, and the stream continues with the next item. After any other error, for
-    /// example a failed request, the stream ends.
+    /// concern one item, and the stream continues with the next item. After any error that does not
+    /// concern a single item, for example `Error::Exhausted`, the stream ends.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: the next call returns the item that the dropped
-    /// future would have returned.
+    /// The future can be dropped at any time: the next call of `next` returns the item that the
+    /// dropped future would have returned.
     pub async fn next(&mut self) -> Option<Result<R>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -95,15 +95,16 @@ impl<R> Stream for ItemStream<R> {
             }
         }
         let ahead = this.wanted.map(|wanted| wanted.saturating_sub(this.ready.len()));
-        // The stream requests a page early only while it still has items for the caller. After an
-        // empty page, the caller already waits for the next page.
+        // The stream requests the next page early only while the stream still holds items for the
+        // caller. After an empty page, the stream holds no items, and the caller already waits for
+        // the next page.
         if !this.ready.is_empty() && ahead != Some(0) {
             this.feed.ask_ahead(ahead, context);
         }
         let Some(item) = this.ready.pop_front() else {
-            // After an empty page, the stream returns to the scheduler before it requests the next
-            // page. Many empty pages in a row therefore cannot block other tasks, or a timeout
-            // around the stream.
+            // After an empty page, the stream returns to the scheduler before the stream requests
+            // the next page. Without this return, many consecutive empty pages could block other
+            // tasks, and a timeout around the stream.
             context.waker().wake_by_ref();
             return Poll::Pending;
         };

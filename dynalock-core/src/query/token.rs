@@ -14,7 +14,7 @@ use crate::{
     key::KeyValue,
 };
 
-/// A page token names the place in a query at which the next page begins.
+/// A page token identifies the last item of a page, so that a query can continue after this item.
 /// [`Page::next`](super::Page) contains the token of the next page. A web server can put a page
 /// token into the link to the next page.
 ///
@@ -22,13 +22,13 @@ use crate::{
 /// into a page token. The text of a page token uses only characters that a URL may contain: `A-Z`,
 /// `a-z`, `0-9`, `-` and `_`. The rules for a page token are:
 ///
-/// - A page token belongs to one query, with one table, index, partition, range, direction and
+/// - A page token is valid for one query, with one table, index, partition, range, direction and
 ///   filter. A different query refuses the page token with
 ///   [`Error::PageToken`](crate::Error::PageToken). The caller may change the `limit` and the
 ///   consistency of the read from one page to the next page.
-/// - A page token is not encrypted. A page token contains the key of the last item of its page in
-///   readable form. A client that changes the key in an unsigned page token can read from any other
-///   place in the same query. [`Query::with_key`](super::Query::with_key) signs the page tokens
+/// - A page token is not encrypted. A page token contains the key of the last item of the page in
+///   readable form. A client that changes the key in an unsigned page token can continue the same
+///   query after any other key. [`Query::with_key`](super::Query::with_key) signs the page tokens
 ///   with a secret, so that a query accepts only page tokens with a valid signature.
 ///
 /// # Examples
@@ -54,7 +54,7 @@ const FORMAT: u8 = 1;
 const MALFORMED: &str = "it was shortened, edited, or made by another program";
 
 impl PageToken {
-    /// Makes a page token from the key attributes in `place`, the last item of the page.
+    /// Makes a page token from the key attributes of `place`, the last item of the page.
     pub(super) fn seal(plan: &Plan, place: &Item, secret: Option<&Secret>) -> Self {
         let mut bytes = vec![FORMAT];
         bytes.extend(plan.digest().to_be_bytes());
@@ -73,8 +73,8 @@ impl PageToken {
         Self(text.trim_end_matches('=').replace('+', "-").replace('/', "_"))
     }
 
-    /// Returns the key attributes in a page token. Returns an error if the page token belongs to
-    /// another query or scan, or if the signature of the page token is wrong.
+    /// Returns the key attributes in a page token. Returns an error if another query or scan made
+    /// the page token, or if the signature of the page token is wrong.
     pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";
@@ -99,8 +99,8 @@ impl PageToken {
 
     fn bytes(&self) -> Option<Vec<u8>> {
         // A page token contains at most four key attributes, and a key attribute has at most 2048
-        // bytes. A client could send a very long text, so the code refuses a longer text without
-        // parsing it.
+        // bytes. A client could send a very long page token, so the code refuses a token with more
+        // than `LONGEST` characters without parsing the token.
         const LONGEST: usize = 16 * 1024;
         if self.0.len() > LONGEST || !self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
             return None;
@@ -125,8 +125,8 @@ impl Secret {
     fn verified<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
         const SIGNATURE: usize = 32;
         let (content, signature) = bytes.split_last_chunk::<SIGNATURE>()?;
-        // `verify_slice` compares in constant time, because the duration of the comparison must not
-        // reveal the signature.
+        // `verify_slice` compares the signatures in constant time, because the duration of the
+        // comparison must not reveal the correct signature.
         self.mac(content).verify_slice(signature).ok().map(|()| content)
     }
 }

@@ -1,5 +1,5 @@
-//! The `explain` methods of calls: each method returns the requests that its call would send, and
-//! sends no request.
+//! The `explain` methods of calls: `explain` returns the requests that a call would send, and sends
+//! no request.
 
 use super::{
     Create, Delete, DeleteUnchecked, Get, GetMany, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl<T: Versioned> Request<T, Get> {
-    /// Returns the GetItem request that this read would send. `explain` sends no request.
+    /// Returns the GetItem request that the read would send. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -43,7 +43,7 @@ impl<T: Versioned> Request<T, Get> {
 }
 
 impl<T: Versioned> Request<T, GetMany> {
-    /// Returns the BatchGetItem requests that this read would send, with up to 100 keys in each
+    /// Returns the BatchGetItem requests that the read would send, with up to 100 keys in each
     /// request. `explain` sends no request.
     ///
     /// # Examples
@@ -73,7 +73,7 @@ impl<T: Versioned> Request<T, GetMany> {
 }
 
 impl<T: Versioned + Clone> Request<T, Create<T>> {
-    /// Returns the request that this create would send. `explain` sends no request.
+    /// Returns the request that the create would send. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -98,13 +98,13 @@ impl<T: Versioned + Clone> Request<T, Create<T>> {
 }
 
 impl<T: Versioned + Clone> Request<T, Update<T>> {
-    /// Returns the request that this update, touch or replace would send. `explain` sends no
+    /// Returns the request that the update, touch or replace would send. `explain` sends no
     /// request.
     ///
-    /// If the value comes from [`Stored::assume`], or if a `replace` writes an item that contains
-    /// its lease, the call reads the item before the write. If the update expression would be too
-    /// long, the call reads the item, and then sends a put of the whole item. If the call reads the
-    /// item before the write, the result contains only the read, and is not
+    /// If the value comes from [`Stored::assume`], or if a `replace` writes an item that contains a
+    /// lease, the call reads the item before the write. If the update expression would be too long,
+    /// the call reads the item, and then sends a put of the whole item. If the call reads the item
+    /// before the write, the result contains only the read, and is not
     /// [complete](Explained::is_complete).
     ///
     /// # Examples
@@ -126,7 +126,7 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`],
-    ///   [`Error::InvalidKey`] or [`Error::Encode`]: the call itself would fail with the same
+    ///   [`Error::InvalidKey`] or [`Error::Encode`]: the explained call would fail with the same
     ///   error.
     pub fn explain(&self) -> Result<Explained> {
         let (mut session, Update { stored, mode }) = (Session::of_unsent(self), &self.kind);
@@ -140,7 +140,7 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
 }
 
 impl<T: Versioned + Clone> Request<T, Delete<T>> {
-    /// Returns the request that this delete would send. `explain` sends no request. If the value
+    /// Returns the request that the delete would send. `explain` sends no request. If the value
     /// comes from [`Stored::assume`], the result contains only the read of the item, and is not
     /// [complete](Explained::is_complete).
     ///
@@ -160,7 +160,7 @@ impl<T: Versioned + Clone> Request<T, Delete<T>> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the call itself would fail with the same error.
+    ///   [`Error::Encode`]: the explained call would fail with the same error.
     pub fn explain(&self) -> Result<Explained> {
         stored_write(&mut Session::of_unsent(self), self.kind.stored.clone(), Change::Delete)
     }
@@ -199,7 +199,7 @@ macro_rules! explain_each {
 explain_each!(Create, Update, Delete);
 
 impl<T: Versioned> Request<T, DeleteUnchecked> {
-    /// Returns the request that this delete would send. `explain` sends no request.
+    /// Returns the request that the delete would send. `explain` sends no request.
     ///
     /// # Examples
     ///
@@ -227,7 +227,7 @@ impl<T: Versioned> Request<T, DeleteUnchecked> {
 }
 
 impl<T: Versioned> Request<T, Patch<T>> {
-    /// Returns the requests that this patch would send. `explain` sends no request. If the call
+    /// Returns the requests that the patch would send. `explain` sends no request. If the call
     /// sends the patch as a transaction, the result also contains a read of the item, because a
     /// transaction returns no item.
     ///
@@ -247,9 +247,9 @@ impl<T: Versioned> Request<T, Patch<T>> {
     ///
     /// # Errors
     ///
-    /// - [`Error::InvalidPatch`]: the patch has no change, or two of its changes overlap.
-    /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: the call itself
-    ///   would fail with the same error.
+    /// - [`Error::InvalidPatch`]: the patch has no change, or two changes of the patch overlap.
+    /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: the explained
+    ///   call would fail with the same error.
     pub fn explain(&self) -> Result<Explained> {
         let Patch { key, content } = &self.kind;
         patch(&mut Session::of_unsent(self), key.clone(), content.clone())
@@ -262,14 +262,14 @@ where
     F: FnMut(&mut T) -> O,
     O: NoValue,
 {
-    /// Returns the requests that this call would send if its read returned `stored`. `explain_on`
+    /// Returns the requests that the call would send if its read returned `stored`. `explain_on`
     /// runs the closure on a clone of `stored`. The result contains the read of the item, and the
     /// write of the closure's changes. `explain_on` sends no request.
     ///
     /// If the closure changes nothing, the result contains no write. If `stored` comes from
-    /// [`Stored::assume`], or if the update expression would be too long, the call can make the
-    /// write only from the whole stored item. The result then contains no write, and is not
-    /// [complete](Explained::is_complete).
+    /// [`Stored::assume`], or if the update expression would be too long, the result contains no
+    /// write, and is not [complete](Explained::is_complete). To make a put of the whole item, or to
+    /// compare the item with an etag, the call would need the whole stored item.
     ///
     /// # Examples
     ///
@@ -291,7 +291,7 @@ where
     /// - [`Error::KeyChanged`]: the key of `stored` differs from the key of the call, or the
     ///   closure has changed the key.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the call itself would fail with the same error.
+    ///   [`Error::Encode`]: the explained call would fail with the same error.
     pub fn explain_on(&mut self, stored: &Stored<T>) -> Result<Explained> {
         let mut session = Session::of_unsent(self);
         let UpdateWith { key, change, .. } = &mut self.kind;
@@ -308,7 +308,7 @@ where
     F: FnMut(&mut T) -> Result<(), E>,
     E: From<Error>,
 {
-    /// Returns the requests that this call would send if its read returned `stored`, like
+    /// Returns the requests that the call would send if its read returned `stored`, like
     /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). `explain_on` sends no
     /// request.
     ///
@@ -347,7 +347,7 @@ where
     F: FnMut(&mut T) -> O,
     O: NoValue,
 {
-    /// Returns the requests that this call would send if its read returned `stored`, like
+    /// Returns the requests that the call would send if its read returned `stored`, like
     /// [`Request::<T, UpdateWith>::explain_on`](Request::explain_on). If `stored` is `None`, the
     /// result contains the requests for a key without an item. `explain_on` sends no request.
     ///
@@ -371,7 +371,7 @@ where
     /// - [`Error::KeyChanged`]: the key of `stored`, or of the value that the closures of the call
     ///   made, differs from the key of the call.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the call itself would fail with the same error.
+    ///   [`Error::Encode`]: the explained call would fail with the same error.
     pub fn explain_on(&mut self, stored: Option<&Stored<T>>) -> Result<Explained> {
         let mut session = Session::of_unsent(self);
         let UpsertWith { key, init, change, .. } = &mut self.kind;
@@ -409,7 +409,7 @@ fn modify<T: Versioned + Clone, E: From<Error>>(
     Ok(write(session, value, Change::Update(basis))?.after(read.into()))
 }
 
-/// Returns the requests that a write of this `Stored` would send.
+/// Returns the requests that a write of `stored` would send.
 fn stored_write<T: Versioned>(
     session: &mut Session<T>,
     stored: Stored<T>,
@@ -422,7 +422,7 @@ fn stored_write<T: Versioned>(
 }
 
 /// Returns the requests that a write of a value with an etag would send. The call reads the item
-/// before such a write, so the result contains only the read.
+/// before a write of a value with an etag, so the result contains only the read.
 fn assumed<T: Versioned>(session: &Session<T>, key: &Key, etag: &Etag) -> Result<Explained> {
     match etag.is_of(key) {
         true => Ok(Explained::before_write(vec![session.get(key)?.into()])),
@@ -430,7 +430,7 @@ fn assumed<T: Versioned>(session: &Session<T>, key: &Key, etag: &Etag) -> Result
     }
 }
 
-/// Returns the requests that a write of this value would send.
+/// Returns the requests that a write of `value` would send.
 pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Change) -> Result<Explained> {
     let intent = session.intent(value, change);
     let read = |session: &Session<T>| Ok(Explained::before_write(vec![session.get(&intent.key())?.into()]));
@@ -451,7 +451,7 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
     }
     match session.explain(&intent) {
         // If the update expression would be too long, the call sends a put of the whole item. The
-        // put needs all attributes of the stored item, so the call reads the item first.
+        // put needs all attributes of the stored item, so the call reads the item before the put.
         Err(Error::ExpressionTooLong { .. })
             if matches!(intent.change, Change::Update(_) | Change::Touch(_)) && intent.is_tracked() =>
         {
@@ -466,8 +466,8 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
 pub(crate) fn patch<T: Versioned>(session: &mut Session<T>, key: Key, content: SharedPatch<T>) -> Result<Explained> {
     let intent = session.patch_intent(key, content);
     let mut requests = vec![session.explain(&intent)?];
-    // The reply to an UpdateItem contains the item after the patch. If the patch is sent as a
-    // transaction, the call reads the item after the patch.
+    // The reply to an UpdateItem contains the item after the patch. The reply to a transaction
+    // contains no item, so the call reads the item after the transaction.
     if requests[0].operation() != "UpdateItem" {
         requests.push(session.get(&intent.key)?.into());
     }

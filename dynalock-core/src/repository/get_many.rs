@@ -24,13 +24,13 @@ pub struct GetMany {
 
 impl<T: Versioned> Repository<T> {
     /// Reads the items with the given keys. The result has one `Option` for each key, in the order
-    /// of the keys. If the caller gives a key twice, `get_many` reads its item once. Each read is
+    /// of the keys. If the caller gives a key twice, `get_many` reads the item once. Each read is
     /// strongly consistent, but `get_many` does not read all items at the same moment.
     ///
     /// DynamoDB accepts up to 100 keys in a request. For more than 100 keys, `get_many` sends
     /// several requests one after the other. If DynamoDB leaves keys unprocessed, `get_many`
-    /// requests the unprocessed keys again after a pause. The deadline of `get_many` limits the
-    /// time for all its requests together.
+    /// requests the unprocessed keys after a pause. The deadline of `get_many` limits the total
+    /// duration of all requests and pauses.
     ///
     /// # Examples
     ///
@@ -63,9 +63,9 @@ impl<T: Versioned> Repository<T> {
     }
 
     /// Makes a `Stored` from an item that the program has read by the SDK. The program can write
-    /// the `Stored` like a value that the repository has read, with the same checks. `read` also
-    /// accepts expired items. The item must be complete, so the request of the SDK must have no
-    /// projection expression.
+    /// the `Stored` like a value that the repository has read, with the same checks of the version.
+    /// `read` also accepts expired items. The item must be complete, so the request of the SDK must
+    /// have no projection expression.
     ///
     /// # Examples
     ///
@@ -94,7 +94,7 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T> Request<T, GetMany> {
-    /// Returns also the items that have expired, like [`Request::<T,
+    /// Includes expired items in the result, like [`Request::<T,
     /// Get>::including_expired`](Request::including_expired).
     ///
     /// # Examples
@@ -115,8 +115,8 @@ impl<T> Request<T, GetMany> {
 }
 
 impl<T: Versioned> Request<T, GetMany> {
-    /// Returns each different key of the call once. DynamoDB refuses a BatchGetItem that names a
-    /// key twice.
+    /// Returns the keys of the call without duplicates. DynamoDB refuses a BatchGetItem that names
+    /// a key twice.
     pub(super) fn different_keys(&self) -> Result<Vec<Item>> {
         let mut seen = HashSet::new();
         let different = self.kind.keys.iter().filter(|key| seen.insert(*key));
@@ -141,7 +141,7 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let items = items.into_iter().filter(is_shown);
             let keyed = items.filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
             let mut found: HashMap<Key, Item> = keyed.collect();
-            // If no key of the call occurs twice, the code moves each item out of the map, and
+            // If all keys of the call are different, the code moves each item out of the map, and
             // copies no item.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()

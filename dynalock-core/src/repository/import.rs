@@ -125,11 +125,12 @@ impl<T: Versioned> ImportCall<T> {
                     let rest = Refusal::new("UnprocessedItems", "some of the items were not written", None);
                     self.attempts.wait(&mut backoff, Error::Throttled(rest.after(self.attempts.spent()))).await
                 }
-                // The refusal of a request does not name the item that caused the refusal, so the
-                // import sends each item again in its own request.
+                // DynamoDB's refusal does not name the item that caused the refusal, so the import
+                // sends each item of the refused request in a separate request.
                 Err(Failure::Permanent(refusal)) if refusal.is_of_content() && sent.len() > 1 => {
                     for Sent { open, .. } in sent {
-                        // The call is recursive, and Rust requires a box for a recursive future.
+                        // The method `write` calls itself, and Rust requires a box for a recursive
+                        // future.
                         Box::pin(self.write(vec![open])).await;
                     }
                     return;
@@ -150,7 +151,7 @@ impl<T: Versioned> ImportCall<T> {
     }
 
     /// Encodes the values that an attempt sends, and adds the encoded items to `items`. If a value
-    /// cannot be stored, records an error as the result of this value.
+    /// cannot be stored, records an error as the result of the value.
     fn plan(&mut self, open: Vec<Open<T>>, items: &mut Vec<Item>) -> Vec<Sent<T>> {
         let mut sent = Vec::with_capacity(open.len());
         for open in open {
@@ -192,8 +193,9 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    /// Records an error as the result of each value that the import does not send again. If
-    /// DynamoDB may have written the value, the recorded error is `Indeterminate`.
+    /// Records an error as the result of each value in `open`, because the import makes no further
+    /// attempt to write these values. If DynamoDB may have written the value, the recorded error is
+    /// `Indeterminate`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         if open.iter().any(|open| open.outcome == AttemptOutcome::Unknown) {
             lost_reply(LostReply::Unknown);
@@ -204,8 +206,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value whose item is too large for DynamoDB. `sent` must contain only
-    /// this value.
+    /// Returns the error of a value whose item is too large for DynamoDB. `sent` must contain
+    /// exactly one value.
     fn too_large(&mut self, sent: &[Sent<T>]) -> Error {
         let incarnation = Incarnation::draw(self.attempts.rng());
         let sizes = sent.iter().map(|Sent { open, .. }| {

@@ -10,11 +10,11 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     /// The output of a successful write of one item.
     type Output: Send + 'static;
 
-    /// The name of the call for telemetry, for example `create_many`.
+    /// The name of the call for many items in telemetry, for example `create_many`.
     #[doc(hidden)]
     const OPERATION: &'static str;
 
-    /// The largest number of items that one request of the call may write.
+    /// The largest number of items that a call for many items may write by one request.
     #[doc(hidden)]
     const MOST: usize;
 
@@ -26,7 +26,8 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output>;
 }
 
-/// An item of a call for many items, with the index of the item in the input of the call.
+/// An item of a call for many items, with the index of the item in the list of items that the
+/// caller gave.
 #[derive(Debug)]
 pub struct Numbered<K> {
     pub(super) index: usize,

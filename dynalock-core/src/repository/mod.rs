@@ -77,21 +77,21 @@ use crate::{
 ///
 /// # Expired items
 ///
-/// An item has expired when the time in its field with `#[dynalock(expires)]`, plus the [allowed
-/// clock skew](Self::expires_skew), is past. DynamoDB may delete an expired item hours or days
-/// after its time to live. Until DynamoDB deletes an expired item, reads treat the item as absent,
-/// and a create overwrites the item.
+/// The field with `#[dynalock(expires)]` contains the time to live of an item. An item has expired
+/// when its time to live, plus the [allowed clock skew](Self::expires_skew), is past. DynamoDB may
+/// delete an expired item hours or days after its time to live. Until DynamoDB deletes an expired
+/// item, reads treat the item as absent, and a create overwrites the item.
 ///
-/// If an item expires after it was read, an `update` of the value still succeeds, provided that the
-/// item has not changed. An item without a time to live never expires. As in DynamoDB, an item
-/// whose time to live is more than five years in the past does not count as expired. A lease can be
-/// acquired on an expired item until DynamoDB deletes the item.
+/// If an item expires after the caller has read the item, an `update` of the value still succeeds,
+/// provided that the item has not changed. An item without a time to live never expires. As in
+/// DynamoDB, an item whose time to live is more than five years in the past does not count as
+/// expired. A lease can be acquired on an expired item until DynamoDB deletes the item.
 ///
 /// # Errors of every call
 ///
 /// | error | cause |
 /// |---|---|
-/// | [`Error::InvalidKey`] | The key is empty, or serde writes another value for the key than its `KeyAttribute` implementation returns. |
+/// | [`Error::InvalidKey`] | The key is empty, or serde writes another value for the key than the `KeyAttribute` implementation of the key's type returns. |
 /// | [`Error::InvalidSetting`] | A limit of the call, for example `attempts(0)`, allows no request. |
 /// | [`Error::Misconfigured`] | The SDK client has no credentials, no Region or no valid endpoint. |
 /// | [`Error::TableNotFound`] | The table does not exist in the account and the Region of the SDK client. |
@@ -104,7 +104,7 @@ pub struct Repository<T> {
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) options: LeaseOptions,
-    /// The allowed clock skew. An item counts as expired only when its time to live plus the
+    /// The allowed clock skew. An item counts as expired only when the item's time to live plus the
     /// allowed clock skew is past.
     expiry_skew: Duration,
     of: PhantomData<fn() -> T>,
@@ -154,8 +154,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the time of each call, including all its requests and pauses. The default deadline is
-    /// 5 seconds. A caller can set another deadline for a single call.
+    /// Limits the duration of each call, including all requests and pauses of the call. The default
+    /// deadline is 5 seconds. A caller can set another deadline for a single call.
     ///
     /// # Examples
     ///
@@ -194,8 +194,8 @@ impl<T> Repository<T> {
 
     /// Limits the capacity units that each call may consume: read units and write units together.
     /// Before each request, the library estimates the units of the request, as the [module
-    /// `cost`](crate::cost) describes. If the call would consume more than its budget, the library
-    /// does not send the request, and the call fails with
+    /// `cost`](crate::cost) describes. If a request would exceed the budget of the call, the
+    /// library does not send the request, and the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always counts the
     /// capacity that a call with a budget consumes.
     ///
@@ -222,15 +222,15 @@ impl<T> Repository<T> {
     /// costs of all calls of the repository, and [`Error::cost`] returns the cost of a failed call.
     /// The meter shows the costs for each [cause](crate::cost#causes).
     ///
-    /// The meter also counts the requests for the leases of the items. A transaction or a
-    /// [`transact`](crate::transact) call is metered if it uses at least one metered repository. A
-    /// transaction adds its costs in each table to the meter of the repository of this table. If a
-    /// transaction uses two metered repositories of the same table, the transaction adds these
-    /// costs to the meter of the first repository.
+    /// The meter includes the requests for the leases of the items. A transaction or a
+    /// [`transact`](crate::transact) call is metered if it uses at least one metered repository.
+    /// For each table, a transaction adds the costs in the table to the meter of the table's
+    /// repository. If a transaction uses two metered repositories of the same table, the
+    /// transaction adds the costs in this table to the meter of the first repository.
     ///
-    /// A metered repository does not share its retry budget and its measured round trip with other
-    /// repositories. A program should therefore call `metered` only once, where it makes the
-    /// repository. The clones of a metered repository share the meter.
+    /// A call of `metered` makes a repository with a new retry budget and a new measured round
+    /// trip. A program should call `metered` only once, where the program makes the repository. The
+    /// clones of a metered repository share the meter.
     ///
     /// # Examples
     ///
@@ -297,8 +297,8 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Sets the pace of `update_with`, `try_update_with` and `upsert_with`: how soon a call
-    /// attempts its write again after a conflict. A caller can set another pace for a single call.
+    /// Sets the pace of `update_with`, `try_update_with` and `upsert_with`: how long a call sleeps
+    /// after a conflict before the next attempt. A caller can set another pace for a single call.
     ///
     /// # Examples
     ///
@@ -316,8 +316,8 @@ impl<T> Repository<T> {
     }
 
     /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. Reads and writes treat an
-    /// item as absent when its time to live plus the allowed clock skew is past by the clock of the
-    /// caller's machine. The default of the allowed clock skew is two seconds.
+    /// item as absent when the item's time to live plus the allowed clock skew is past by the clock
+    /// of the caller's machine. The default of the allowed clock skew is two seconds.
     ///
     /// # Examples
     ///
@@ -337,13 +337,14 @@ impl<T> Repository<T> {
     }
 
     /// Creates the table with the key and the indexes of `T`. If a field of `T` has
-    /// `#[dynalock(expires)]`, the call also enables DynamoDB's time to live for the table. The new
-    /// table has on-demand billing, unless the caller sets [`provisioned`](Request::provisioned).
+    /// `#[dynalock(expires)]`, `create_table` enables DynamoDB's time to live for the table. The
+    /// new table has on-demand billing, unless the caller sets
+    /// [`provisioned`](Request::provisioned).
     ///
-    /// `create_table` waits until the table has the status `ACTIVE`, each index of `T` that the
-    /// table has is built, and time to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an
+    /// `create_table` waits until the table has the status `ACTIVE`, DynamoDB has built each index
+    /// of `T` in the table, and time to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an
     /// hour to change time to live from `ENABLING` to `ENABLED`, and `create_table` does not wait
-    /// for this change. The default deadline of `create_table` is one minute.
+    /// for the status `ENABLED`. The default deadline of `create_table` is one minute.
     ///
     /// If a table with the same name and key exists, `create_table` succeeds, even if the indexes
     /// of the table differ from the indexes of `T`. If time to live is disabled in an existing
@@ -365,15 +366,15 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::TableMismatch`]: a table with this name exists, and has another key.
+    /// - [`Error::TableMismatch`]: a table with the same name exists, and has another key than `T`.
     /// - [`Error::Rejected`]: DynamoDB refused to enable time to live, for example because time to
     ///   live is enabled for another attribute.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not have been created. The caller can call
-    /// `create_table` again.
+    /// If the future is dropped, the table may or may not have been created. The caller may repeat
+    /// the call of `create_table`.
     pub fn create_table(&self) -> Request<T, CreateTable>
     where
         T: Versioned,
@@ -385,7 +386,7 @@ impl<T> Repository<T> {
     /// changes nothing in the table.
     ///
     /// `verify_table` does not report an index that exists only in the table and not in `T`,
-    /// because another program may need this index. `verify_table` does not compare billing and
+    /// because another program may need the index. `verify_table` does not compare billing and
     /// deletion protection.
     ///
     /// # Examples
@@ -418,7 +419,7 @@ impl<T> Repository<T> {
         table::verification(self)
     }
 
-    /// Returns the item with this key, or `None` if the key has no item. The read is strongly
+    /// Returns the item with the given key, or `None` if the key has no item. The read is strongly
     /// consistent, unless the caller sets
     /// [`eventually_consistent`](Request::eventually_consistent). The read treats an
     /// [expired](Repository#expired-items) item as absent.
@@ -459,9 +460,9 @@ impl<T> Repository<T> {
     /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
     /// expired item. The new item has version 1 and a new incarnation: a random id that
     /// distinguishes the new item from the expired item. The create requires that the expired item
-    /// has not changed since DynamoDB returned it. If another caller holds a lease on the expired
-    /// item, the create fails with [`Error::Locked`]. When a create overwrites an expired item, the
-    /// new item keeps the fence of the expired item's leases.
+    /// has not changed since DynamoDB returned the expired item. If another caller holds a lease on
+    /// the expired item, the create fails with [`Error::Locked`]. When a create overwrites an
+    /// expired item, the new item keeps the fence of the expired item's leases.
     ///
     /// # Examples
     ///
@@ -479,16 +480,16 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::AlreadyExists`]: the key already has an item, with or without a version.
-    /// - [`Error::Locked`]: another caller holds a lease in a [separate row](crate::Lockable) for
-    ///   this key.
+    /// - [`Error::Locked`]: another caller holds a lease on the key in a [separate
+    ///   row](crate::Lockable), or on the expired item.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
     ///   write was applied.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
-    /// After `Error::Indeterminate`, the item may or may not have been written. After any other
-    /// error of `create`, the item has not been written.
+    /// After `Error::Indeterminate`, the item may or may not have been written. After any error of
+    /// `create` except `Indeterminate`, the item has not been written.
     ///
     /// # Cancel safety
     ///
@@ -501,10 +502,10 @@ impl<T> Repository<T> {
         self.request(Create { value })
     }
 
-    /// Writes the changed attributes of a value, if the item has not changed since it was read. The
-    /// update keeps the attributes of the item that `T` does not know. If the value has no changes,
-    /// `update` returns the value and sends no request. For a value from [`Stored::assume`],
-    /// `update` reads the item first, and compares the item with the value.
+    /// Writes the changed attributes of a value, if the item has not changed since the caller read
+    /// the value. The update keeps the attributes of the item that `T` does not know. If the value
+    /// has no changes, `update` returns the value and sends no request. For a value from
+    /// [`Stored::assume`], `update` reads the item first, and compares the item with the value.
     ///
     /// # Examples
     ///
@@ -524,13 +525,14 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::Conflict`]: another caller wrote or deleted the item.
     /// - [`Error::Locked`]: another caller holds a lease on the item.
-    /// - [`Error::KeyChanged`]: the key of the value differs from the key of its item.
+    /// - [`Error::KeyChanged`]: the key of the value differs from the key of the item that was
+    ///   read.
     /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
     /// - [`Error::ExpressionTooLong`]: the write changes or compares too many attributes.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: for a value from [`Stored::assume`], the call
-    ///   reads the item, and this item cannot be decoded into a `T`.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: the call reads the item because the value comes
+    ///   from [`Stored::assume`], and the item cannot be decoded into a `T`.
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
     ///   write was applied.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
@@ -546,10 +548,10 @@ impl<T> Repository<T> {
         self.request(Update { stored, mode: Mode::Changes })
     }
 
-    /// Writes the whole value over its item, if the item has not changed since it was read.
-    /// `replace` removes the attributes that `T` does not know, and writes the item even if no
-    /// attribute has changed. If `T` stores the lease of an item in the item itself, `replace`
-    /// first reads the item, and then removes the unknown attributes by an UpdateItem. An
+    /// Overwrites the item with the whole value, if the item has not changed since the caller read
+    /// the value. `replace` removes the attributes that `T` does not know, and writes the item even
+    /// if no attribute has changed. If `T` stores the lease of an item in the item itself,
+    /// `replace` first reads the item, and then removes the unknown attributes by an UpdateItem. An
     /// UpdateItem, unlike a PutItem, keeps the current fence of the lease in the item.
     ///
     /// # Examples
@@ -614,7 +616,7 @@ impl<T> Repository<T> {
         self.request(Update { stored, mode: Mode::Always })
     }
 
-    /// Deletes the item, if it has not changed since it was read.
+    /// Deletes the item, if the item has not changed since the caller read the value.
     ///
     /// # Examples
     ///
@@ -633,7 +635,7 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::Conflict`]: another caller wrote or deleted the item.
-    /// - The other errors of [`update`](Self::update) are possible too, except
+    /// - The errors of [`update`](Self::update) are possible too, except
     ///   [`Error::VersionExhausted`].
     ///
     /// # Cancel safety
@@ -647,7 +649,7 @@ impl<T> Repository<T> {
         self.request(Delete { stored })
     }
 
-    /// Deletes the item with this key, whatever the item contains. If the key has no item,
+    /// Deletes the item with the given key, whatever the item contains. If the key has no item,
     /// `delete_unchecked` succeeds. `delete_unchecked` checks neither versions nor leases, so
     /// `delete_unchecked` may delete an item that another caller has just written or has leased.
     ///
@@ -681,9 +683,9 @@ impl<T> Repository<T> {
     }
 
     /// Reads the item, runs the closure `change` on the value of the item, and writes the changed
-    /// attributes. After a conflict, the call runs `change` again on the newer item. The call
-    /// writes only the result of the last run of `change`. If a run of `change` changes nothing,
-    /// the call ends without a write.
+    /// attributes. After a conflict, the call repeats `change` on the newer item. The call writes
+    /// only the result of the last run of `change`. If a run of `change` changes nothing, the call
+    /// ends without a write.
     ///
     /// # Examples
     ///
@@ -701,10 +703,10 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::NotFound`]: the key has no item.
-    /// - [`Error::Exhausted`]: until the deadline, each attempt ended in a conflict. `Exhausted`
-    ///   contains the last conflict of the call.
-    /// - The other errors of [`update`](Self::update) and [`get`](Self::get) are possible too,
-    ///   except [`Error::Conflict`].
+    /// - [`Error::Exhausted`]: the last attempt ended in a conflict, and the deadline or the limit
+    ///   of attempts allowed no further attempt. `Exhausted` contains the last conflict.
+    /// - The errors of [`update`](Self::update) and [`get`](Self::get) are possible too, except
+    ///   [`Error::Conflict`].
     ///
     /// # Cancel safety
     ///
@@ -792,8 +794,8 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
     ///   call.
-    /// - The other errors of [`update_with`](Self::update_with) and [`create`](Self::create) are
-    ///   possible too, except [`Error::NotFound`] and [`Error::AlreadyExists`].
+    /// - The errors of [`update_with`](Self::update_with) and [`create`](Self::create) are possible
+    ///   too, except [`Error::NotFound`] and [`Error::AlreadyExists`].
     ///
     /// # Cancel safety
     ///
@@ -814,7 +816,7 @@ impl<T> Repository<T> {
         ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
     }
 
-    /// Returns an [`ItemRef`], which identifies the item with this key in the table of this
+    /// Returns an [`ItemRef`], which identifies the item with the key `key` in the table of the
     /// repository.
     pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
     where

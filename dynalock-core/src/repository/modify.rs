@@ -82,10 +82,10 @@ impl NoValue for Never {}
 /// `!`.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// Gives the name `Output` to the return type of a function type. Only the type alias `Never` needs
-/// this name.
+/// Gives the name `Output` to the return type of a function type. The type alias `Never` uses the
+/// name `Output`.
 pub trait Returns {
-    /// The type that the function returns.
+    /// The return type of the function type.
     type Output;
 }
 
@@ -155,8 +155,8 @@ where
 
 impl<T: Versioned> Session<T> {
     /// Reads the item, runs the closure `change` on the value of the item, and writes the changes.
-    /// After a conflict, runs `change` again on the newer item. The method returns when DynamoDB
-    /// has applied a write, or when a run of `change` changes nothing.
+    /// After a conflict, repeats `change` on the newer item. `modify` returns when DynamoDB has
+    /// applied a write, or when a run of `change` changes nothing.
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,
@@ -188,7 +188,8 @@ impl<T: Versioned> Session<T> {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
                     // The closures `init` and `change` may give the value another key than the key
-                    // of the call. The create would then write an item that the call has not read.
+                    // of the call. If a closure changed the key, the create would write an item
+                    // that the call has not read.
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }

@@ -33,9 +33,8 @@ impl<T: Versioned> Patch<T> {
 
 impl<T: Versioned> Repository<T> {
     /// Changes attributes of an item by one request, without a read. The changes of a patch are
-    /// atomic. A patch requires no particular version of the item, so a patch never conflicts with
-    /// other writers. A patch increments the stored version. `patch` returns the item after the
-    /// patch.
+    /// atomic. A patch applies to every version of the item, so a patch never conflicts with other
+    /// writers. A patch increments the stored version. `patch` returns the item after the patch.
     ///
     /// # Examples
     ///
@@ -53,17 +52,17 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # What a patch requires
     ///
-    /// The item after a patch must be decodable into a `T`. The library therefore adds three
-    /// conditions to a patch: the item exists, no other caller holds the item's lease, and the
-    /// stored values allow each change of the patch.
+    /// The item after a patch must be decodable into a `T`. The library adds three conditions to a
+    /// patch: the item exists, no other caller holds a lease on the item, and the stored values
+    /// allow each change of the patch.
     ///
     /// # Lost replies
     ///
     /// A change like `add` depends on the stored value, so a second request after a lost reply
-    /// could apply the change twice. Without `exactly_once`, the library therefore never sends a
-    /// patch a second time if the outcome of the first request is unknown. After a lost reply, the
-    /// call only reads the item. Each item contains the ids of the last eight patches of the item,
-    /// in the attributes `_p0` to `_p7`.
+    /// could apply the change twice. Without `exactly_once`, the library never sends a patch a
+    /// second time if the outcome of the first request is unknown. After a lost reply to a patch,
+    /// the call only reads the item. Each item contains the ids of the last eight patches of the
+    /// item, in the attributes `_p0` to `_p7`.
     ///
     /// If the item contains the id of the patch, the patch was applied, and the call returns the
     /// item. The returned item may contain later writes of other callers. If the item does not
@@ -85,8 +84,8 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::Locked`]: another caller holds a lease on the item.
     /// - [`Error::OutOfRange`]: the sum of an `add` would be outside the range of the attribute's
     ///   type.
-    /// - [`Error::Unpatchable`]: a stored attribute has another type than its field in `T`, is
-    ///   missing although `T` requires the attribute, or is stored under an alias.
+    /// - [`Error::Unpatchable`]: a stored attribute has another type than the field in `T`, is
+    ///   missing although `T` requires the attribute, or is stored under an alias of the field.
     /// - [`Error::InvalidPatch`]: the call sent no request, because the patch has no change, or
     ///   because two changes of the patch overlap.
     /// - [`Error::Encode`]: the call sent no request, because a value cannot be stored.
@@ -96,11 +95,12 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. A transaction
     ///   returns no item, so the call reads the item after a patch with `exactly_once`. If the read
-    ///   after the patch fails or finds no item, the error is also `Indeterminate`.
+    ///   after a patch with `exactly_once` fails or finds no item, the call returns
+    ///   `Indeterminate`.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
     ///   decoded into a `T`, because another program stored a value that `T` cannot read. For
-    ///   example, another program stores 2.5 in a field for whole numbers, and an `add` of 1 leaves
-    ///   the value 3.5.
+    ///   example, another program stores 2.5 in an attribute for whole numbers, and an `add` of 1
+    ///   changes 2.5 into 3.5.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
@@ -111,13 +111,13 @@ impl<T: Versioned> Repository<T> {
         self.request(Patch::new(key.into_key()))
     }
 
-    /// Returns the description of a patch, from which a transaction makes its write.
+    /// Returns the description of a patch, from which a transaction makes the write of the patch.
     pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
         self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
     }
 
-    /// Returns the description of a patch, from which the call makes its write. The lease policy
-    /// `policy` says how the write treats leases.
+    /// Returns the description of a patch, from which a call makes the write of the patch. The
+    /// lease policy `policy` says how the write treats leases.
     pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());
         PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }

@@ -39,9 +39,9 @@ impl<T> Request<T, Get> {
         self
     }
 
-    /// Returns the item even if it has expired by the time in its field with
-    /// `#[dynalock(expires)]`. Without `including_expired`, the call treats an expired item as
-    /// absent, even before DynamoDB deletes the item.
+    /// Returns the item even if the item has [expired](super::Repository#expired-items). Without
+    /// `including_expired`, the call treats an expired item as absent, even before DynamoDB deletes
+    /// the item.
     ///
     /// # Examples
     ///
@@ -61,7 +61,7 @@ impl<T> Request<T, Get> {
 }
 
 impl<T: Versioned> Request<T, Get> {
-    /// Returns the GetItem request that this read sends.
+    /// Returns the GetItem request that a `get` sends.
     pub(super) fn get_item(&self) -> Result<GetItem> {
         let (table, Get { key, consistent, .. }) = (&self.repository.table, &self.kind);
         Ok(GetItem { table: Arc::clone(table), key: checked_key(T::MODEL, table, key)?, consistent: *consistent })

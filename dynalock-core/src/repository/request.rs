@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A call of a [`Repository`] that has not been sent. The caller may change the settings of the
-/// call, and sends the call by `.await`.
+/// call, and sends the requests of the call by `.await`.
 ///
 /// The type parameter `K` is the kind of the call, and decides the output of the call. A `Request`
 /// becomes a future by `IntoFuture`. The future of a `Request` is boxed and `Send`. Functions and
@@ -35,7 +35,7 @@ use crate::{
 /// }
 /// ```
 ///
-/// The time of the deadline starts when the future of the call is polled for the first time.
+/// The deadline of a call counts from the first poll of the call's future.
 ///
 /// # Cancel safety
 ///
@@ -57,7 +57,8 @@ impl<T: Versioned, K> Request<T, K> {
         Self { repository, limits, delivery: Delivery::Plain, policy, condition: None, kind }
     }
 
-    /// Returns a call of the kind `kind` with the settings of this call, but without its condition.
+    /// Returns a call of the kind `kind` with the same settings, but without the condition of the
+    /// caller.
     pub(super) fn like<L>(&self, kind: L) -> Request<T, L> {
         let Self { repository, limits, delivery, policy, .. } = self;
         Request {
@@ -65,8 +66,8 @@ impl<T: Versioned, K> Request<T, K> {
             limits: *limits,
             delivery: *delivery,
             policy: policy.clone(),
-            // The returned call writes one item of a call for many items, and a call for many items
-            // accepts no condition of the caller.
+            // The returned call writes one item for a call for many items, and a call for many
+            // items accepts no condition of the caller.
             condition: None,
             kind,
         }
@@ -79,7 +80,7 @@ impl<T, K> Request<T, K> {
         Arc::clone(&self.repository.table)
     }
 
-    /// Limits the time of the call, including all its requests and pauses.
+    /// Limits the duration of the call, including all requests and pauses of the call.
     ///
     /// # Examples
     ///
@@ -104,7 +105,7 @@ impl<T, K> Request<T, K> {
     /// fails with [`Error::InvalidSetting`](crate::Error::InvalidSetting).
     ///
     /// If many callers write the same item, a call may need many attempts in a short time. A
-    /// deadline is therefore usually a better limit of a call than a number of attempts.
+    /// deadline is usually a better limit of a call than a number of attempts.
     ///
     /// # Examples
     ///
@@ -124,8 +125,8 @@ impl<T, K> Request<T, K> {
 
     /// Limits the capacity units that the call may consume: read units and write units together.
     /// Before each request, the library estimates the units of the request, as the [module
-    /// `cost`](crate::cost) describes. If the call would consume more than its budget, the library
-    /// does not send the request, and the call fails with
+    /// `cost`](crate::cost) describes. If a request would exceed the budget of the call, the
+    /// library does not send the request, and the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is always
     /// metered.
     ///
@@ -169,7 +170,8 @@ impl<T, K> Request<T, K> {
         self
     }
 
-    /// Sets the pace of the call: how soon the call attempts its write again after a conflict.
+    /// Sets the pace of the call: how long the call sleeps after a conflict before the next
+    /// attempt.
     ///
     /// # Examples
     ///
@@ -203,7 +205,7 @@ impl<T, K: Checked> Request<T, K> {
     /// With `exactly_once`, a call still returns
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
-    /// - The call received no reply from DynamoDB to any of its attempts.
+    /// - The call received no reply from DynamoDB to any attempt.
     /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason: the item
     ///   of a create exists, another caller holds a lease, or the item has no attribute `_writes`.
     ///   When the temporary reason is gone, DynamoDB may still apply a late copy of the first
@@ -231,14 +233,14 @@ pub trait Conditional: sealed::Sealed {}
 
 impl<T, K: Conditional> Request<T, K> {
     /// Adds a condition on the stored item to the conditions of the library. If the caller adds
-    /// several conditions, all of them must be true. If a condition of the caller is false, the
-    /// call writes nothing, and fails with
+    /// several conditions, the call requires that all conditions are true. If a condition of the
+    /// caller is false, the call writes nothing, and fails with
     /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). `ConditionFailed` contains the
-    /// stored item. The call does not repeat a write whose condition was false.
+    /// stored item. If the condition of the caller was false, the call makes no further attempt.
     ///
     /// DynamoDB evaluates the condition of the caller even if the value of an `update` has no
-    /// changes. In this case, the request of the `update` writes nothing, and only checks the
-    /// version and the condition.
+    /// changes. If the value has no changes, the request of the `update` writes nothing, and only
+    /// checks the version and the condition.
     ///
     /// # Examples
     ///

@@ -27,37 +27,38 @@ use crate::{
 };
 
 /// One call of a repository, with the limits and the retries of the call, and the write id of the
-/// current run of its closure. All attempts of one run have the same write id. If an item contains
-/// this write id, DynamoDB has applied one of these attempts. After a conflict, the closure runs
-/// again, and the next run has another write id.
+/// current run of the call's closure. All attempts to write the result of one run have the same
+/// write id. If an item contains the write id of a run, DynamoDB has applied an attempt of this
+/// run. After a conflict, the closure runs again, and the next run has another write id.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
     id: WriteId,
-    /// The write ids of the runs that were refused.
+    /// The write ids of the closure's runs whose writes DynamoDB refused.
     refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,
     /// The condition that the caller added to the write.
     condition: Option<Arc<Condition<T>>>,
-    /// The operation on the separate lease row of the item that accompanies the call's write: a
-    /// check of the row, or the removal of an expired lease.
+    /// The operation on the item's separate lease row that accompanies the write of the item: a
+    /// check of the lease row, or the removal of an expired lease.
     companion: CompanionWrite,
 }
 
-/// The next run of the closure of a call after a conflict.
+/// Says whether the call's closure runs again after a conflict, and on which item.
 pub(super) enum NextRun {
-    /// The closure runs again on this item.
+    /// The closure runs again, on the contained item or, if the key has no item, on `None`.
     On(Option<Item>),
-    /// The item shows that DynamoDB has applied a late copy of an earlier attempt.
+    /// The closure does not run again, because the item shows that DynamoDB has applied a late copy
+    /// of an earlier attempt.
     AppliedLate(Item),
 }
 
 /// The state of the item that a write of a single item requires.
 pub(super) struct ExpectedState {
     version: u64,
-    /// The state that the item must have, with its write ids or its content, or `None` if the
-    /// caller added no condition to the write.
+    /// The write ids or the content that the item must have, or `None` if the caller added no
+    /// condition to the write.
     state: Option<State>,
 }
 
@@ -102,9 +103,9 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// Returns the item from which the call starts its next attempt after a conflict. If the call
-    /// attempts the write again without a sleep, returns `met`, the item that DynamoDB returned
-    /// with the conflict. After a sleep, reads the item again.
+    /// Returns the item from which the call starts its next attempt after a conflict. If the pace
+    /// of the call requires no sleep, returns `met`, the item that DynamoDB returned with the
+    /// conflict. After a sleep, reads the item, and returns the read item.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -123,9 +124,10 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Begins the next run of the closure after a conflict. The network may repeat a refused create,
-    /// and DynamoDB may apply the copy after another caller has deleted the item. The write ids in
-    /// the item then show whether DynamoDB applied the copy or the write of the next run.
+    /// Begins the next run of the closure after a conflict. The network may repeat a refused
+    /// create, and DynamoDB may apply the copy after another caller has deleted the item. The write
+    /// ids in the item show whether DynamoDB applied the copy of the create or the write of the
+    /// next run.
     pub(super) async fn next_run(
         &mut self,
         get: &GetItem,
@@ -145,7 +147,8 @@ impl<T: Versioned> Session<T> {
         })
     }
 
-    /// Returns `true` if an item contains the write id of an earlier, refused run of the closure.
+    /// Returns `true` if an item contains the write id of an earlier run of the closure whose write
+    /// DynamoDB refused.
     pub(super) fn shows_refused_run(&self, item: Option<&Item>) -> bool {
         item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
     }
@@ -186,13 +189,14 @@ impl<T: Versioned> Session<T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.attempts.spent() }
     }
 
-    /// Returns the error of a call for which nobody can find out whether its write was applied.
+    /// Returns the error of a call if nobody can find out whether DynamoDB has applied the write of
+    /// the call.
     pub(super) fn indeterminate(&self) -> Error {
         self.attempts.indeterminate(self.table(), None, None, None)
     }
 
-    /// Returns the number of requests that the call has sent, the time since the start of the call,
-    /// and the cost of the call.
+    /// Returns the number of requests that the call has sent, without answered reads, the duration
+    /// of the call so far, and the cost of the call.
     pub(super) fn spent(&self) -> Spent {
         self.attempts.spent()
     }
@@ -203,7 +207,7 @@ impl<T: Versioned> Session<T> {
         self.attempts.pauses()
     }
 
-    /// Sets the deadline of the call to the time `time` from now.
+    /// Sets the deadline of the call to the current time plus `time`.
     pub(super) fn allow(&mut self, time: Duration) {
         self.attempts.allow(time);
     }
@@ -228,8 +232,8 @@ impl<T: Versioned> Session<T> {
         // An etag may contain a digest of the item's content. DynamoDB cannot compare an item with
         // a digest, so the call reads the item and compares the item with the etag.
         let expected = Some(etag.number());
-        // Writes of values with an etag are rare, and the box keeps the futures of all other writes
-        // small.
+        // Writes of values with an etag are rare, and the box keeps the futures of writes without
+        // an etag small.
         let Some(item) = Box::pin(self.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
@@ -240,7 +244,7 @@ impl<T: Versioned> Session<T> {
     }
 
     /// Creates an item. `expired` is the expired item that the call has already read under the same
-    /// key, if any.
+    /// key, or `None`.
     ///
     /// If a create finds an expired item, the call sends a write that requires that the expired
     /// item has not changed. The current time only decides whether the call overwrites the expired
@@ -262,15 +266,15 @@ impl<T: Versioned> Session<T> {
             };
             expired = match (met, expected) {
                 (Some(item), None) if self.is_expired(&item) => Some(item),
-                // Between the read and the write, another caller has written the expired item, or
-                // DynamoDB has deleted the item.
+                // After the expired item was read and before the write arrived, another caller has
+                // written the item, or DynamoDB has deleted the item.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
                     Box::pin(self.after_conflict(&get, &intent.key(), expected, met)).await?
                 }
                 (met, _) => return Ok(WriteResult::Conflict(met)),
             };
-            // If the item contains the write id of this call, a late copy of an earlier attempt has
+            // If the item contains the write id of the call, a late copy of an earlier attempt has
             // created the item.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
                 return Ok(WriteResult::Applied(decode_stored(self.table(), item)?));
@@ -291,8 +295,9 @@ impl<T: Versioned> Session<T> {
             None => Change::Replace(basis),
             Some(_) => {
                 // If an item contains its lease, the call sends the replace as an UpdateItem,
-                // because a PutItem would overwrite the current fence with an old fence. From the
-                // stored item, the call learns which attributes the UpdateItem must remove.
+                // because a PutItem would overwrite the current fence with an old fence. The call
+                // reads the stored item first, to learn which attributes the UpdateItem must
+                // remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
                 let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
@@ -312,7 +317,7 @@ impl<T: Versioned> Session<T> {
             _ => return self.write(intent).await,
         };
         match self.plan_changes(intent, intent.changes()?) {
-            // A PutItem needs no update expression. This PutItem contains a copy of the lease
+            // A PutItem needs no update expression. The content of the PutItem includes the lease
             // attributes of the item that the call has read.
             Err(Error::ExpressionTooLong { .. }) => {
                 let content = with_lease(encode(self.table(), &intent.value)?, T::MODEL, stored);
@@ -332,9 +337,9 @@ impl<T: Versioned> Session<T> {
     ) -> Result<WriteResult<Stored<T>>, Error> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
-            // A PutItem replaces the whole item, so its condition must identify the exact state of
-            // the item. A short condition can identify the state only if the item is tracked, that
-            // is, if the item has both a version and write ids.
+            // A PutItem replaces the whole item, so the condition of the PutItem must identify the
+            // exact state of the item. A short condition can identify the state only if the item is
+            // tracked, that is, if the item has both a version and write ids.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -363,8 +368,8 @@ impl<T: Versioned> Session<T> {
             }
             if !intent.rests_on(&stored) {
                 // If another caller both holds the lease and has changed the item, every kind of
-                // write returns `Locked` instead of a conflict. The code therefore checks the lease
-                // before the version.
+                // write returns `Locked` instead of a conflict. To return `Locked`, the code checks
+                // the lease before the code checks the version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
@@ -383,7 +388,7 @@ impl<T: Versioned> Session<T> {
             // If DynamoDB refuses the PutItem although the version and the write ids of the item
             // are unchanged, there are two possible causes. If the lease has changed, the next
             // PutItem contains the new lease. If the condition of the caller is false, the
-            // condition stays false until another write, so the loop ends.
+            // condition stays false until another writer changes the item, so the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }
@@ -403,14 +408,14 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
 
-    /// Returns `true` if an item contains the write id of this run of the closure, which proves that
-    /// DynamoDB has applied an attempt of the run.
+    /// Returns `true` if an item contains the write id of the current run of the closure, which
+    /// proves that DynamoDB has applied an attempt of the run.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
-    /// Deletes the item. The result is `false` if another caller may have deleted the item instead
-    /// of this call.
+    /// Deletes the item. Returns `false` in `Applied` if the item is gone, but another caller may
+    /// have deleted the item.
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
@@ -460,17 +465,17 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Conflict(met) => met,
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
-            // A null attribute, or an item with write ids and without a version, needs another
-            // update expression. The next attempt of the patch sends this expression.
+            // An item with a null attribute, or with write ids and without a version, needs another
+            // update expression. The next attempt of the patch sends an adapted update expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some other servers, unlike DynamoDB, refuse a patch without returning the item. The
-            // call has then read the item after the refusal, and the item may have changed in
-            // between.
+            // Some other servers, unlike DynamoDB, refuse a patch without returning the item. If
+            // the server returned no item with the refusal, the call has read the item after the
+            // refusal, and the item may have changed in between.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }
@@ -512,8 +517,8 @@ impl<T: Versioned> Session<T> {
     }
 
     fn stamps(&mut self) -> WriteStamps {
-        // The writer borrows `attempts` mutably, so the write stamps need a random generator of
-        // their own.
+        // The writer borrows `attempts` mutably, so the write stamps need a separate random number
+        // generator.
         WriteStamps { id: self.id, rng: self.attempts.rng().fork() }
     }
 }

@@ -13,7 +13,8 @@ use crate::{
 #[derive(Debug)]
 pub struct CreateTable(TableSettings);
 
-/// The kind of a call that compares a table with its struct, for [`Repository::verify_table`].
+/// The kind of a call that compares a table with the struct of its items, for
+/// [`Repository::verify_table`].
 #[derive(Debug)]
 pub struct VerifyTable(());
 
@@ -30,10 +31,10 @@ pub(super) fn verification<T: Versioned>(repository: &Repository<T>) -> Request<
 }
 
 impl<T> Request<T, CreateTable> {
-    /// Sets provisioned billing for the new table and each of its global indexes. `read` and
-    /// `write` are the read units and the write units per second that DynamoDB provides and bills,
-    /// even if no program uses the units. The default billing of a new table is on-demand. An
-    /// existing table keeps its billing.
+    /// Sets provisioned billing for the new table and for each global index of the table. `read`
+    /// and `write` are the read units and the write units per second that DynamoDB provides and
+    /// bills, even if no program uses the units. The default billing of a new table is on-demand.
+    /// If the table already exists, `create_table` does not change the billing of the table.
     ///
     /// # Examples
     ///
@@ -52,7 +53,7 @@ impl<T> Request<T, CreateTable> {
 
     /// Protects the new table from deletion. For a protected table, DynamoDB refuses a DeleteTable
     /// request until the deletion protection is disabled. If the table already exists,
-    /// `create_table` does not change its deletion protection.
+    /// `create_table` does not change the deletion protection of the table.
     ///
     /// # Examples
     ///

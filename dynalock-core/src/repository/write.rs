@@ -61,18 +61,19 @@ pub struct DeleteUnchecked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// `true` if this call certainly deleted the item. If a reply of DynamoDB was lost and the item
-    /// no longer exists, `certain` is `false`, because another caller may have deleted the item.
+    /// `true` if the call of `delete` certainly deleted the item. If DynamoDB's reply to the delete
+    /// was lost and the item no longer exists, `certain` is `false`, because another caller may
+    /// have deleted the item.
     pub certain: bool,
 }
 
 impl Deleted {
-    /// The result of a delete whose reply shows that this call deleted the item.
+    /// The result of a delete, if DynamoDB's reply shows that the call deleted the item.
     pub const CERTAIN: Self = Self { certain: true };
 }
 
 impl Mode {
-    /// Returns the name of the call for telemetry.
+    /// Returns the name of the call in telemetry, for example `touch`.
     fn operation(self) -> &'static str {
         match self {
             Self::Changes => "update",

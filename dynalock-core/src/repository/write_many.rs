@@ -34,17 +34,17 @@ use crate::{
 ///
 /// # What a call for many items promises
 ///
-/// - The call returns one result for each item. An error of one item does not stop the writes of
-///   the other items.
-/// - The writes of the items are not atomic: another caller may read some of the new items before
-///   the call has written the other items. A [`Transaction`](crate::Transaction) writes up to 100
-///   items atomically.
-/// - The call writes items with the same key one after the other, in the order in which the caller
-///   gave them. The call writes items with different keys in any order. The setting
+/// - A call for many items returns one result for each item. If the write of one item fails, the
+///   call still writes the other items.
+/// - The writes of the items are not atomic: another caller may read some of the written items
+///   before the call has written the remaining items. A [`Transaction`](crate::Transaction) writes
+///   up to 100 items atomically.
+/// - The call writes items with the same key one after the other, in the order of the list that the
+///   caller gave. The call writes items with different keys in any order. The setting
 ///   [`concurrency`](Request::concurrency) limits the number of requests in flight.
-/// - The deadline and the number of attempts apply to each item separately. The time of an item's
-///   deadline starts at the first request for this item. In an import, the deadline and the number
-///   of attempts apply to each group of up to 25 items. The whole call may therefore take longer
+/// - The deadline and the number of attempts apply to each item separately. The deadline of an item
+///   counts from the first request for the item. In an import, the deadline and the number of
+///   attempts apply to each group of up to 25 items. A whole call for many items may take longer
 ///   than the deadline.
 /// - If the caller gives no items, the call sends no request.
 #[derive(Debug)]
@@ -175,32 +175,33 @@ impl<T: Versioned> Repository<T> {
         self.many(WriteMany::of(stored.into_iter().map(|stored| Delete { stored })))
     }
 
-    /// Writes many values without any check of the stored items. An import overwrites existing
-    /// items, even items with a lease.
+    /// Writes many values, and checks neither the versions nor the leases of the stored items. An
+    /// import overwrites existing items, even items with a lease.
     ///
     /// An import writes up to 25 items in each `BatchWriteItem` request. Each item of an import
-    /// consumes the same write units as a single put. Use `import_unchecked` to fill a table that
-    /// no other caller writes, for example with initial data or with a copy of another table.
+    /// consumes as many write units as a single put of the item. Use `import_unchecked` to fill a
+    /// table that no other caller writes, for example with initial data or with a copy of another
+    /// table.
     ///
-    /// - If an item contains its lease, an import over the item removes the lease together with the
-    ///   other attributes of the item. The holder of the removed lease detects the loss at its next
-    ///   write or heartbeat. If the lease is in a [separate row](crate::Lockable), an import
-    ///   neither reads nor writes this row. The holder of a lease in a separate row keeps the
-    ///   lease, and the next write of the holder starts from the imported item.
-    /// - Each imported item has version 1 and new write ids, like a created item. If another caller
-    ///   read an item before the import overwrote the item, a later write of this caller fails with
-    ///   a conflict.
-    /// - If several values have the same key, the import writes them one after the other, in the
-    ///   order in which the caller gave them. After the import, the item has the last of the values
-    ///   with its key.
-    /// - DynamoDB may leave items of a request unprocessed. The import sends unprocessed items
-    ///   again, with growing pauses, until the deadline. If an item is still unprocessed at the
-    ///   deadline, its result is an error. If DynamoDB refuses a request because of the content of
-    ///   an item, the import sends each item of the request separately, so that only the refused
-    ///   item gets the error.
-    /// - If an import sends a request again after a lost reply, the first copy of the request may
-    ///   still arrive at DynamoDB. A copy that arrives late overwrites the writes that other
-    ///   callers have made in between.
+    /// - If an item contains a lease, an import over the item removes the lease together with the
+    ///   other attributes of the item. The holder of the removed lease detects the loss at the
+    ///   holder's next write or heartbeat. If the lease is in a [separate row](crate::Lockable), an
+    ///   import neither reads nor writes the separate row. The holder of a lease in a separate row
+    ///   keeps the lease, and the next write of the holder starts from the imported item.
+    /// - Each imported item has version 1 and new write ids, like a created item. If a caller read
+    ///   an item before the import overwrote the item, a later write of the value that the caller
+    ///   read fails with a conflict.
+    /// - If several values have the same key, the import writes these values one after the other,
+    ///   in the order of the list that the caller gave. After the import, the item has the last
+    ///   value with the item's key.
+    /// - DynamoDB may leave items of a request unprocessed. The import repeats the puts of
+    ///   unprocessed items, with growing pauses, until the deadline. If an item is still
+    ///   unprocessed at the deadline, the result of the item is an error. If DynamoDB refuses a
+    ///   request because of the content of an item, the import sends each item of the request
+    ///   separately, so that only the refused item gets the error.
+    /// - If an import repeats a request after a lost reply, the first copy of the request may still
+    ///   arrive at DynamoDB. A late copy of a request overwrites the writes that other callers have
+    ///   made in between.
     ///
     /// The setting [`concurrency`](Request::concurrency) limits the number of requests in flight.
     /// The deadline and the number of attempts of an import apply to each group of up to 25 items.
@@ -292,8 +293,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     /// # Errors
     ///
     /// Each result may be an error of the write of one item, for example an error of
-    /// [`create`](Repository::create). After an error of one item, the stream continues with the
-    /// other items.
+    /// [`create`](Repository::create). If the write of one item fails, the stream continues with
+    /// the other items.
     ///
     /// # Cancel safety
     ///
@@ -310,8 +311,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         }
         let mut chains = chains(items).into_iter();
         let sequences = std::iter::from_fn(move || {
-            // A chain contains all items with the same key. Each request takes at most one item
-            // from each chain, because DynamoDB refuses a request that names a key twice.
+            // Each chain contains all items with one key. Each request takes at most one item from
+            // each chain, because DynamoDB refuses a request that names a key twice.
             let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
             let settings = Arc::clone(&settings);
             (!together.is_empty()).then(|| -> Sequence<K::Output> {
@@ -352,8 +353,8 @@ fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
     results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 
-/// Groups the items by their keys. Each group (chain) contains the items with one key, in the order
-/// of the input. The function returns the groups in the order of their first items in the input.
+/// Groups the items by key. Each group (chain) contains the items with one key, in the order of
+/// `items`. The groups have the order of their first items in `items`.
 fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
     let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());

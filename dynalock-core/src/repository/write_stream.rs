@@ -17,9 +17,9 @@ use crate::{error::Result, telemetry::BoxedCall};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ItemResult<O> {
-    /// The index of the item in the input of the call. The first index is 0.
+    /// The index of the item in the list of items that the caller gave. The first index is 0.
     pub index: usize,
-    /// The result that a call for only this item would return.
+    /// The result of the write of the item.
     pub result: Result<O>,
 }
 
@@ -35,7 +35,8 @@ pub struct ItemResult<O> {
 /// # Cancel safety
 ///
 /// The stream can be dropped at any time. A dropped stream sends no more requests. If a stream is
-/// dropped before it returns the result of an item, the item may or may not have been written.
+/// dropped before the stream returns the result of an item, the item may or may not have been
+/// written.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
     /// The sequences of requests of which the stream has sent no request yet.
@@ -48,14 +49,15 @@ pub struct WriteStream<O> {
     left: usize,
 }
 
-/// Requests that write the same keys, and are therefore sent one after the other.
+/// A sequence of requests: each request writes some of the keys of the first request, so the stream
+/// sends the requests one after the other.
 pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
 
 /// One request of a sequence, which writes one or several items.
 pub(super) type Step<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
 
-/// The results of a finished request, and the requests of the same sequence that the stream has not
-/// sent yet.
+/// The results of a finished request, and the requests of the request's sequence that the stream
+/// has not sent yet.
 struct Finished<O> {
     results: Vec<ItemResult<O>>,
     rest: Sequence<O>,
@@ -96,8 +98,8 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of the write of one item. The stream itself returns no error. An
-    /// error of one item does not stop the writes of the other items.
+    /// Each result may be an error of the write of one item. The stream itself returns no error. If
+    /// the write of one item fails, the stream still writes the other items.
     ///
     /// # Cancel safety
     ///
@@ -107,8 +109,8 @@ impl<O: Send + 'static> WriteStream<O> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Sends the next request of a sequence. The requests of a sequence write the same keys, one
-    /// request after the other.
+    /// Sends the next request of a sequence. Each request of a sequence writes some of the keys of
+    /// the first request.
     fn begin(&mut self, mut sequence: Sequence<O>) {
         if let Some(step) = sequence.next() {
             self.running.push(Box::pin(async move { Finished { results: step.await, rest: sequence } }));
@@ -126,8 +128,8 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
                 this.left = this.left.saturating_sub(1);
                 return Poll::Ready(Some(result));
             }
-            // The stream sends the first request of a sequence here, so only while the caller polls
-            // the stream.
+            // The stream sends the first request of a sequence in `poll_next`, so only while the
+            // caller polls the stream.
             while this.running.len() < this.concurrency {
                 let Some(sequence) = this.waiting.next() else { break };
                 this.begin(sequence);
@@ -135,7 +137,7 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
             match ready!(Pin::new(&mut this.running).poll_next(context)) {
                 Some(Finished { results, rest }) => {
                     this.ready.extend(results);
-                    // The requests of a sequence write the same keys, so the stream sends each
+                    // Two requests of a sequence may write the same key, so the stream sends each
                     // request only after the previous request has ended.
                     this.begin(rest);
                 }

@@ -1,15 +1,15 @@
 //! The pauses before retries of a request. The library retries a request if DynamoDB throttled the
-//! request, if the reply was lost, or if DynamoDB refused the request because of another running
-//! transaction.
+//! request, if DynamoDB's reply was lost, or if DynamoDB refused the request because of another
+//! running transaction.
 
 use std::time::Duration;
 
 /// Exponential backoff with equal jitter. A pause is a random time between one half of the current
 /// time window and the whole window, so a pause is never zero.
 ///
-/// The caller of [`next`](Self::next) gives the length of the first time window. The window doubles
-/// with each failed request, by default up to one second. The article "Exponential Backoff and
-/// Jitter" in the AWS Architecture Blog (2015) describes the method.
+/// The caller of [`next`](Self::next) gives the length of the first time window. The time window
+/// doubles with each failed request, by default up to one second. The article "Exponential Backoff
+/// and Jitter" in the AWS Architecture Blog (2015) describes exponential backoff with equal jitter.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
@@ -27,7 +27,8 @@ impl Backoff {
         self.next_up_to(Self::LONGEST, first, rng)
     }
 
-    /// Returns the next pause like [`next`](Self::next), with another length of the longest window.
+    /// Returns the next pause like [`next`](Self::next), but with `longest` as the length of the
+    /// longest time window.
     pub(crate) fn next_up_to(&mut self, longest: Duration, first: Duration, rng: &mut fastrand::Rng) -> Duration {
         // Even from one millisecond, ten doublings reach one second, the longest window. The bound
         // of ten keeps the shift in range.
@@ -36,8 +37,8 @@ impl Backoff {
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
-    /// Starts again with the first time window. A call invokes `reset` after each answer of
-    /// DynamoDB.
+    /// Sets the time window back to the first time window. A call invokes `reset` after each answer
+    /// of DynamoDB.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

@@ -1,5 +1,5 @@
 //! The cost of one call: the capacity that the requests of the call consume, and the meters that
-//! count this capacity.
+//! count the consumed capacity.
 
 use std::{
     mem,
@@ -23,8 +23,8 @@ pub(crate) enum Purpose {
     Work,
     /// The requests try to acquire a lock.
     Acquire,
-    /// The requests are the reads of a caller that waits for a lock, or remove the entry of this
-    /// caller from the queue of the lock.
+    /// The requests read the row of a lock for which a caller waits, or remove the caller's entry
+    /// from the queue of the lock.
     Poll,
     Heartbeat,
 }
@@ -38,12 +38,12 @@ pub(super) struct CostContext {
     pub(super) repeats_lost: bool,
     /// `true` if the capacity budget of the call does not apply to reads. After a write that
     /// DynamoDB has applied or may have applied, reads find out the outcome of the write or return
-    /// the written item. The budget must not prevent these reads.
+    /// the written item. The budget must not prevent reads after a write.
     pub(super) reads_are_exempt: bool,
 }
 
-/// The meter that counts the cost of a repository, and the function that converts the key of an
-/// item into the text that the meter shows.
+/// The meter that counts the costs of a repository's calls, and the function that converts the key
+/// of an item into the text that the meter shows.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionMeter {
     pub(crate) meter: Meter,
@@ -61,7 +61,8 @@ pub(crate) struct CallCost {
 struct CallCostState {
     meters: Vec<TableMeter>,
     cost: Cost,
-    /// `true` after a refused write of the call, until the next applied write of the call.
+    /// `true` if DynamoDB has refused a write of the call, and has applied no write of the call
+    /// since the refusal.
     after_refusal: bool,
     seen: Option<SizedItem>,
     page: Capacity,
@@ -72,7 +73,7 @@ struct CallCostState {
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,
-    /// `true` if the meter has already added the call to its number of calls.
+    /// `true` if the call is already included in the meter's number of calls.
     is_counted: bool,
 }
 
@@ -104,7 +105,7 @@ impl CallCost {
         Arc::new(Self { allowance, state: Mutex::new(CallCostState { meters, ..CallCostState::default() }) })
     }
 
-    /// Adds the meter of another repository that the call uses.
+    /// Adds the meter of one more repository that the call uses.
     pub(crate) fn add_meter(&self, table: &Arc<str>, meter: &ConnectionMeter) {
         self.state().meters.push(TableMeter::new(Some(Arc::clone(table)), meter));
     }
@@ -117,8 +118,8 @@ impl CallCost {
         self.allowance.budget().unwrap_or_default()
     }
 
-    /// Records the start of a request. When the caller drops the returned value, the capacity of
-    /// the request is added to the cost of the call.
+    /// Records the start of a request. When the returned value is dropped, the capacity that the
+    /// request consumed is added to the cost of the call.
     pub(super) fn begin_attempt(self: &Arc<Self>, of: CostContext) -> MeteredAttempt {
         let state = self.state();
         let facts = RequestFacts {
@@ -155,8 +156,9 @@ impl CallCostState {
             telemetry::consumed(share.capacity);
             let Some(meter) = self.meters.iter_mut().find(|meter| meter.is_of(&share.table)) else { continue };
             meter.by.meter.charge(Charge { cause, key: share.key, capacity: share.capacity });
-            // The meter does not count a heartbeat as a call of the program. The polls of a waiter
-            // belong to the call that acquires the lock.
+            // The meter does not count a heartbeat as a call of the program. The meter does not
+            // count the polls of a waiter as calls, because the polls are parts of the call that
+            // acquires the lock.
             let is_call = matches!(purpose, Purpose::Work | Purpose::Acquire);
             if is_call && !mem::replace(&mut meter.is_counted, true) {
                 meter.by.meter.count_call();
@@ -186,7 +188,8 @@ pub(super) enum CostOutcome {
     /// The request has consumed no capacity.
     Free,
     Answered,
-    /// DynamoDB has refused the request because of a false condition or another transaction.
+    /// DynamoDB has refused the request because of a false condition, or because of another running
+    /// transaction.
     Refused,
 }
 
@@ -199,13 +202,13 @@ impl MeteredAttempt {
         self.request.is_read()
     }
 
-    /// Records the outcome of the request, and adds the capacity of the request to the cost of the
-    /// call.
+    /// Records the outcome of the request, and adds the capacity that the request consumed to the
+    /// cost of the call.
     pub(super) fn end<O>(mut self, answer: &Result<O, Failure>) -> CostOutcome {
         self.outcome = match answer {
             _ if self.request.is_answered() => CostOutcome::Answered,
-            // If DynamoDB refused the request but the future of the request returned `Ok`, this
-            // future has converted the refusal into a value.
+            // The future of a request may convert a refusal by DynamoDB into a value, so an `Ok`
+            // without an answer is a refusal.
             Ok(_) | Err(Failure::Contention(_)) => CostOutcome::Refused,
             Err(Failure::Condition(item)) => {
                 self.request.refuse(&[item.as_ref().map(size)]);

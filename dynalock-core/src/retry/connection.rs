@@ -33,14 +33,16 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    /// The SDK client of the user, from which the library has made this connection.
+    /// The SDK client of the user, from which the library has made the connection.
     origin: Client,
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The lock rows from whose queues a background task is removing an entry, by table and key.
+    /// The tables and keys of the lock rows from whose queues a background task is removing an
+    /// abandoned entry.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
-    /// The calls that wait for locks. The connection of the heartbeat thread shares this value.
+    /// The calls that wait for locks. The connection of the heartbeat thread shares
+    /// `local_waiters`.
     pub(crate) local_waiters: LocalWaiters,
     /// The meter that counts the cost of all calls, or `None` if the repository has no meter.
     pub(crate) meter: Option<ConnectionMeter>,
@@ -57,9 +59,9 @@ impl Connection {
             .to_builder()
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"));
-        // A permanent interceptor takes less time per request than another interceptor. At each of
-        // two dozen hooks of a request, the SDK looks up each interceptor that is not permanent in
-        // the configuration.
+        // A permanent interceptor takes less time per request than an interceptor that is not
+        // permanent. At each of two dozen hooks of a request, the SDK looks up each interceptor
+        // that is not permanent in the configuration.
         config.push_interceptor(SharedInterceptor::permanent(Passage));
         Self {
             client: Client::from_conf(config.build()),
@@ -74,15 +76,15 @@ impl Connection {
         }
     }
 
-    /// Makes a new connection with this meter, from the same SDK client of the user as this
-    /// connection.
+    /// Makes a new connection with the meter `meter`, from the same SDK client of the user as
+    /// `self`.
     pub(crate) fn with_meter(&self, meter: ConnectionMeter) -> Self {
         let local_waiters = self.local_waiters.clone();
         Self { local_waiters, meter: Some(meter), ..Self::over(&self.origin) }
     }
 
-    /// Returns the heartbeat thread of this connection, and starts the thread if no heartbeat
-    /// thread is running.
+    /// Returns the heartbeat thread of the connection, and starts the thread if no heartbeat thread
+    /// is running.
     pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
         // The connection keeps only a weak reference to the heartbeat thread, so the thread ends
         // when the last lock that uses the thread is dropped.
@@ -97,13 +99,13 @@ impl Connection {
         Ok(thread)
     }
 
-    /// Returns the smoothed round trip time of the requests of this connection to DynamoDB.
+    /// Returns the smoothed round trip time of the connection's requests to DynamoDB.
     pub(crate) fn round_trip(&self) -> Duration {
         self.round_trip.get()
     }
 
-    /// Returns `true` if the connection was made from this SDK client or from a clone of this
-    /// client. All clones of an SDK client share one configuration.
+    /// Returns `true` if the connection was made from the SDK client `client` or from a clone of
+    /// `client`. All clones of an SDK client share one configuration.
     pub(crate) fn is_over(&self, client: &Client) -> bool {
         std::ptr::eq(self.origin.config(), client.config())
     }
@@ -115,8 +117,9 @@ impl Connection {
 pub(super) struct RoundTrip(AtomicU64);
 
 impl RoundTrip {
-    /// The smallest value that `get` returns, and its value before the first answer. Pauses are
-    /// multiples of the round trip time, so the round trip time must not be zero.
+    /// The smallest round trip time that `get` returns. Before the first answer of DynamoDB, `get`
+    /// returns `LEAST`. Pauses are multiples of the round trip time, so the round trip time must
+    /// not be zero.
     const LEAST: Duration = Duration::from_millis(1);
 
     pub(super) fn get(&self) -> Duration {
@@ -161,8 +164,8 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // At this hook, the SDK has not yet signed the request. The body is already complete,
-        // because the signature is not part of the body.
+        // After the serialization, the SDK has not yet signed the request. The body is already
+        // complete, because the signature is not part of the body.
         keep_body(context.request());
         Ok(())
     }
@@ -174,15 +177,15 @@ impl Intercept for Passage {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         // A request that is not sent through `Attempts` has no `IN_FLIGHT` value, and the library
-        // does not need to know whether this request has departed.
+        // does not need to know whether such a request has departed.
         let _ = IN_FLIGHT.try_with(|in_flight| in_flight.departed.set(true));
         metered(MeteredRequest::depart);
         Ok(())
     }
 
     /// Reads the consumed capacity from the response, and refuses a successful response without a
-    /// body. Without this check, the SDK would report an applied write or a missing item for such a
-    /// response.
+    /// body. For a successful response without a body, the SDK alone would report an applied write
+    /// or a missing item.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,
@@ -201,8 +204,8 @@ impl Intercept for Passage {
     }
 }
 
-/// Calls `call` with the request that the current task sends, if the library counts the cost of
-/// this request. Otherwise, `metered` returns `None`.
+/// Calls `call` with the request that the current task sends, if the library counts the cost of the
+/// request. Otherwise, `metered` returns `None`.
 fn metered<O>(call: impl FnOnce(&MeteredRequest) -> O) -> Option<O> {
     IN_FLIGHT.try_with(|in_flight| in_flight.metered.as_deref().map(call)).ok().flatten()
 }

@@ -1,10 +1,10 @@
 //! Shares the content of lock rows between the waiters for locks in one process.
 //!
-//! The waiters of one connection for the same lock share the answers to their requests. The first
-//! waiter reads the row of the lock for all other waiters. When a holder in the same process
-//! releases the lock, DynamoDB's answer to the release wakes the waiters without a read. A lock
-//! without a queue passes from a holder to a waiter of the same process at most four times in a
-//! row.
+//! The waiters of one connection for the same lock share the answers to their requests. The waiter
+//! that has waited longest reads the row of the lock for all other waiters. When a holder in the
+//! same process releases the lock, DynamoDB's answer to the release wakes the waiters without a
+//! read. A lock without a queue passes from a holder to a waiter of the same process at most four
+//! consecutive times.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::{clock::Instant, codec::Item};
 
 /// The calls of this process that wait for changes of lock rows. Calls that wait for the same lock
-/// row share the answers to their requests, so only one of these calls reads the row.
+/// row share the answers to their requests, so only one of the calls reads the row.
 ///
 /// A shared lock row is only a hint, and may be outdated. A call that receives no shared lock row
 /// for a whole poll interval reads the row itself.
@@ -28,17 +28,17 @@ pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRo
 struct AwaitedRow {
     /// The calls that wait for the lock row, in the order in which the calls began to wait.
     waiters: VecDeque<WaitingCall>,
-    /// The owner of the call that stopped waiting last. If this owner holds the lock now, its
-    /// release will wake a waiter of this process.
+    /// The owner of the call that stopped waiting last. If the owner `left` holds the lock now, the
+    /// release of the lock will wake a waiter of this process.
     left: Option<Arc<str>>,
-    /// The number that the next call that waits for the lock row gets.
+    /// The number of the next call that begins to wait for the lock row.
     next: u64,
     seen: Option<SeenRow>,
-    /// The fence of the last lock on this row that this process released while the lock had no
-    /// queue.
+    /// The fence of the lock at the last release by this process while the lock had no queue.
     last_fence: u64,
     /// The number of consecutive times that this process held the lock, and released the lock while
-    /// the lock had no queue. A grant of the lock to another process resets the number.
+    /// the lock had no queue. `releases` counts from zero after a grant of the lock to another
+    /// process.
     releases: u32,
 }
 
@@ -46,7 +46,7 @@ struct AwaitedRow {
 #[derive(Debug)]
 struct WaitingCall {
     number: u64,
-    /// The owner that the row will show when the call holds the lock.
+    /// The name of the owner that the lock row will contain when the call holds the lock.
     owner: Arc<str>,
 }
 
@@ -54,7 +54,7 @@ struct WaitingCall {
 #[derive(Debug, Clone)]
 pub(crate) struct SeenRow {
     pub(crate) item: Option<Item>,
-    /// The time at which this process sent the request.
+    /// The time at which this process sent the request for the lock row.
     pub(crate) sent: Instant,
     pub(crate) source: RowSource,
 }
@@ -66,8 +66,8 @@ pub(crate) enum RowSource {
     EventualRead,
     /// A consistent read, or a write that DynamoDB refused.
     ConsistentRead,
-    /// A write that has removed the previous holder of the lock. The shared content is the content
-    /// of the lock row after the write.
+    /// A write that has removed the previous holder of the lock. For a `Removal`, the waiters share
+    /// the content of the lock row after the write.
     Removal,
     /// A write that has removed the previous holder of the lock, after four consecutive releases by
     /// this process. The waiters of this process sleep for one poll interval, so that a waiter of
@@ -76,21 +76,22 @@ pub(crate) enum RowSource {
 }
 
 /// A call that waits for changes of a lock row. The drop of a `LocalWaiter` removes the call from
-/// the waiters for the row.
+/// the calls that wait for the lock row.
 #[derive(Debug)]
 pub(crate) struct LocalWaiter {
     all: LocalWaiters,
     key: String,
     number: u64,
     row: watch::Receiver<AwaitedRow>,
-    /// The call ignores the answers to requests that were sent before this time, because these
-    /// answers are outdated.
+    /// The call ignores the answers to requests that were sent before `since`, because such answers
+    /// are outdated.
     since: Instant,
 }
 
 impl LocalWaiters {
-    /// Adds a call that waits for changes of a lock row. `owner` is the owner that the row will show
-    /// when the call holds the lock. `since` is the time at which the call last saw the row.
+    /// Adds a call that waits for changes of a lock row. `owner` is the name of the owner that the
+    /// row will contain when the call holds the lock. The call ignores the answers to requests that
+    /// were sent before `since`.
     pub(crate) fn join(&self, table: &str, key: &Item, owner: &Arc<str>, since: Instant) -> LocalWaiter {
         let key = text(table, key);
         let mut rows = self.rows();
@@ -111,8 +112,8 @@ impl LocalWaiters {
     }
 
     /// Shares the row of a lock without a queue after this process has released the lock. `fence`
-    /// is the fence of the released lock. After four consecutive releases that offer the lock to a
-    /// waiter of this process, the next release lets other processes get the lock first.
+    /// is the fence of the released lock. After four consecutive releases by this process, the next
+    /// release lets waiters of other processes get the lock first.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
@@ -151,21 +152,22 @@ impl LocalWaiters {
 }
 
 impl LocalWaiter {
-    /// Returns `true` if this call has waited for the row longer than all other calls of this
+    /// Returns `true` if the call has waited for the lock row longer than all other calls of this
     /// process.
     pub(crate) fn is_first(&self) -> bool {
         self.row.borrow().waiters.front().is_some_and(|first| first.number == self.number)
     }
 
-    /// Returns whether this owner waits in this process, or has stopped waiting last. If the owner
-    /// holds the lock, this process sends its release.
+    /// Returns whether `owner` is local: the owner of a call that waits in this process, or of the
+    /// call that stopped waiting last. If a local owner holds the lock, this process will send the
+    /// release of the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         let mut waiting = row.waiters.iter().map(|waiting| &waiting.owner);
         row.left.as_deref() == Some(owner) || waiting.any(|waiting| **waiting == *owner)
     }
 
-    /// Sets the owner that the call will become.
+    /// Sets the name of the owner that the lock row will contain when the call holds the lock.
     pub(crate) fn set_owner(&self, owner: &Arc<str>) {
         let rows = self.all.rows();
         let Some(row) = rows.get(&self.key) else { return };
@@ -177,24 +179,26 @@ impl LocalWaiter {
         });
     }
 
-    /// Shares the content of a lock row that this call has read. From now on, the call ignores the
-    /// answers to requests that were sent before `sent`.
+    /// Shares the content of the lock row that the call has read with the other waiting calls of
+    /// this process. After `share`, the call ignores the answers to requests that were sent before
+    /// `sent`.
     pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
         self.since = sent;
         let is_alone = self.row.borrow().waiters.len() < 2;
         if !is_alone && let Some(sender) = self.all.rows().get(&self.key) {
             sender.send_modify(|row| row.seen = Some(seen()));
-            // This call has read the row itself, so this call does not need the shared content.
+            // The call that shares the content has read the row itself, so it does not need the
+            // shared content.
             self.row.mark_unchanged();
         }
     }
 
-    /// Waits until another call of this process shares the content of the lock row, and returns
-    /// this content.
+    /// Waits until another call of this process shares the content of the lock row, and returns the
+    /// shared content.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
-            // The map keeps the sender of the channel as long as a call waits. If the channel were
-            // closed, no shared row could ever arrive, so the code waits forever.
+            // The map keeps the sender of the channel as long as a call waits. On a closed channel,
+            // no shared row can arrive, so the code waits forever.
             if self.row.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -223,8 +227,8 @@ impl Drop for LocalWaiter {
     }
 }
 
-/// Returns a text that identifies a table and a key. Two equal keys have the same text, even if
-/// their attributes are in a different order.
+/// Returns a text that identifies a table and a key. Two equal keys have the same text, even if the
+/// attributes of the two keys are in a different order.
 fn text(table: &str, key: &Item) -> String {
     let sorted: BTreeMap<_, _> = key.iter().collect();
     format!("{table} {sorted:?}")
@@ -260,8 +264,8 @@ mod tests {
         let mut waiter = join(&all, "waiter", clock::now());
         let expected = [Removal, Removal, Removal, Removal, RemovalForOthers, Removal];
         assert_eq!(sources(&all, &mut waiter, 1..=6), expected);
-        // The gaps between the fences mean that other processes have held the lock with the fences
-        // 7, 9, 11, 13 and 15.
+        // The missing fences 7, 9, 11, 13 and 15 mean that other processes have held the lock
+        // between the releases by this process.
         assert_eq!(sources(&all, &mut waiter, [8, 10, 12, 14, 16]), [Removal; 5]);
     }
 

@@ -1,9 +1,9 @@
-//! The rules that decide when a call sends a failed request again, and when the call gives up.
+//! The rules that decide when a call repeats a failed request, and when the call gives up.
 //!
-//! [`Attempts`] represents one call of the public API with all its requests. `Attempts` knows the
-//! deadline and the number of attempts, and reacts to each [`Failure`](crate::operation::Failure).
-//! The module [`write`](crate::write) handles writes that DynamoDB refuses because of a false
-//! condition.
+//! [`Attempts`] represents one call of the public API with all requests of the call. `Attempts`
+//! knows the deadline and the number of attempts, and reacts to each
+//! [`Failure`](crate::operation::Failure). The module [`write`](crate::write) handles writes that
+//! DynamoDB refuses because of a false condition.
 
 mod attempts;
 mod backoff;
@@ -28,8 +28,8 @@ use std::time::Duration;
 
 use crate::error::InvalidSetting;
 
-/// The limits of a call: the deadline, the timeout and the number of its attempts, the capacity
-/// budget and the pace.
+/// The limits of a call: the deadline, the timeout of an attempt, the largest number of attempts,
+/// the capacity budget and the pace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) deadline: Duration,
@@ -43,7 +43,7 @@ pub(crate) struct Limits {
 impl Limits {
     /// The time by which each item after the first item lengthens the timeout of a request for
     /// several items. A slow server may need seconds for 100 items. If the timeout were too short
-    /// for the request, each further attempt would time out, too.
+    /// for the number of items, every attempt of the request would time out.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
     /// Returns the timeout of the first attempt of a request for `items` items.
@@ -75,8 +75,8 @@ impl Limits {
     }
 
     /// Returns the default limits of a transaction. The default deadline of a transaction is longer
-    /// than the 5 seconds of other calls. After a lost reply, DynamoDB may need 5 seconds until it
-    /// can report the outcome of a transaction.
+    /// than the 5 seconds for a write of a single item. After a lost reply, DynamoDB may need 5
+    /// seconds until DynamoDB can report the outcome of a transaction.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

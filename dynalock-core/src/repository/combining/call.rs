@@ -1,5 +1,5 @@
-//! The two sides of a combined call: the side of its worker, and the side of the caller that waits
-//! for the result.
+//! The two sides of a combined call: the side of the worker, which runs the closure, and the side
+//! of the caller, which waits for the result.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -24,18 +24,19 @@ use crate::{
     telemetry::{self, CallFailure},
 };
 
-/// A combined call that waits in a queue or belongs to a batch. The trait `QueuedCall` hides the
+/// A combined call that waits in a queue or is a part of a batch. The trait `QueuedCall` hides the
 /// type of the call's closure, so that one queue can contain calls with different closures.
 pub(super) trait QueuedCall<T>: Send {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch has sent before this write.
+    /// requests that the batch has sent before the write in flight.
     fn freeze(&self, attempts: u32);
 
-    /// Records that the write of the call's batch was not applied, and that the closure of the call
-    /// will run again.
+    /// Records that the write of the call's batch was not applied, and forgets the error of the
+    /// closure.
     fn thaw(&mut self);
 
-    /// Returns whether the caller has dropped the future of the call, or has reached the deadline.
+    /// Returns whether the caller has dropped the future of the call, or the call has reached its
+    /// deadline.
     fn is_left(&self) -> bool;
 
     /// Returns the time until the deadline of the call.
@@ -46,14 +47,14 @@ pub(super) trait QueuedCall<T>: Send {
     /// caller gets the panic, and `run` returns `None`.
     fn run(self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>>;
 
-    /// Returns whether the closure returned an error in its last run.
+    /// Returns whether the last run of the call's closure returned an error.
     fn is_refused(&self) -> bool;
 
     /// Returns the tracing span in which the caller made the call.
     fn span(&self) -> &Span;
 
-    /// Sends the result of the batch to the caller of the call. If the closure of the call returned
-    /// an error in its last run, the caller gets the error of the closure instead.
+    /// Sends the result of the batch to the caller. If the last run of the call's closure returned
+    /// an error, sends the error of the closure instead of the result of the batch.
     fn answer(self: Box<Self>, result: Result<&Stored<T>, &Error>);
 }
 
@@ -65,7 +66,7 @@ type Answer<T, E> = thread::Result<Result<Stored<T>, CallFailure<E>>>;
 /// The part of a combined call that the worker owns: the closure, and the sender of the result.
 struct WorkerSide<T, C: CombinedChange<T>> {
     change: C,
-    /// The error that the closure returned in its last run.
+    /// The error that the last run of the closure returned, or `None` if the last run succeeded.
     refusal: Option<C::Error>,
     limit: TimeLimit,
     ticket: Arc<Ticket>,
@@ -129,7 +130,7 @@ where
 
     fn run(mut self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>> {
         let change = &mut self.change;
-        // `AssertUnwindSafe` is correct here: a closure that has panicked does not run again, so no
+        // `AssertUnwindSafe` is correct here: after a panic, the closure never runs again, so no
         // code can observe a broken state of the closure.
         let run = AssertUnwindSafe(|| {
             let value = change.apply(copy)?;
@@ -142,7 +143,7 @@ where
             }
             Ok(Err(refusal)) => Some(refusal),
             Err(panic) => {
-                // The send fails if the caller has dropped the future of the call.
+                // `send` fails if the caller has dropped the future of the call.
                 drop(self.answer.send(Err(panic)));
                 return None;
             }
@@ -164,13 +165,13 @@ where
             (None, Ok(stored)) => Ok(stored.clone()),
             (None, Err(error)) => Err(CallFailure::Library(error.clone())),
         };
-        // The send fails if the caller has dropped the future of the call.
+        // `send` fails if the caller has dropped the future of the call.
         drop(self.answer.send(Ok(result)));
     }
 }
 
 impl<T, E> CallerSide<T, E> {
-    /// Waits for the result of the call, until its deadline.
+    /// Waits for the result of the call, until the deadline of the call.
     pub(super) async fn result(mut self) -> Result<Stored<T>, CallFailure<E>> {
         let answer = match clock::within(self.limit.deadline, &mut self.answer).await {
             Some(Ok(answer)) => answer,
@@ -198,7 +199,7 @@ impl<T, E> CallerSide<T, E> {
         }
     }
 
-    /// Returns the error of a call whose worker has ended without a result for the call.
+    /// Returns the error of a combined call whose worker has ended without sending a result.
     fn worker_ended(&self) -> Error {
         let last = Error::Unavailable(Unavailable::WorkerEnded);
         let Progress { phase, attempts } = self.ticket.leave();

@@ -10,8 +10,9 @@ use crate::{
     repository::{Patch, modify::NoValue},
 };
 
-// These types have no lifetime. If a combined call had the type `UpdateWith<'static, F>`, the
-// compiler would not accept a spawned future that awaits the call.
+// The types of the changes, for example `CombinedUpdate`, have no lifetime parameter. If a combined
+// call had the type `UpdateWith<'static, F>`, the compiler would not accept a spawned future that
+// awaits the call.
 
 /// A change by a closure, for [`Combining::update_with`](super::Combining::update_with).
 pub struct CombinedUpdate<F> {
@@ -39,7 +40,7 @@ pub trait CombinedChange<T>: Send + 'static {
     /// The name of the call for telemetry.
     const OPERATION: &'static str;
 
-    /// The error of the call.
+    /// The type of the error that the call returns.
     type Error: From<Error> + Send + 'static;
 
     /// Returns the key of the item that the call changes.
@@ -54,7 +55,7 @@ pub trait CombinedChange<T>: Send + 'static {
         Ok(())
     }
 
-    /// Returns the value after the change, or the error of the call.
+    /// Applies the change to the value in `copy`, and returns the changed value.
     ///
     /// # Errors
     ///

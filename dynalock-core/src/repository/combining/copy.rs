@@ -16,7 +16,7 @@ use crate::{
 pub struct WorkingCopy<'a, T> {
     repository: &'a Repository<T>,
     key: &'a Key,
-    /// The number of requests that the batch has sent, and the time since the start of the batch.
+    /// The number of requests that the batch has sent, and the duration of the batch so far.
     spent: Spent,
     start: Option<Start>,
     value: Option<T>,
@@ -37,7 +37,7 @@ pub(super) enum CopyChange {
     New(Item),
 }
 
-/// The value after one more call of the batch, and the difference between this value and the stored
+/// The value after one more call of the batch, and the difference between the value and the stored
 /// item.
 pub(super) struct NextCopy<T> {
     value: T,
@@ -81,8 +81,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.spent.clone() }
     }
 
-    /// Returns the value after a patch of the batch. The patch starts from the item as DynamoDB
-    /// would store it after the earlier calls of the batch.
+    /// Returns the value after a patch of the batch. The patch changes the item that DynamoDB would
+    /// store if the batch ended before the patch.
     pub(super) fn patched(&self, content: &SharedPatch<T>) -> Result<T, Error> {
         let Some(item) = self.item() else { return Err(self.not_found()) };
         let patch = self.repository.patch_intent(self.key.clone(), content.clone());
@@ -115,8 +115,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         }
     }
 
-    /// Returns the item with the changes of the calls that have run. The returned item still has
-    /// the version, the write ids and the times from before the batch.
+    /// Returns the item with the changes of all closures of the batch that have run. The returned
+    /// item still has the version, the write ids and the times from before the batch.
     pub(super) fn item(&self) -> Option<Item> {
         let start = self.start.as_ref().map(|start| &start.item);
         match &self.change {

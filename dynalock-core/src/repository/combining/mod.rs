@@ -33,62 +33,62 @@ use crate::{
 /// While the write of a batch is in flight, further calls on the key wait. If DynamoDB refuses the
 /// write of a batch because of a conflict, the waiting calls join the batch. After a successful
 /// write of a batch, the waiting calls on the key become the next batch. Each key has at most one
-/// batch in flight. A batch that directly follows a successful batch starts from the item that this
+/// batch in flight. A batch that directly follows a successful batch starts from the item that the
 /// previous batch wrote, without a read.
 ///
 /// # What a caller sees
 ///
-/// - Each caller receives the item that its batch wrote, with the changes of all calls of the
-///   batch.
+/// - Each caller receives the item that the batch of the caller's call wrote, with the changes of
+///   all calls of the batch.
 /// - Each batch increments the version of the item by one, even if the batch has several calls.
 /// - A closure may run several times, like the closure of
 ///   [`update_with`](crate::Repository::update_with). Each run of a closure changes a clone of the
 ///   value, so a run that fails leaves the value unchanged.
 /// - If a closure returns an error or panics, the write of the batch does not contain the closure's
-///   change. An error or a panic of one closure does not affect the other calls of the batch. A
-///   closure that has panicked does not run again.
-/// - If a closure returns an error or changes nothing, the caller of this closure receives the
-///   result only after the write of the batch. Suppose that a batch would write nothing, but one of
-///   its calls entered the queue after the worker had read the item. The worker then reads the item
-///   a second time, and runs all closures of the batch on the newer item. The error of a closure
-///   therefore never comes from a value that was never stored.
+///   change. An error or a panic of one closure does not affect the other calls of the batch. After
+///   a panic, the worker does not run the closure again.
+/// - If a closure returns an error or changes nothing, the caller that passed the closure receives
+///   the result only after the write of the batch. Suppose that a batch would write nothing, but
+///   one of its calls entered the queue after the worker had read the item. The worker then reads
+///   the item a second time, and runs all closures of the batch on the newer item. A caller never
+///   gets an error of its closure that depends on changes that were not stored.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB
-///   applies a patch to a stored item. A batch writes whole attributes, like `update_with`. If a
-///   nested struct is stored with an entry that `T` does not know, a write of the nested struct
-///   removes this entry.
+///   applies a patch to a stored item. A batch writes whole attributes, like `update_with`. If the
+///   stored map of a nested struct has an entry that `T` does not know, a write of the nested
+///   struct removes the unknown entry.
 ///
 /// # Limits
 ///
 /// | a batch ends | limit |
 /// |---|---|
-/// | when it has this many calls | 100 |
-/// | when its write has grown since its first call by more than | 64 KB |
+/// | when the number of its calls reaches | 100 |
+/// | when the calls after its first call have added to its write more than | 64 KB |
 /// | when its closures have run for longer than | 100 ms |
 ///
 /// If DynamoDB refuses the content of a batch, for example because the item would be larger than
-/// 400 KB, the worker attempts the calls again in smaller batches. A batch sends requests until the
-/// latest deadline of its calls, and each call of the batch ends at the deadline of this call. A
-/// queue accepts any number of waiting calls, so a queue needs more memory with each waiting call.
+/// 400 KB, the worker writes the calls in smaller batches. A batch sends requests until the latest
+/// deadline of its calls, but each call ends at its own deadline. A queue accepts any number of
+/// waiting calls, so a queue needs more memory with each waiting call.
 ///
 /// The settings [`attempts`](crate::Repository::attempts) and
 /// [`attempt_timeout`](crate::Repository::attempt_timeout) of the repository apply to each batch.
-/// After a conflict, a batch attempts its write again with [`Pace::Latency`], unless the repository
-/// has [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a
-/// batch share the cost of a refused write. After each sleep, a batch may again make several
-/// attempts without a sleep in between. After a batch whose write was refused, the next batch waits
-/// for four round trips, but at most 100 milliseconds. In this time, other processes write the item,
-/// and more calls enter the next batch.
+/// After a conflict, a batch uses the pace [`Pace::Latency`], unless the repository has
+/// [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a batch
+/// share the cost of a refused write. After each sleep, a batch may make several attempts without a
+/// sleep in between. After a batch whose write was refused, the next batch waits for four round
+/// trips, but at most 100 milliseconds. While the next batch waits, other processes can write the
+/// item, and more calls enter the next batch.
 ///
-/// While another caller holds the lease of an item, combined calls on the item fail with
-/// [`Error::Locked`], like calls to `update_with`.
+/// While another caller holds a lease on an item, combined calls on the item fail with
+/// [`Error::Locked`], like calls of `update_with`.
 ///
 /// # Runtime
 ///
-/// If a key has no running worker, a new call on the key starts a worker in the tokio runtime of
-/// the caller. The worker ends when its queue is empty. If the runtime of a worker is shut down
-/// before the queue is empty, the waiting calls fail with
+/// If no worker runs for a key, a new call on the key starts a worker in the tokio runtime of the
+/// caller. The worker ends when its queue is empty. If the runtime of a worker is shut down before
+/// the queue is empty, the waiting calls fail with
 /// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the write of a batch is
-/// in flight when the runtime is shut down, the calls of this batch fail with
+/// in flight when the runtime is shut down, the calls of the batch fail with
 /// [`Error::Indeterminate`].
 ///
 /// # Examples
@@ -119,7 +119,7 @@ impl<T: Versioned + Clone> Repository<T> {
     /// counters.
     ///
     /// Each call of `combining` makes a handle with its own queues, and calls in different queues
-    /// are never combined. A program should therefore call `combining` once, and clone the handle.
+    /// are never combined. A program should call `combining` once, and clone the handle.
     ///
     /// # Examples
     ///
@@ -167,14 +167,14 @@ impl<T: Versioned + Clone> Combining<T> {
     ///   known, or the call reached its deadline while the write of its batch was in flight.
     /// - [`Error::Unavailable`] with [`WorkerEnded`](crate::error::Unavailable::WorkerEnded): the
     ///   tokio runtime of the worker was shut down, and the change was not applied.
-    /// - The other errors of [`Repository::update_with`] are possible too.
+    /// - The errors of [`Repository::update_with`] are possible too.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped before the worker sends the write of the call's batch, the write
-    /// does not contain the change of the call. After a conflict, the worker writes the batch
-    /// again, without the changes of dropped futures. If the future is dropped while the write of
-    /// the batch is in flight, the change may or may not be applied.
+    /// does not contain the change of the call. After a conflict, the worker attempts the write of
+    /// the batch again, without the changes of calls whose futures were dropped. If the future is
+    /// dropped while the write of the batch is in flight, the change may or may not be applied.
     pub fn update_with<F, O>(&self, key: impl IntoKey<T>, change: F) -> CombinedCall<T, CombinedUpdate<F>>
     where
         F: FnMut(&mut T) -> O + Send + 'static,
@@ -184,8 +184,8 @@ impl<T: Versioned + Clone> Combining<T> {
     }
 
     /// Changes the item by a closure that can return an error, like
-    /// [`Repository::try_update_with`]. If the closure returns an error, the batch does not contain
-    /// its change.
+    /// [`Repository::try_update_with`]. If the closure returns an error, the write of the batch
+    /// does not contain the closure's change.
     ///
     /// # Examples
     ///
@@ -255,10 +255,10 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
     ///   call.
-    /// - [`Error::Indeterminate`]: the outcome of the write is unknown. This error is also possible
-    ///   if the network repeats a refused create, and DynamoDB applies the copy after another caller
-    ///   has deleted the item.
-    /// - The other errors of [`update_with`](Self::update_with) are possible too, except
+    /// - [`Error::Indeterminate`]: the outcome of the write is unknown. `Indeterminate` is also
+    ///   possible if the network repeats a refused create, and DynamoDB applies the copy of the
+    ///   create after another caller has deleted the item.
+    /// - The errors of [`update_with`](Self::update_with) are possible too, except
     ///   [`Error::NotFound`].
     ///
     /// # Cancel safety
@@ -283,7 +283,7 @@ impl<T: Versioned + Clone> Combining<T> {
     /// calls of the batch.
     ///
     /// A patch from [`Repository::patch`] never conflicts with other writers. A combined patch is a
-    /// part of a conditional write, which may conflict with other writers. All calls of a batch
+    /// part of a conditional write, so it may conflict with other writers. All calls of a batch
     /// together pay for only one write.
     ///
     /// # Examples
@@ -303,11 +303,11 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Errors
     ///
     /// - [`Error::ConditionFailed`]: the condition of the caller is false for the batch's copy of
-    ///   the item. The error contains this copy.
+    ///   the item. `ConditionFailed` contains the batch's copy of the item.
     /// - [`Error::OutOfRange`], [`Error::Unpatchable`], [`Error::InvalidPatch`] and
     ///   [`Error::Decode`] have the same causes as for [`Repository::patch`], and the patch was not
     ///   applied.
-    /// - The other errors of [`update_with`](Self::update_with) are possible too.
+    /// - The errors of [`update_with`](Self::update_with) are possible too.
     ///
     /// # Cancel safety
     ///

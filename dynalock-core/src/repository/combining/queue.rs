@@ -18,8 +18,8 @@ struct CallQueue<C> {
     most: usize,
 }
 
-/// The queues of one `Combining` handle, one queue for each key with waiting calls. A queue exists
-/// as long as its worker, the task that writes the calls of the key.
+/// The queues of one `Combining` handle, one queue for each key with waiting calls. Each queue has
+/// a worker, the task that writes the calls of the key, and exists as long as the worker.
 pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 
 /// The position of a new call in the queue of its key.
@@ -42,7 +42,7 @@ impl<C> CallQueue<C> {
         batch.extend(self.waiting.drain(..count));
     }
 
-    /// Puts calls of a batch back at the front of the queue, in their order.
+    /// Puts calls of a batch back at the front of the queue, in the order of `calls`.
     fn put_back(&mut self, calls: Vec<C>) {
         for call in calls.into_iter().rev() {
             self.waiting.push_front(call);
@@ -92,7 +92,7 @@ impl<T> Queues<T> {
         self.change(key, |queue| queue.fill(batch));
     }
 
-    /// Puts calls of a batch back at the front of the queue, in their order.
+    /// Puts calls of a batch back at the front of the queue, in the order of `calls`.
     pub(super) fn put_back(&self, key: &Key, calls: Vec<BoxedQueuedCall<T>>) {
         self.change(key, |queue| queue.put_back(calls));
     }
@@ -107,11 +107,11 @@ impl<T> Queues<T> {
         self.change(key, CallQueue::double);
     }
 
-    /// Removes the queue of a worker that was dropped before its queue was empty.
+    /// Removes the queue of a worker that was dropped before the queue was empty.
     pub(super) fn close(&self, key: &Key) {
         let closed = self.lock().remove(key);
         // The drop of a waiting call drops the user's closure, which may add another call to a
-        // queue. The mutex must therefore be unlocked before the drop.
+        // queue. The mutex must be unlocked before the drop of the waiting calls.
         drop(closed);
     }
 

@@ -29,8 +29,8 @@ pub struct CombinedCall<T, C> {
 }
 
 impl<T, C> CombinedCall<T, C> {
-    /// Limits the time of the call, including its time in the queue. The default deadline of a
-    /// combined call is the deadline of the repository.
+    /// Limits the duration of the call, including the time that the call waits in the queue. The
+    /// default deadline of a combined call is the deadline of the repository.
     ///
     /// # Examples
     ///

@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub(super) struct Ticket(Mutex<Progress>);
 
-/// The phase of a combined call, and the number of its requests, at one moment.
+/// The phase of a combined call, and the number of requests that its batches have sent, at one
+/// moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) phase: Phase,
@@ -16,19 +17,19 @@ pub(super) struct Progress {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The call has had no effect: either the call waits in its queue, or DynamoDB refused the last
-    /// write of its batch.
+    /// The call has had no effect: either the call waits in its queue, or the last write of its
+    /// batch was certainly not applied.
     #[default]
     Waiting,
     /// The write of the call's batch is in flight, and may have been applied.
     Frozen,
-    /// The caller has dropped the future of the call, or has reached the deadline.
+    /// The caller has dropped the future of the call, or the call has reached its deadline.
     Left,
 }
 
 impl Ticket {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch has sent before this write.
+    /// requests that the batch has sent before the write in flight.
     pub(super) fn freeze(&self, attempts: u32) {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }
@@ -39,8 +40,8 @@ impl Ticket {
         self.advance(Progress { phase: Phase::Waiting, attempts });
     }
 
-    /// Records that the caller no longer waits for the result, and returns the previous progress of
-    /// the call.
+    /// Records that the caller no longer waits for the result, and returns the progress that the
+    /// call had at this moment.
     pub(super) fn leave(&self) -> Progress {
         let mut progress = self.lock();
         let before = *progress;

@@ -27,10 +27,10 @@ pub(super) struct Worker<T> {
     state: WorkerState,
 }
 
-/// The state of a worker: the worker still takes calls from its queue, or has finished.
+/// Says whether a worker still takes calls from its queue, or has finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
-    /// The queue exists, and the worker takes its calls.
+    /// The worker takes calls from its queue.
     Working,
     /// The worker has removed its empty queue. Later calls on the key use another queue with
     /// another worker.
@@ -43,7 +43,7 @@ struct Batch<T> {
     /// The number of times that the worker has run the closures of the batch, once for each
     /// attempt.
     runs: u32,
-    /// The number of writes that were refused because another writer was faster.
+    /// The number of writes of the batch that DynamoDB refused because another writer was faster.
     refusals: u32,
 }
 
@@ -59,7 +59,7 @@ struct AfterBatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
     /// A call of the batch may have entered the queue after the worker read or wrote the item.
-    /// Between the read and the start of this call, another writer may have changed the item.
+    /// Another writer may have changed the item before the call entered the queue.
     BeforeCalls,
     /// The worker read the item after all calls of the batch had entered the queue.
     AfterCalls,
@@ -80,8 +80,9 @@ enum Attempt<T> {
     /// The batch would write nothing, but its closures ran on an item that may be outdated. The
     /// worker must read the item a second time, and run all closures on the newer item.
     Outdated,
-    /// Another writer changed the item before this attempt. `expected` is the version that the
-    /// write required, and `met` is the item that DynamoDB returned with the refusal.
+    /// DynamoDB refused the write, because another writer had changed the item. `expected` is the
+    /// version that the write required, and `met` is the item that DynamoDB returned with the
+    /// refusal.
     Conflict {
         expected: Option<u64>,
         met: Option<Item>,
@@ -111,9 +112,9 @@ impl<T: Versioned + Clone> Worker<T> {
             let AfterBatch { next, refusals } =
                 telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
             last = next;
-            // Other processes write the same item. In the pause, they can write, and the next batch
-            // of this process becomes larger. Both cost fewer refusals. An item that is kept over a
-            // pause would be outdated.
+            // During the pause, other processes can write the item, and more calls enter the next
+            // batch, so DynamoDB refuses fewer writes. After the pause, the item of the last batch
+            // may be outdated.
             if refusals > 0 {
                 clock::sleep((4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE)).await;
                 last = None;
@@ -122,7 +123,7 @@ impl<T: Versioned + Clone> Worker<T> {
         self.state = WorkerState::Done;
     }
 
-    /// Writes one batch and sends the results to its callers.
+    /// Writes one batch, and sends the results to the callers of the batch.
     async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> AfterBatch {
         let mut session = Session::under(&self.repository, LeasePolicy::outside(T::MODEL, self.repository.options));
         let result = self.write(&mut session, &mut batch, last).await;
@@ -148,11 +149,11 @@ impl<T: Versioned + Clone> Worker<T> {
         AfterBatch { next, refusals }
     }
 
-    /// Handles the error of a batch: sends the error to the callers, or puts their calls back into
-    /// the queue.
+    /// Handles the error of a batch: sends the error to the callers, or puts the calls of the batch
+    /// back into the queue.
     fn fail(&self, calls: Vec<BoxedQueuedCall<T>>, error: &Error) {
-        // If the item would be too large, the worker halves the batch again and again, until only
-        // the call that makes the item too large fails.
+        // If the item would be too large, the worker halves the batch repeatedly, until only the
+        // call that makes the item too large fails.
         if calls.len() > 1 && is_of_content(error) {
             self.queues.halve(&self.key, calls.len());
             return self.put_back(calls);
@@ -186,7 +187,8 @@ impl<T: Versioned + Clone> Worker<T> {
                 Attempt::Outdated => {
                     batch.thaw();
                     item = session.read(&get).await?;
-                    // An earlier run of this batch may have been applied after its refusal.
+                    // DynamoDB may have refused an earlier write of the batch, and later applied a
+                    // copy of the write.
                     if session.shows_refused_run(item.as_ref()) {
                         return Err(session.indeterminate());
                     }
@@ -197,8 +199,8 @@ impl<T: Versioned + Clone> Worker<T> {
                     batch.thaw();
                     item = match Box::pin(session.next_run(&get, &self.key, expected, met)).await? {
                         NextRun::On(item) => item,
-                        // The batch may now contain other calls than in the run that DynamoDB has
-                        // applied.
+                        // The calls in the batch may differ from the calls in the write that
+                        // DynamoDB has applied late.
                         NextRun::AppliedLate(_) => return Err(session.indeterminate()),
                     };
                     age = self.join(session, batch);
@@ -254,7 +256,8 @@ impl<T: Versioned + Clone> Worker<T> {
         Ok(match result {
             WriteResult::Applied(stored) => {
                 // If DynamoDB applied a late copy of the write, another writer may have changed the
-                // item before the library read it. The next batch must then read the item.
+                // item before the library read the item. After a late copy of a write, the next
+                // batch must read the item.
                 let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
                 // If the batch slept between its attempts, another writer may have changed the item
                 // after the write of the batch, so the next batch must read the item.
@@ -269,7 +272,7 @@ impl<T: Versioned + Clone> Worker<T> {
         })
     }
 
-    /// Puts calls that have had no effect back at the front of their queue.
+    /// Puts calls that have had no effect back at the front of the queue.
     fn put_back(&self, mut calls: Vec<BoxedQueuedCall<T>>) {
         for call in &mut calls {
             call.thaw();
@@ -280,8 +283,8 @@ impl<T: Versioned + Clone> Worker<T> {
 
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
-        // A worker in the state `Working` is dropped only if its runtime was shut down, or if a
-        // `Clone` or a `Drop` of the user panicked.
+        // A worker in the state `Working` is dropped only if its runtime was shut down, or if the
+        // user's implementation of `Clone` or `Drop` panicked.
         if self.state == WorkerState::Working {
             self.queues.close(&self.key);
         }
@@ -290,7 +293,8 @@ impl<T> Drop for Worker<T> {
 
 impl<T> Batch<T> {
     /// Marks the calls of the batch as frozen: from now on, DynamoDB may have applied the write of
-    /// the batch. Removes the calls whose callers have dropped the future or reached the deadline.
+    /// the batch. Removes the calls whose futures were dropped, and the calls that have reached
+    /// their deadline.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
@@ -306,7 +310,7 @@ impl<T> Batch<T> {
     }
 
     /// Runs the closures of the batch on a copy of the item, in the order of the calls. Returns the
-    /// calls that did not run because the batch reached a limit.
+    /// calls whose closures did not run because the batch reached a limit.
     fn run(&mut self, copy: &mut WorkingCopy<'_, T>) -> Vec<BoxedQueuedCall<T>>
     where
         T: Versioned,
@@ -334,8 +338,8 @@ impl<T> Batch<T> {
     }
 }
 
-/// Returns `true` if the content of the write was the reason for its refusal, so that a smaller
-/// batch may succeed.
+/// Returns `true` if `error` was caused by the content of a batch's write, so that a smaller batch
+/// may succeed.
 fn is_of_content(error: &Error) -> bool {
     match error {
         Error::ItemTooLarge { .. } | Error::ExpressionTooLong { .. } | Error::InvalidKey { .. } | Error::Encode(_) => {

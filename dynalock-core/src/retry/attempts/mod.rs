@@ -17,29 +17,28 @@ use crate::{
 };
 
 /// The time for which a call assumes that DynamoDB still remembers the call's ClientRequestToken.
-/// DynamoDB remembers a token for ten minutes. The constant is one minute shorter than ten minutes,
+/// DynamoDB remembers a token for ten minutes. `TOKEN_LIFE` is one minute shorter than ten minutes,
 /// because a request that the call sends may arrive late at DynamoDB.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
 /// The longest window of the pauses of a unit of work after `TransactionConflict`.
 const LONGEST_AFTER_CONTENTION: Duration = Duration::from_millis(500);
 
-/// One call of the public API: the limits of the call, and the state of the call's requests and
-/// retries.
+/// The limits of one call of the public API, and the state of the call's requests and retries.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts that the call has made so far. The limit that the caller sets with
-    /// `attempts` applies to this number. An answered read does not count as an attempt.
+    /// The number of attempts that the call has made so far. The setting `attempts` limits the
+    /// number of attempts. An answered read does not count as an attempt.
     count: u32,
-    /// The number of attempts whose requests never left the SDK. The field `count` includes these
-    /// attempts.
+    /// The number of attempts whose requests never left the SDK. The field `count` includes the
+    /// attempts in `unsent`.
     unsent: u32,
     in_doubt: bool,
     /// The counter of the capacity that the call consumes, or `None` if the library does not count
-    /// this capacity.
+    /// the call's capacity.
     call_cost: Option<Arc<CallCost>>,
     cost_context: CostContext,
     pauses: u32,
@@ -48,8 +47,9 @@ pub(crate) struct Attempts {
     rng: LazyRng,
     backoff: Backoff,
     pacer: ConflictBackoff,
-    /// The average time that one run of the closure takes, in a unit of work. Each new run has a
-    /// weight of one eighth in the average. The average is zero for calls without a closure.
+    /// For a unit of work, the moving average of the durations of the closure's runs. Each new run
+    /// has a weight of one eighth in the average. For a call that is not a unit of work, `run` is
+    /// zero.
     run: Duration,
 }
 
@@ -65,14 +65,15 @@ impl LazyRng {
     }
 }
 
-/// The next step of a call after a conflict with another writer.
+/// Says what a call does after a conflict with another writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterConflict {
     /// The next attempt follows at once, and starts from the item that the conflict returned.
     AtOnce,
     /// The call has slept, so the items that the call read before the sleep may be outdated.
     Slept,
-    /// The call has no time left for another attempt, and ends with the error of the conflict.
+    /// The deadline or the limit of attempts allows no further attempt, so the call ends with the
+    /// error of the conflict.
     NoTimeLeft,
 }
 
@@ -102,28 +103,28 @@ impl Attempts {
         }
     }
 
-    /// Sets the purpose of the next requests. The purpose decides the cause to which the library
-    /// charges the cost of a request.
+    /// Sets the purpose of the next requests. The purpose decides under which cause the library
+    /// counts the cost of a request.
     pub(crate) fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.cost_context.purpose = purpose;
         self
     }
 
-    /// Exempts all later reads of the call from the capacity budget of the call. These reads find
-    /// out whether DynamoDB has applied a write.
+    /// Exempts all later reads of the call from the capacity budget of the call. The budget must
+    /// not prevent reads that find out whether DynamoDB has applied a write.
     pub(crate) fn exempt_reads(&mut self) {
         self.cost_context.reads_are_exempt = true;
     }
 
-    /// Returns the number of requests that the call has sent, the time since the start of the call,
-    /// and the capacity that the call has consumed.
+    /// Returns the number of requests that the call has sent, without answered reads, the duration
+    /// of the call so far, and the capacity that the call has consumed.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
     }
 
     /// Returns the counter of the capacity that the call consumes, or `None` if the library does
-    /// not count this capacity.
+    /// not count the call's capacity.
     pub(crate) fn call_cost(&self) -> Option<Arc<CallCost>> {
         self.call_cost.clone()
     }
@@ -144,7 +145,7 @@ impl Attempts {
     }
 
     /// Sets the number of requests that the whole call has sent, including the requests that
-    /// another `Attempts` of the call has counted.
+    /// another `Attempts` value of the same call has counted.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
@@ -159,8 +160,8 @@ impl Attempts {
         self.rng.get()
     }
 
-    /// Sends a request until DynamoDB answers the request or the call ends. Only a request that is
-    /// safe to repeat may be sent in this way.
+    /// Sends a request until DynamoDB answers the request or the call ends. The request must be
+    /// safe to repeat.
     pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, request: impl FnMut() -> F) -> Result<O, Error>
     where
         F: Future<Output = Result<O, Failure>>,
@@ -187,14 +188,14 @@ impl Attempts {
         }
     }
 
-    /// Sleeps after a conflict, if the pace of the call requires a sleep after a conflict with an
-    /// item of this size. Returns `NoTimeLeft` if the deadline leaves no time for the next attempt
-    /// and DynamoDB's answer. If the deadline interrupted a write, the outcome of the write would
-    /// be unknown.
+    /// Sleeps after a conflict, if the pace of the call requires a sleep for an item of `size`
+    /// bytes. Returns `NoTimeLeft` if the deadline leaves no time for the next attempt and
+    /// DynamoDB's answer. If the deadline interrupted a write, the outcome of the write would be
+    /// unknown.
     pub(crate) async fn pause_after_conflict(&mut self, size: usize) -> AfterConflict {
         let turn = self.turn();
-        // After a sleep, the call needs time for two round trips: one for a new read of the item,
-        // and one for the write.
+        // After a sleep, the call needs time for two round trips: one for a read of the item, and
+        // one for the write.
         let longest = self.time_left().saturating_sub(2 * turn);
         let times = Times { age: self.elapsed(), round_trip: turn, longest };
         let step = self.pacer.conflict(size, times, &self.connection.contenders, self.rng.get());
@@ -209,16 +210,16 @@ impl Attempts {
         }
     }
 
-    /// Records the duration of a run of the closure, for a unit of work. The run has started at
-    /// `began` and ends now. A unit of work measures its sleeps in runs of its closure instead of
-    /// round trips, because a run of the closure takes longer than a round trip.
+    /// For a unit of work, records the duration of a run of the closure, which started at `began`
+    /// and ends now. The sleeps of a unit of work grow with the average duration of a run, because
+    /// a run takes longer than a round trip.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
     }
 
-    /// Returns the expected duration of one attempt, from the first read to the answer to the
-    /// write: a run of the closure and a round trip.
+    /// Returns the expected duration of one attempt: the average duration of a run of the closure,
+    /// plus a round trip.
     fn turn(&self) -> Duration {
         self.run + self.connection.round_trip.get()
     }
@@ -241,7 +242,8 @@ impl Attempts {
 
     /// Sends one attempt of a request for `items` items. The timeout doubles after each attempt
     /// without an answer. The first attempt may have to fetch credentials and open a connection.
-    /// After a timeout, the next attempt may have to start these steps from the beginning.
+    /// After a timeout, the next attempt may have to fetch credentials and open a connection from
+    /// the beginning.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -251,8 +253,8 @@ impl Attempts {
         let sent = clock::now();
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.unanswered.min(3));
         let timeout = timeout.min(self.time_left());
-        // The code counts the attempt before it sends the request, because the caller may drop this
-        // future while the request is in flight.
+        // The code counts the attempt before the request is sent, because the caller may drop the
+        // future of the call while the request is in flight.
         self.count += 1;
         let metered_attempt = self.call_cost.as_ref().map(|call_cost| call_cost.begin_attempt(self.cost_context));
         let metered = metered_attempt.as_ref().map(|attempt| Arc::clone(attempt.request()));
@@ -262,7 +264,8 @@ impl Attempts {
         };
         let (outcome, departed) = IN_FLIGHT.scope(InFlight { departed: Cell::new(false), metered }, attempt).await;
         // If the SDK has not passed the request to the connector, the request was still waiting for
-        // credentials or for a signature. DynamoDB has therefore not received the request.
+        // credentials or for a signature. DynamoDB has not received a request that still waits for
+        // credentials or for a signature.
         let outcome = if departed { outcome } else { outcome.map_err(Failure::unsent) };
         // A misconfigured request counts as unsent even if `departed` is true, because `departed`
         // becomes true before the connector looks up the host name.
@@ -277,8 +280,8 @@ impl Attempts {
             Err(Failure::Unsent(_) | Failure::Ambiguous(_)) => self.unanswered.saturating_add(1),
             Ok(_) | Err(_) => 0,
         };
-        // A refusal because of a false condition is an answer, too. The refusal shows that DynamoDB
-        // works, and gives a valid sample of the round trip time.
+        // A refusal because of a false condition shows that DynamoDB works, and gives a valid
+        // sample of the round trip time.
         let answered = match &outcome {
             Ok(_) | Err(Failure::Condition(_)) => true,
             Err(Failure::Cancelled(reasons)) => !reasons.pass(),
@@ -292,7 +295,7 @@ impl Attempts {
         outcome
     }
 
-    /// Adds the consumed capacity of a request to the cost of the call.
+    /// Adds the capacity that a request consumed to the cost of the call.
     fn end_metered<O>(&mut self, attempt: MeteredAttempt, outcome: &Result<O, Failure>) {
         let is_read = attempt.is_read();
         let ended = attempt.end(outcome);
@@ -308,8 +311,9 @@ impl Attempts {
     /// Sleeps before the attempt that follows a failed attempt. Returns an error if the failure
     /// ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
-        // If another transaction or an earlier copy of the request is still running, DynamoDB is
-        // not overloaded. A retry for this reason therefore takes no token from the retry budget.
+        // A request may fail because another transaction or an earlier copy of the request is still
+        // running, while DynamoDB is not overloaded. A retry after `Contention` or `InProgress`
+        // takes no token from the retry budget.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
         let last = self.failed(table, failure)?;
         self.pause_after(last, costs).await
@@ -353,16 +357,16 @@ impl Attempts {
             Error::Unavailable(_) => {
                 self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
             }
-            // A unit of work competes with other units of work, and a run of their closures takes
-            // longer than a round trip. In `cargo bench --bench transactions_contention`, shorter
-            // first pauses cost more refusals, and longer last pauses raise the p99.
+            // A unit of work competes with other units of work, and a run of a closure takes longer
+            // than a round trip. In `cargo bench --bench transactions_contention`, shorter first
+            // pauses cost more refusals, and longer last pauses raise the p99.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
                 self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
             }
             _ => self.backoff.next(Backoff::FIRST, self.rng.get()),
         };
-        // The code tests the time before it tests the retry budget, because a call that has no time
-        // left must not take a token from the retry budget.
+        // The code tests the deadline before the retry budget, because a call that has no time left
+        // must not take a token from the retry budget.
         if !self.may_go_on(pause) || (costs && !self.connection.retry_budget.withdraw()) {
             return Err(self.exhausted(last));
         }
@@ -373,7 +377,7 @@ impl Attempts {
     }
 
     /// Returns `true` if the deadline and the limit of attempts allow another request after a pause
-    /// of this length.
+    /// of the length `pause`.
     pub(crate) fn may_go_on(&self, pause: Duration) -> bool {
         let attempts_left = self.limits.attempts.is_none_or(|limit| self.count < limit);
         attempts_left && self.elapsed() + pause < self.limits.deadline
@@ -388,16 +392,17 @@ impl Attempts {
         self.limits.deadline.saturating_sub(self.elapsed())
     }
 
-    /// Returns an error if the deadline of the call has passed. A call that writes calls
-    /// `check_time` before its first request.
+    /// Returns an error if the deadline of the call has passed. Each call that writes an item
+    /// invokes `check_time` before the first request.
     pub(crate) fn check_time(&self) -> Result<(), Error> {
         if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
     }
 
-    /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of this call.
+    /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of the call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // The calculation uses the time since the start of the call. The call sent its token only
-        // after its start, so DynamoDB remembers the token for longer than the calculation assumes.
+        // The comparison uses the start of the call, not the time at which the call sent the token.
+        // The call sent the token after the start of the call, so DynamoDB remembers the token for
+        // longer than the comparison assumes.
         self.elapsed() < TOKEN_LIFE
     }
 
@@ -405,7 +410,7 @@ impl Attempts {
         clock::now().duration_since(self.started)
     }
 
-    /// Returns the error of a call that has no time left for its next request.
+    /// Returns the error of a call that has no time left for the next request.
     pub(crate) fn too_late(&self) -> Error {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
@@ -426,8 +431,8 @@ impl Attempts {
         stop: Option<Error>,
     ) -> Error {
         let last = stop.map(|stop| match stop {
-            // `Indeterminate` itself contains the number of attempts and the time, so the code
-            // takes the last error out of `Exhausted`.
+            // `Indeterminate`, like `Exhausted`, contains the number of attempts and the duration
+            // of the call, so the code takes only the last error out of `Exhausted`.
             Error::Exhausted { last, .. } => last,
             stop => Box::new(stop),
         });
@@ -443,7 +448,8 @@ pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
 }
 
 /// Returns the error for a server that reports a false condition for a request without a condition.
-/// DynamoDB never reports a false condition for such a request, but a broken gateway may.
+/// DynamoDB never reports a false condition for a request without a condition, but a broken gateway
+/// may.
 pub(crate) fn unexpected_condition() -> Refusal {
     let message = "a request without a condition was refused for its condition";
     Refusal::new("ConditionalCheckFailedException", message, None)

@@ -38,8 +38,8 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Reads the items with these keys, and repeats requests until DynamoDB has processed all keys.
-    /// Returns the items that exist, in any order.
+    /// Reads the items with the keys `keys`, and repeats requests until DynamoDB has processed all
+    /// keys. Returns the items that exist, in any order.
     pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
         let client = self.connection.client.clone();
         let mut items = Vec::with_capacity(keys.len());
@@ -51,7 +51,8 @@ impl Attempts {
             self.count -= 1;
             items.extend(found);
             // DynamoDB leaves keys unprocessed if the answer would exceed 16 MB, or if DynamoDB
-            // throttles a partition. The call sleeps so that a throttled partition can recover.
+            // throttles a partition. The call sleeps before the next request, so that a throttled
+            // partition can recover.
             if !unprocessed.is_empty() {
                 let rest = Refusal::new("UnprocessedKeys", "some of the keys were not read", None);
                 self.wait(&mut backoff, Error::Throttled(rest.after(self.spent()))).await?;
