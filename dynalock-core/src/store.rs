@@ -27,8 +27,8 @@ use crate::{
     repository::{Deleted, Repository},
 };
 
-/// The closure of [`Store::update_with`]. The method uses this alias, because `async_trait` would
-/// change the lifetime of a `&mut T` in the signature of the method.
+/// The closure of [`Store::update_with`]. `Store::update_with` uses the alias `Change`, because
+/// `async_trait` would change the lifetime of a `&mut T` in the signature of the method.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
 /// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement of
@@ -275,9 +275,9 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// The future can be dropped at any time: a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query, like [`Query::page`]. The page begins at the place in the
-    /// query's result that the token names. If `token` is `None`, the page begins at the first item
-    /// of the result.
+    /// Returns one page of a query, like [`Query::page`]. The page continues the result of the
+    /// query after the page that returned `token`. If `token` is `None`, the page begins at the
+    /// first item of the result.
     ///
     /// # Examples
     ///

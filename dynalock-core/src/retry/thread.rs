@@ -29,7 +29,7 @@ impl Thread {
     pub(super) fn start(connection: Connection) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
-        // The code starts the thread before it builds the runtime, and the thread waits for the
+        // `start` first starts the thread and then builds the runtime, and the thread waits for the
         // runtime. In the reverse order, `start` would drop the runtime if the thread could not
         // start. The drop of a runtime inside a task of another runtime panics.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {

@@ -21,7 +21,7 @@ pub(super) enum Resolved {
 }
 
 /// Takes the operations out of `pending`. If the commit must read items before it writes, `resolve`
-/// leaves `pending` unchanged and returns these reads.
+/// leaves `pending` unchanged and returns the reads.
 pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     let mut reads = Vec::new();
     for PendingOperation { item_ref, state, .. } in pending.iter() {
@@ -63,8 +63,8 @@ pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<Expla
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {
         let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
-        // The row is a lease row if all operations of the write concern a lease. Otherwise, the row
-        // is an item.
+        // A write goes to a lease row if all operations of the write concern a lease. Otherwise,
+        // the write goes to an item.
         if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
     };
     writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()
