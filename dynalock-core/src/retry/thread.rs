@@ -11,12 +11,12 @@ use tokio::{
 
 use super::Connection;
 
-/// A thread with its own runtime, which sends the heartbeats of leases. The thread continues its
-/// work while the caller's runtime is blocked. The thread ends when the last lock that uses the
-/// thread is dropped.
+/// A thread that sends the heartbeats of leases in its own runtime. The thread continues its work
+/// while the caller's runtime is blocked. The thread ends when the last lock that uses the thread
+/// is dropped.
 ///
 /// The thread opens its own HTTP connections, because an HTTP connection depends on a task of the
-/// runtime that has opened it.
+/// runtime that has opened the connection.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,

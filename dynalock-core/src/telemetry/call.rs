@@ -202,8 +202,8 @@ pub(crate) fn detached<F: Future>(
     Either::Right(run(Call::new(operation, table, span), work, error_type))
 }
 
-/// Runs a background task for a lease of this process. The span of the background task is a child
-/// of the span of the lease.
+/// Runs a background task for a lease. The span of the background task is a child of the span of
+/// the lease.
 pub(crate) fn in_lease<O, F>(
     lease: &Span,
     operation: &'static str,
@@ -216,8 +216,8 @@ where
     if !is_observed() {
         return Either::Left(work);
     }
-    // `in_scope` is safe even if the program has set its subscriber after the grant of the lease.
-    // With an explicit parent that the subscriber does not know, the registry of
+    // `in_scope` is safe even if the program has set its `tracing` subscriber after the grant of
+    // the lease. With an explicit parent that the subscriber does not know, the registry of
     // `tracing-subscriber` would panic.
     let span = lease.in_scope(|| call_span!(DEBUG, operation, &*table));
     Either::Right(run(Call::new(operation, table, span), work, failure))

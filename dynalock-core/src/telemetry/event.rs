@@ -81,8 +81,8 @@ pub(crate) fn lost_reply(outcome: LostReply) {
     count!(LOST_REPLIES, "operation" => operation, "table" => table, "outcome" => name);
 }
 
-/// Makes the span of a lease, which lasts as long as the lease. The span has the relation "follows
-/// from" to the span of the call that acquired the lock.
+/// Makes the span of a lease, which lasts as long as the lease. The span of the lease has the
+/// relation "follows from" to the span of the call that acquired the lease.
 pub(crate) fn lease_span(table: &str, fence: u64) -> Span {
     let span = info_span!(
         target: TARGET,
@@ -136,8 +136,8 @@ pub(crate) fn batch(table: &Arc<str>, calls: usize, runs: u32) {
     measure!(BATCH_CALLS, calls, "table" => Arc::clone(table));
 }
 
-/// Records a failed background task. The result of a call is correct even if its background task
-/// fails.
+/// Records a failed background task. The result of a call is correct even if a background task of
+/// the call fails.
 pub(crate) fn background_failed(what: &'static str, error: &Error) {
     debug!(target: TARGET, { dynalock.work = what, "error.type" = error.kind(), error = %error }, "background work failed");
 }

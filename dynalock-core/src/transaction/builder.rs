@@ -90,8 +90,8 @@ impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. Each operation of a
     /// transaction names a repository, which determines the table and the type of the item. If a
     /// repository of an operation was made from `client`, the transaction uses the internal client
-    /// of the repository. Otherwise, the transaction makes its own internal client, and this step
-    /// takes as long as a few requests.
+    /// of the repository. Otherwise, the transaction makes its own internal client. To make an
+    /// internal client takes as long as a few requests.
     ///
     /// # Examples
     ///
@@ -176,9 +176,9 @@ impl Transaction {
     }
 
     /// Limits the capacity units that the transaction may consume: read units and write units
-    /// together. The library estimates the units of a request before it sends the request. The
-    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
-    /// than the unused part of the budget, the call fails with
+    /// together. The library estimates the capacity units of a request before it sends the request.
+    /// The [module `cost`](crate::cost) describes the estimate. If the estimate of a request is
+    /// more than the unused part of the budget, the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
     /// library always counts the cost of a call with a budget.
     ///
@@ -405,9 +405,9 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Adds a condition of the caller on the item with this key. DynamoDB also evaluates this
-    /// condition for an expired item. If another operation of the transaction writes the item, the
-    /// condition applies to the state of the item before this write.
+    /// Adds a condition of the caller on the item with this key. DynamoDB evaluates the condition
+    /// even if the item has expired. If another operation of the transaction writes the item, the
+    /// condition applies to the state of the item before the write.
     ///
     /// # Examples
     ///
@@ -482,8 +482,8 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Returns the request that this transaction would send. `explain` sends nothing, and the
-    /// caller can still change and commit the transaction.
+    /// Returns the request that the transaction would send. `explain` sends nothing, and the caller
+    /// can still change and commit the transaction.
     ///
     /// Before the write, the commit reads the item of each value from [`Stored::assume`]. If a type
     /// keeps the lease in the item, the commit reads the item of a replace before the write. If the
@@ -559,7 +559,7 @@ impl Transaction {
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
     /// - [`Error::Lost`]: a guard of the transaction no longer holds its lease or named lock.
     /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
-    ///   [`InvalidTransaction`] lists. A commit with the error `InvalidTransaction` has sent
+    ///   [`InvalidTransaction`] lists. A commit with the error `InvalidTransaction` has written
     ///   nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
     ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. The

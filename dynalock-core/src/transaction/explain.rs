@@ -13,9 +13,9 @@ use crate::{
 /// The operations of a transaction, or the reads without whose results the library cannot make the
 /// operations.
 pub(super) enum Resolved {
-    /// The operations of a transaction whose commit sends no read before its write.
+    /// The operations of a transaction whose commit sends no read before the write.
     Operations(Vec<Operation>),
-    /// The reads that the commit sends before its write, for example of the items of values with an
+    /// The reads that the commit sends before the write, for example of the items of values with an
     /// etag.
     Reads(Vec<ExplainedRequest>),
 }

@@ -75,9 +75,9 @@ impl TransactionGet {
     }
 
     /// Limits the capacity units that the read may consume: read units and write units together.
-    /// The library estimates the units of a request before it sends the request. The [module
-    /// `cost`](crate::cost) describes the estimate. If the estimate of a request is more than the
-    /// unused part of the budget, the call fails with
+    /// The library estimates the capacity units of a request before it sends the request. The
+    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
+    /// than the unused part of the budget, the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
     /// library always counts the cost of a call with a budget.
     ///
@@ -152,7 +152,7 @@ impl TransactionGet {
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
-    /// Returns the request that this read would send. `explain` sends nothing.
+    /// Returns the request that the read would send. `explain` sends nothing.
     ///
     /// # Examples
     ///

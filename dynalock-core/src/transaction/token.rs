@@ -43,8 +43,8 @@ pub(super) fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
 }
 
 /// Returns an error if an item that the program has read contains the write id that the library
-/// derives from the caller's token. A write id from the caller's token proves that an earlier call
-/// committed the transaction.
+/// derives from the caller's token. If an item contains the write id from the caller's token, an
+/// earlier call committed the transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],

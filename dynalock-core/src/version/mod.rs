@@ -148,10 +148,10 @@ pub(crate) enum Expected<'a> {
     /// A create: the write requires that the key has no item.
     Absent,
     /// An update or a replace: the write requires that the item has not changed since a read
-    /// returned this version and these write ids.
+    /// returned the version and the write ids in the field.
     Unchanged(&'a Revision),
-    /// A delete: the write requires that the item has not changed since a read returned this
-    /// version and these write ids. The delete removes the item.
+    /// A delete: the write requires that the item has not changed since a read returned the version
+    /// and the write ids in the field. The delete removes the item.
     Deleted(&'a Revision),
     /// A patch: the write requires that the key has an item, with any version.
     Present,
@@ -265,8 +265,8 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
-        // Another caller may have deleted the item, so the result of the delete has `certain:
-        // false`.
+        // Another caller may have deleted the item, so the result of the delete has
+        // `certain: false`.
         (Expected::Deleted(_), None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
         (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {

@@ -29,12 +29,12 @@ use crate::{
 ///
 /// The closure reads items through its [`Tx`], and records its writes in the `Tx`. The commit
 /// starts after the closure has returned `Ok`. The commit writes each item on the condition that
-/// the item has not changed since the closure read the item. If the closure has read an item
-/// without a write, the commit checks that the item has not changed since the read. If an item has
-/// changed since the closure read the item, the closure runs again. In a new run without a pause,
-/// the closure gets the changed items from DynamoDB's refusal, and the unchanged items from the
-/// previous run. In a new run after a pause, the closure reads all items from DynamoDB. If the
-/// closure returns an error, the unit of work ends and writes nothing.
+/// the item has not changed since the closure read the item. If the closure has only read an item,
+/// the commit checks that the item has not changed since the read. If an item has changed since the
+/// closure read the item, the closure runs again. In a new run without a pause, the closure gets
+/// the changed items from DynamoDB's refusal, and the unchanged items from the previous run. In a
+/// new run after a pause, the closure reads all items from DynamoDB. If the closure returns an
+/// error, the unit of work ends and writes nothing.
 ///
 /// If DynamoDB refuses the transaction because another running transaction uses one of the same
 /// items, the unit of work sleeps. After the sleep, the unit of work runs the closure again, and
@@ -69,8 +69,8 @@ use crate::{
 /// together. DynamoDB refuses a write that is based on states that never existed together. If the
 /// closure returns an error that is based on states that never existed together, the caller
 /// receives the error, unless [`snapshot`](UnitOfWork::snapshot) is set. An error that is based on
-/// states that never existed together reaches the caller only from a run that has read all items
-/// from DynamoDB, for example the first run.
+/// states that never existed together reaches the caller only from a run of the closure that has
+/// read all items from DynamoDB, for example the first run.
 ///
 /// A unit of work can read and write up to 100 items. The commit of a unit of work consumes, for
 /// each item that the closure read or wrote, twice the write units of a plain write. If a unit of
@@ -169,9 +169,9 @@ impl<F> UnitOfWork<'_, F> {
     }
 
     /// Limits the capacity units that all runs of the unit of work together may consume: read units
-    /// and write units together. The library estimates the units of a request before it sends the
-    /// request. The [module `cost`](crate::cost) describes the estimate. If the estimate of a
-    /// request is more than the unused part of the budget, the call fails with
+    /// and write units together. The library estimates the capacity units of a request before it
+    /// sends the request. The [module `cost`](crate::cost) describes the estimate. If the estimate
+    /// of a request is more than the unused part of the budget, the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
     /// library always counts the cost of a call with a budget.
     ///

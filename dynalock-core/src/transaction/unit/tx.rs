@@ -189,8 +189,8 @@ impl Tx {
         self.add(repository, PendingOperation::update(repository, stored));
     }
 
-    /// Records a replace of the whole item by the value. The commit requires that the item has not
-    /// changed since the program read the item.
+    /// Records a write that replaces the whole item by the value. The commit requires that the item
+    /// has not changed since the program read the item.
     ///
     /// # Examples
     ///

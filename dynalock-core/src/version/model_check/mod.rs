@@ -81,7 +81,7 @@ enum Start {
 /// repeated write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// Only a write with a token of the caller has a token.
+    /// Only a write with a token of the caller has a ClientRequestToken.
     Plain,
     /// All writes have a token.
     Once,
