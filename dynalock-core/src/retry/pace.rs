@@ -52,8 +52,8 @@ pub(crate) enum ConflictStep {
     /// The next attempt follows immediately, and starts from the item that DynamoDB returned with
     /// the conflict.
     AtOnce,
-    /// The call sleeps and then reads the item again. An item that the call has read before the
-    /// sleep may be outdated.
+    /// The call sleeps, and starts the next attempt from a new read of the item, because an item
+    /// from before the sleep may be outdated.
     Sleep(Duration),
 }
 
@@ -96,7 +96,7 @@ impl Contenders {
 
 impl Contender {
     /// Returns the number of calls of the connection that have slept after a conflict and are still
-    /// running, including this call.
+    /// running, including the call of the `Contender`.
     fn count(&self) -> u32 {
         // `Contenders` itself holds one of the counted references, and each `Contender` holds one.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
@@ -167,8 +167,8 @@ impl ConflictBackoff {
 }
 
 /// Returns the time window from which the length of the next sleep is drawn. The window shrinks
-/// with the age of the call, and grows with the number of contenders: the running calls, including
-/// this call, that have slept after a conflict.
+/// with the age of the call, and grows with the number of contenders. A contender is a running call
+/// that has slept after a conflict.
 fn window(times: Times, contenders: u32) -> Duration {
     let round_trip = times.round_trip.max(SHORTEST_SLEEP);
     let turns = times.age.as_secs_f64() / round_trip.as_secs_f64();

@@ -246,10 +246,10 @@ impl Transaction {
     /// `HashMap` have a different order in each process. With a different order of the elements,
     /// the second commit fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if
     /// an item shows the write id. In a value that is committed with a token, use a `BTreeSet`, a
-    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. The second commit also fails
-    /// with [`Error::TokenReused`] or [`Error::AlreadyCommitted`] if the request contains the
-    /// current time. The following operations send the current time: writes of a type with
-    /// `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. A second commit with the same
+    /// token fails with [`Error::TokenReused`] or [`Error::AlreadyCommitted`] if the request
+    /// contains the current time. The following operations send the current time: writes of a type
+    /// with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///

@@ -72,8 +72,8 @@ impl Commit<'_> {
                 WriteResult::Applied(()) => return Ok(self.assembly.next),
                 WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
             }
-            // The next request has other content, so it needs another token: DynamoDB refuses a
-            // known token in a request with other content.
+            // The next request has other content than the refused request, and so needs another
+            // token: DynamoDB refuses a known token in a request with other content.
             *self.token = random::token(self.attempts.rng());
             self.assembly = assemble(self.operations, &mut self.stamps)?;
         }
@@ -104,10 +104,10 @@ impl Commit<'_> {
                 {
                     return Err(already_committed(self.attempts));
                 }
-                // Only an earlier run of this unit of work can have sent a token that the library
-                // has generated. DynamoDB refused the request of the earlier run, but later
-                // received and applied a late copy of the request. The unit of work no longer has
-                // the result of the earlier run.
+                // Only an earlier run of the closure of the unit of work can have sent a token that
+                // the library has generated. DynamoDB refused the request of the earlier run, but
+                // later received and applied a late copy of the request. The unit of work no longer
+                // has the result of the earlier run.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -176,7 +176,7 @@ impl Commit<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // DynamoDB still remembers the token of each applied attempt of this call, and would
+            // DynamoDB still remembers the token of each applied attempt of the call, and would
             // have answered the repeated request with a success. So an earlier call with the same
             // token wrote the write id that the item contains.
             true if token_is_known && self.has_given_token() => Ok(WriteResult::Conflict(reasons)),

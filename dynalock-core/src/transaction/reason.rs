@@ -44,9 +44,9 @@ pub enum Reason<T> {
 }
 
 impl Cancelled {
-    /// Returns the reason why DynamoDB refused the operation of this handle. If the condition of
-    /// the operation was false, the reason contains the stored item. DynamoDB returned the stored
-    /// item with the refusal, so `reason` sends no request.
+    /// Returns the reason why DynamoDB refused the operation with the handle `operation`. If the
+    /// condition of the operation was false, the reason contains the stored item. DynamoDB returned
+    /// the stored item with the refusal, so `reason` sends no request.
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         let operation = operation.borrow().index_in(self.transaction()).and_then(|index| self.reasons().nth(index));
         operation.map_or(Reason::ForeignHandle, |operation| Reason::read(&operation))

@@ -237,8 +237,8 @@ fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     (different, positions)
 }
 
-/// Returns the TransactGetItems request that reads these items. The caller must not name an item
-/// twice in `item_refs`.
+/// Returns the TransactGetItems request that reads the items in `item_refs`. The caller must not
+/// name an item twice in `item_refs`.
 fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     match item_refs.len() {
         0 => return Err(Error::InvalidTransaction(InvalidTransaction::Empty)),

@@ -107,13 +107,13 @@ pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
 
-/// Returns `true` if an item contains this write id, in `_writes` or in one of the attributes for
-/// patch ids.
+/// Returns `true` if an item contains the write id `id`, in `_writes` or in one of the attributes
+/// for patch ids.
 pub(crate) fn shows(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     shows_patch(item, id) || ring_of(item).is_some_and(|ring| ring.contains(id))
 }
 
-/// Returns `true` if an item contains this id in one of the attributes for patch ids.
+/// Returns `true` if an item contains the write id `id` in one of the attributes for patch ids.
 pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     let stored = |name| item.get(name).and_then(|value| value.as_b().ok());
     PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.as_bytes())
@@ -290,9 +290,8 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
 /// its id at the front of `_writes`, and removes old ids only at the back. So if the item still
 /// contains the newest id that the read returned, the item contains the ids of all writes since the
-/// read. If the read returned no ids, `nothing_fell_between` returns `false`. An example is a read
-/// after a patch of an item without `_writes`: the attribute `_writes` then contains an incarnation
-/// and no ids.
+/// read. If the read returned no ids, `nothing_fell_between` returns `false`. For example, after a
+/// patch of an item without `_writes`, the item has `_writes` with an incarnation and no ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }
@@ -308,7 +307,7 @@ mod tests {
         Revision { version: Some(7), ring: Some(ring) }
     }
 
-    /// Returns a [`Revision`] with this version and these write ids.
+    /// Returns a [`Revision`] with the given version and write ids.
     fn at(version: u64, ring: Ring) -> Revision {
         Revision { version: Some(version), ring: Some(ring) }
     }

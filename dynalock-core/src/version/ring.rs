@@ -14,9 +14,9 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
-/// If the last write of an item is older than this number of seconds, the next write removes old
-/// write ids from the item. No call needs a write id that is older than a quarter of an hour,
-/// because calls take seconds, and DynamoDB remembers a token for ten minutes.
+/// If the last write of an item is older than `REST` seconds, the next write removes old write ids
+/// from the item. No call needs a write id that is older than a quarter of an hour, because calls
+/// take seconds, and DynamoDB remembers a token for ten minutes.
 const REST: u32 = 15 * 60;
 
 /// The first bit of a stored write id. The first bit is set if the library derived the write id

@@ -144,7 +144,8 @@ impl<F> UnitOfWork<'_, F> {
     }
 
     /// Limits the number of failed requests and conflicts. The limit must be at least 1. Without a
-    /// limit on its attempts, a unit of work runs its closure again until the deadline.
+    /// limit on its attempts, a unit of work runs its closure after each conflict until the
+    /// deadline.
     ///
     /// # Examples
     ///

@@ -58,7 +58,7 @@ pub(super) struct Unit {
 pub(super) enum Next {
     /// The unit of work returns the result of the closure.
     Done,
-    /// The closure runs again.
+    /// The unit of work starts another run of the closure.
     Again,
 }
 
@@ -191,7 +191,7 @@ impl Unit {
         match OnlyWrite::of(&operations, &assembly) {
             // Only a write that requires the state that the closure has read is sent without a
             // token. After a lost reply, a repeated create or delete without a token could undo a
-            // write that another caller made between the two attempts.
+            // write that another caller made between the first attempt and the repeated attempt.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -306,7 +306,7 @@ async fn write_alone(
 }
 
 /// Returns `true` if the condition on an item was false, and the item has changed since the closure
-/// read the item. After such a change, another run of the closure may have another result.
+/// read the item. If the item has changed, another run of the closure may have another result.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))

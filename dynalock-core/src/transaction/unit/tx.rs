@@ -223,7 +223,7 @@ impl Tx {
         self.add(repository, PendingOperation::delete(repository, stored));
     }
 
-    /// Requires that an item that the program has read outside this unit of work has not changed
+    /// Requires that an item that the program has read outside the unit of work has not changed
     /// since the read. An item that the closure has read through its `Tx` needs no call of `check`,
     /// because the commit checks each item that the closure has read.
     ///

@@ -30,7 +30,7 @@ pub(super) enum Call {
     /// processes make.
     Given,
     /// An upsert through a handle that combines calls. Consecutive `Combined` calls of a script
-    /// wait in one queue. The client models the worker of this queue, and writes one or more of the
+    /// wait in one queue. The client models the worker of the queue, and writes one or more of the
     /// waiting calls together, with one write id.
     Combined,
     /// The client updates the item that its last batch has returned, without a read.

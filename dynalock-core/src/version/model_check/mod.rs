@@ -659,7 +659,7 @@ fn nothing_breaks_with_patches_of_three_attempts() {
     assert_eq!(tokens, [131_590, 157_462, 157_462, 143_230, 143_230, 234_459]);
 }
 
-/// Requests of other programs as in [`OTHERS`], with requests that remove the patch ids from the
+/// Requests of other programs as in [`OTHERS`], and requests that remove the patch ids from the
 /// item.
 const WIPING: [&[Call]; 3] = [&[WIPE, COUNT], &[PUT, WIPE], &[STRIP, WIPE]];
 
