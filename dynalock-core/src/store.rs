@@ -27,17 +27,17 @@ use crate::{
     repository::{Deleted, Repository},
 };
 
-/// The closure of [`Store::update_with`]. The method uses this alias, because `async_trait` would
-/// change the lifetime of a `&mut T` in the signature of the method.
+/// The closure of [`Store::update_with`]. `Store::update_with` uses the alias `Change`, because
+/// `async_trait` would change the lifetime of a `&mut T` in the signature of the method.
 pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 
 /// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement of
 /// a repository in a test.
 ///
-/// A service that takes an `Arc<dyn Store<Order>>` also works with a decorated repository (a cache,
-/// an audit, metrics) and with a replacement in tests. Each method of `Store` has the same result
-/// and errors as the method of [`Repository`] with the same name. The calls of a `Store` use the
-/// settings of the repository, for example the deadline.
+/// A service that takes an `Arc<dyn Store<Order>>` works with a repository, with a decorated
+/// repository (a cache, an audit, metrics), and with a replacement in tests. Each method of `Store`
+/// has the same result and errors as the method of [`Repository`] with the same name. The calls of
+/// a `Store` use the settings of the repository, for example the deadline.
 ///
 /// # Examples
 ///
@@ -202,7 +202,8 @@ pub trait Store<T: Versioned>: Send + Sync {
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
     /// Reads the item, runs `change` on the value, and writes the changed attributes, like
-    /// [`Repository::update_with`]. After a conflict, `change` runs again on the current item.
+    /// [`Repository::update_with`]. After a conflict, `update_with` runs `change` on the current
+    /// item.
     ///
     /// # Examples
     ///
@@ -275,9 +276,9 @@ pub trait Store<T: Versioned>: Send + Sync {
     /// The future can be dropped at any time: a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
-    /// Returns one page of a query, like [`Query::page`]. The page begins at the place in the
-    /// query's result that the token names. If `token` is `None`, the page begins at the first item
-    /// of the result.
+    /// Returns one page of a query, like [`Query::page`]. The page continues the result of the
+    /// query after the page that returned `token`. If `token` is `None`, the page begins at the
+    /// first item of the result.
     ///
     /// # Examples
     ///
@@ -340,8 +341,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
     }
 }
 
-/// Makes the conflict error of an update, a replace or a delete, for a key that has no item or an
-/// item with another version.
+/// Makes the conflict error of an update, a replace or a delete, for a key that has no item, or an
+/// item with another version than `written`.
 ///
 /// # Examples
 ///

@@ -7,24 +7,26 @@ use std::{sync::Arc, time::Duration};
 ///
 /// After its first conflicts, a call makes the next attempt immediately. An immediate attempt
 /// starts from the item that DynamoDB returned with the conflict. After a number of immediate
-/// attempts, the call sleeps and then reads the item again. A call that has waited longer than
-/// other calls has a better chance to write first:
+/// attempts, the call sleeps, and starts the next attempt from a new read of the item. A call that
+/// has waited longer than other calls has a better chance to write first:
 ///
 /// - After its first sleep, a call has four times as many immediate attempts before each further
 ///   sleep.
 /// - The length of a sleep is a random part of a time window. The time window has the length
-///   `12 × n² / t` round trips, but at least 1 and at most 40 round trips. In the formula, `t` is
-///   the age of the call in round trips. The number `n` counts the running calls of this repository
-///   and its clones that have slept after a conflict. The time window always leaves time for
-///   another attempt before the deadline.
+///   `12 × n² / t` round trips, but at least 1 and at most 40 round trips. In `12 × n² / t`, `t` is
+///   the time since the start of the call, in round trips. In `12 × n² / t`, `n` is the number of
+///   running calls that have slept after a conflict. The calls of a repository and the calls of its
+///   clones count together. The time window always leaves time for another attempt before the
+///   deadline.
 ///
 /// The constants in the formula come from a simulation, in which four processes write to one item.
-/// The number `n` does not include the calls of other processes. A burst of 32 calls in 32
-/// processes therefore uses twice as many write units as a burst of 32 calls in four processes.
+/// In `12 × n² / t`, `n` does not include the calls of other processes. A burst of 32 calls in 32
+/// processes uses twice as many write units as a burst of 32 calls in four processes.
 ///
 /// If many callers write one item, about one write per round trip succeeds. If callers start more
-/// calls on one item for longer than their deadline, some calls fail. A longer deadline, or fewer
-/// writers per item, prevents these failures.
+/// than one call per round trip on one item, for longer than the deadline of a call, some calls
+/// fail. A longer deadline, or fewer writers per item, prevents failures of calls at their
+/// deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Pace {
@@ -37,10 +39,10 @@ pub enum Pace {
     /// for an item up to 4 KB, and one for a larger item.
     #[default]
     Balanced,
-    /// With `Economy`, a call has no immediate attempt. The time window of a sleep starts at ten
-    /// round trips, and doubles with each sleep up to two hundred round trips. Of all paces,
-    /// `Economy` uses the fewest write units. A call that has waited longer than other calls has no
-    /// better chance to write first.
+    /// With `Economy`, a call has no immediate attempt. The length of a sleep is a random part of a
+    /// time window, which starts at ten round trips and doubles with each sleep up to two hundred
+    /// round trips. Of all paces, `Economy` uses the fewest write units. With `Economy`, a call
+    /// that has waited longer than other calls has no better chance to write first.
     Economy,
 }
 
@@ -50,8 +52,8 @@ pub(crate) enum ConflictStep {
     /// The next attempt follows immediately, and starts from the item that DynamoDB returned with
     /// the conflict.
     AtOnce,
-    /// The call sleeps and then reads the item again. An item that the call has read before the
-    /// sleep may be outdated.
+    /// The call sleeps, and starts the next attempt from a new read of the item, because an item
+    /// from before the sleep may be outdated.
     Sleep(Duration),
 }
 
@@ -66,7 +68,7 @@ impl ConflictStep {
     }
 }
 
-/// The times of a call that decide how long the call sleeps after a conflict.
+/// The durations that decide how long a call sleeps after a conflict.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     /// The time since the start of the call.
@@ -94,10 +96,9 @@ impl Contenders {
 
 impl Contender {
     /// Returns the number of calls of the connection that have slept after a conflict and are still
-    /// running, including this call.
+    /// running, including the call of the `Contender`.
     fn count(&self) -> u32 {
-        // One of the counted references belongs to `Contenders` itself. Each other reference
-        // belongs to a call.
+        // `Contenders` itself holds one of the counted references, and each `Contender` holds one.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
     }
 }
@@ -117,7 +118,7 @@ impl ConflictBackoff {
         Self { mode, immediate: 0, sleeps: 0, contender: None }
     }
 
-    /// Returns the next step of a call after a conflict with an item of this size.
+    /// Returns the next step of a call after a conflict with an item of `size` bytes.
     pub(super) fn conflict(
         &mut self,
         size: usize,
@@ -135,8 +136,8 @@ impl ConflictBackoff {
             Pace::Economy => (10 * times.round_trip * (1 << self.sleeps.min(5))).min(200 * times.round_trip),
             Pace::Latency | Pace::Balanced => window(times, contender.count()),
         };
-        // Without this limit, many sleeps would end after the deadline, and the calls would give up
-        // without a last attempt.
+        // Without the limit `longest`, many sleeps would end after the deadline, and the calls
+        // would give up without a last attempt.
         let window = window.min(times.longest);
         self.immediate = 0;
         self.sleeps = self.sleeps.saturating_add(1);
@@ -158,16 +159,16 @@ impl ConflictBackoff {
             Pace::Balanced => 1,
         };
         // A new call starts with immediate attempts, and could overtake a call that has slept. A
-        // call that has slept therefore gets four times as many immediate attempts as a new call.
-        // The factor does not grow with further sleeps, so a call with a conflict at each attempt
-        // still sleeps regularly.
+        // call that has slept gets four times as many immediate attempts as a new call. The factor
+        // does not grow with further sleeps, so a call with a conflict at each attempt still sleeps
+        // regularly.
         if self.sleeps == 0 { first } else { 4 * first }
     }
 }
 
 /// Returns the time window from which the length of the next sleep is drawn. The window shrinks
-/// with the age of the call, and grows with the number of contenders: the running calls, including
-/// this call, that have slept after a conflict.
+/// with the age of the call, and grows with the number of contenders. A contender is a running call
+/// that has slept after a conflict.
 fn window(times: Times, contenders: u32) -> Duration {
     let round_trip = times.round_trip.max(SHORTEST_SLEEP);
     let turns = times.age.as_secs_f64() / round_trip.as_secs_f64();

@@ -37,8 +37,8 @@ impl RetryBudget {
     pub(crate) fn deposit(&self) {
         let full = Self::CAPACITY * Self::RETRY;
         let add = |tokens: i64| (tokens < full).then_some(tokens + Self::SUCCESS);
-        // `fetch_update` fails only if the bucket is full. A full bucket takes no more tokens, so
-        // this failure is no error.
+        // `fetch_update` fails only if the bucket is full. A full bucket takes no more tokens, so a
+        // failure of `fetch_update` is no error.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 }

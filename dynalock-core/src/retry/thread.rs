@@ -11,12 +11,12 @@ use tokio::{
 
 use super::Connection;
 
-/// A thread with its own runtime, which sends the heartbeats of leases. The thread continues its
-/// work while the caller's runtime is blocked. The thread ends when the last lock that uses the
-/// thread is dropped.
+/// A thread that sends the heartbeats of leases in its own runtime. The thread continues its work
+/// while the caller's runtime is blocked. The thread ends when the last lock that uses the thread
+/// is dropped.
 ///
 /// The thread opens its own HTTP connections, because an HTTP connection depends on a task of the
-/// runtime that has opened it.
+/// runtime that has opened the connection.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
@@ -29,7 +29,7 @@ impl Thread {
     pub(super) fn start(connection: Connection) -> io::Result<Self> {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
-        // The code starts the thread before it builds the runtime, and the thread waits for the
+        // `start` first starts the thread and then builds the runtime, and the thread waits for the
         // runtime. In the reverse order, `start` would drop the runtime if the thread could not
         // start. The drop of a runtime inside a task of another runtime panics.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Returns all differences between a table and its struct. `time_to_live` is the attribute for
-/// which the table has time to live on.
+/// which time to live is on in the table, or `None` if time to live is off.
 pub(super) fn differences(model: &Model, table: &TableDescription, time_to_live: Option<&str>) -> Vec<TableDifference> {
     let status = table.table_status.as_ref();
     let is_usable = matches!(status, None | Some(TableStatus::Active | TableStatus::Updating));

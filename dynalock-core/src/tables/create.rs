@@ -21,8 +21,9 @@ pub(crate) struct Creation<'a> {
     pub(crate) settings: TableSettings,
     /// The limits of the whole call, including the wait for the new table.
     pub(crate) limits: Limits,
-    /// The deadline of the CreateTable, including its retries. The CreateTable has a shorter
-    /// deadline than the whole call, so that the call soon reports a server that does not answer.
+    /// The deadline of the CreateTable request and its retries. The CreateTable request has a
+    /// shorter deadline than the whole call, so that the call soon reports a server that does not
+    /// answer.
     pub(crate) patience: Duration,
 }
 
@@ -74,9 +75,9 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
 }
 
 /// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
-/// If another caller has already switched time to live on, DynamoDB refuses the request of this
-/// call. If DynamoDB refuses the request, the call still succeeds if a later DescribeTimeToLive
-/// shows that time to live is on.
+/// If another caller has already switched time to live on, DynamoDB refuses the UpdateTimeToLive of
+/// the function. If DynamoDB refuses the UpdateTimeToLive, the function still succeeds if a later
+/// DescribeTimeToLive shows that time to live is on.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,
@@ -93,7 +94,8 @@ async fn until_time_to_live_is_on(
         switched = match switched {
             None => Some(attempts.repeat(table, || operation::switch_time_to_live_on(client, table, attribute)).await),
             Some(Err(refused)) => return Err(refused),
-            // For some time after the change, DescribeTimeToLive may show that time to live is off.
+            // For some time after an UpdateTimeToLive, DescribeTimeToLive may still show that time
+            // to live is off.
             Some(Ok(())) => {
                 attempts.wait(&mut backoff, not_active()).await?;
                 Some(Ok(()))

@@ -172,15 +172,15 @@ pub enum TableDifference {
         /// The attribute for which time to live is on.
         found: String,
     },
-    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes items by the
-    /// time to live in this field, but the library does not treat such items as expired.
+    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes an item
+    /// after the time in the field, but the library does not treat the item as expired.
     #[non_exhaustive]
     TimeToLiveUndeclared {
         /// The attribute for which time to live is on.
         found: String,
     },
     /// Time to live is on for an attribute of a lease. After the end of a lease, DynamoDB would
-    /// delete the item or lock together with its fence.
+    /// delete the fence together with the leased item or the named lock.
     #[non_exhaustive]
     TimeToLiveOfLease {
         /// The attribute for which time to live is on.
@@ -342,7 +342,7 @@ impl TableDifference {
             Self::IndexNotActive { index, status } => {
                 write!(f, "the index `{index}` has the status {status}: wait until it is ACTIVE")
             }
-            // If the difference does not concern an index, the method writes nothing.
+            // `describe_index` writes nothing for a difference that does not concern an index.
             _ => Ok(()),
         }
     }

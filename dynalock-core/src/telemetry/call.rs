@@ -1,4 +1,4 @@
-//! The telemetry of one call: its span and its counters.
+//! The telemetry of one call: the span and the counters of the call.
 
 use std::{
     fmt,
@@ -49,7 +49,7 @@ pub(super) struct Call {
     has_ended: AtomicBool,
 }
 
-/// The name of a call in a trace: the name of the operation and the name of its table.
+/// The name of a call in a trace: the name of the operation and the name of the table.
 struct SpanName<'a> {
     operation: &'static str,
     table: &'a str,
@@ -128,8 +128,8 @@ macro_rules! call_span {
 /// The boxed future of a call.
 pub(crate) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 
-/// Runs a call of the public API in a new span. A call on several tables passes an empty `table`,
-/// and records its tables later with [`set_table`].
+/// Runs a call of the public API in a new span. For a call on several tables, `table` is empty, and
+/// [`set_table`] later records the names of the tables.
 pub(crate) fn observe<'f, O>(
     operation: &'static str,
     table: Arc<str>,
@@ -138,7 +138,7 @@ pub(crate) fn observe<'f, O>(
     observe_as(operation, table, call, failure)
 }
 
-/// Runs a call like [`observe`], for a call with a closure of the caller that can also return an
+/// Runs a call like [`observe`]. The call contains a closure of the caller, which can return an
 /// error.
 pub(crate) fn observe_closure<'f, O, E: From<Error>>(
     operation: &'static str,
@@ -202,8 +202,8 @@ pub(crate) fn detached<F: Future>(
     Either::Right(run(Call::new(operation, table, span), work, error_type))
 }
 
-/// Runs a background task for a lease of this process. The span of the background task is a child
-/// of the span of the lease.
+/// Runs a background task for a lease. The span of the background task is a child of the span of
+/// the lease.
 pub(crate) fn in_lease<O, F>(
     lease: &Span,
     operation: &'static str,
@@ -216,8 +216,8 @@ where
     if !is_observed() {
         return Either::Left(work);
     }
-    // `in_scope` is safe even if the program has set its subscriber after the grant of the lease.
-    // With an explicit parent that the subscriber does not know, the registry of
+    // `in_scope` is safe even if the program has set its `tracing` subscriber after the grant of
+    // the lease. With an explicit parent that the subscriber does not know, the registry of
     // `tracing-subscriber` would panic.
     let span = lease.in_scope(|| call_span!(DEBUG, operation, &*table));
     Either::Right(run(Call::new(operation, table, span), work, failure))
@@ -251,14 +251,14 @@ pub(crate) fn set_table(table: Arc<str>) {
     if let Some(call) = current() {
         call.span.record("db.collection.name", &*table);
         call.span.record("otel.name", display(SpanName { operation: call.operation, table: &table }));
-        // A unit of work may commit several times, because its closure can run again. The metrics
-        // name the tables of the first commit.
+        // A unit of work may commit several times, because its closure can run several times. The
+        // metrics name the tables of the first commit.
         let _ = call.table.set(table);
     }
 }
 
-/// Records the number of items of the current call in its span. For a single item, `set_batch`
-/// records nothing.
+/// Records the number of items of the current call in the span of the call. For a single item,
+/// `set_batch` records nothing.
 pub(crate) fn set_batch(items: usize) {
     if items > 1 {
         current_span().record("db.operation.batch.size", items);
@@ -312,7 +312,7 @@ impl Call {
         self.table.get().cloned().unwrap_or_default()
     }
 
-    /// Counts a request of the call, and returns the number of the request in the call.
+    /// Counts a request of the call, and returns how many requests the call has counted so far.
     pub(super) fn count_request(&self) -> u32 {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -332,8 +332,8 @@ impl Call {
         if self.has_ended.swap(true, Ordering::Relaxed) {
             return;
         }
-        // A call without retries after a conflict returns the conflict as its error, so `end`
-        // counts this conflict.
+        // If a call does not retry after a conflict, the call returns the conflict as an error, and
+        // `end` counts the conflict.
         if error_type == Some("conflict") {
             self.count_conflict();
         }

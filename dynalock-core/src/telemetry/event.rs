@@ -1,5 +1,5 @@
 //! The tracing events of calls and leases. The events for an unknown outcome and for a lost lease
-//! have the level WARN. All other events have the level DEBUG.
+//! have the level WARN, and all other events of calls and leases have the level DEBUG.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::error::{CancellationClass, Error, Lost};
 
-/// The outcome of a write whose reply was lost. The outcome is `Unknown` if the library could not
-/// find it out.
+/// The outcome of a write whose reply was lost. `Unknown` means that the library could not find out
+/// the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LostReply {
     Applied,
@@ -31,8 +31,8 @@ impl LostReply {
     }
 }
 
-/// Records a conflict: another writer has changed the item first. If the deadline of the call
-/// allows another attempt, the call tries again after the pause.
+/// Records a conflict: DynamoDB refused a write, because another writer has changed the item. If
+/// the deadline of the call allows another attempt, the call makes the attempt after `pause`.
 pub(crate) fn conflict(pause: Duration) {
     debug!(target: TARGET, { dynalock.pause_ms = millis(pause) }, "conflict");
     if let Some(call) = current() {
@@ -81,8 +81,8 @@ pub(crate) fn lost_reply(outcome: LostReply) {
     count!(LOST_REPLIES, "operation" => operation, "table" => table, "outcome" => name);
 }
 
-/// Makes the span of a lease, which lasts as long as the lease. The span has the relation "follows
-/// from" to the span of the call that acquired the lock.
+/// Makes the span of a lease, which lasts as long as the lease. The span of the lease has the
+/// relation "follows from" to the span of the call that acquired the lease.
 pub(crate) fn lease_span(table: &str, fence: u64) -> Span {
     let span = info_span!(
         target: TARGET,
@@ -104,7 +104,7 @@ pub(crate) fn heartbeat_failed(table: &Arc<str>, error: &Error) {
     count!(HEARTBEATS_FAILED, "table" => Arc::clone(table), "reason" => error.kind());
 }
 
-/// Records the end of a lease that its holder has not released.
+/// Records a lost lease: the lease has ended, and its holder has not released the lease.
 pub(crate) fn lease_lost(lease: &Span, table: &Arc<str>, fence: u64, lost: &Lost) {
     let reason = lost.kind();
     lease.in_scope(|| {
@@ -117,13 +117,12 @@ pub(crate) fn lease_lost(lease: &Span, table: &Arc<str>, fence: u64, lost: &Lost
     count!(LEASES_LOST, "table" => Arc::clone(table), "reason" => reason);
 }
 
-/// Records that the place of a waiter in the fair queue of a lock has changed.
+/// Records that the position of a waiter in the fair queue of a lock has changed.
 pub(crate) fn queue_position(position: usize, waiting: usize) {
     debug!(target: TARGET, { dynalock.position = position, dynalock.waiting = waiting }, "queue position");
 }
 
-/// Records the time that a call has waited for locks. The time ends when the call gets the locks or
-/// gives up.
+/// Records how long a call has waited for locks, until the call got the locks or gave up.
 pub(crate) fn lock_waited(table: Arc<str>, waited: Duration, outcome: &'static str) {
     debug!(target: TARGET, { dynalock.waited_ms = millis(waited), dynalock.outcome = outcome }, "lock wait");
     measure!(LOCK_WAIT, waited.as_secs_f64(), "table" => table, "outcome" => outcome);
@@ -137,8 +136,8 @@ pub(crate) fn batch(table: &Arc<str>, calls: usize, runs: u32) {
     measure!(BATCH_CALLS, calls, "table" => Arc::clone(table));
 }
 
-/// Records a failed background task. The result of a call is correct even if its background task
-/// fails.
+/// Records a failed background task. The result of a call is correct even if a background task of
+/// the call fails.
 pub(crate) fn background_failed(what: &'static str, error: &Error) {
     debug!(target: TARGET, { dynalock.work = what, "error.type" = error.kind(), error = %error }, "background work failed");
 }

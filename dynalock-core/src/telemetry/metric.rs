@@ -55,7 +55,7 @@ macro_rules! measure {
 pub(super) use {count, measure};
 
 /// Tells the installed metrics recorder the descriptions and units of all metrics of the library.
-/// Call `describe` once, after the program has installed its recorder.
+/// Call `describe` once, after the program has installed its metrics recorder.
 ///
 /// # Examples
 ///

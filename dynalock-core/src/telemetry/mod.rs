@@ -2,13 +2,13 @@
 //!
 //! Each call of the public API runs in [`observe`], which boxes the future of the call, makes a
 //! span and counts the call. Each request runs in [`request`], and each event has a function in the
-//! module `event`. A future that works for a call in another task runs in [`continued`]. Background
-//! tasks run in [`detached`] or [`in_lease`]. Without a `tracing` subscriber and without the
-//! feature `metrics`, the functions of this module only run the future.
+//! module `event`. A future that does a part of a call in another task runs in [`continued`].
+//! Background tasks run in [`detached`] or [`in_lease`]. Without a `tracing` subscriber and without
+//! the feature `metrics`, the functions of this module only run the future.
 //!
 //! Spans and events never contain the attributes of an item. The text of an error in an event of
-//! the level DEBUG may contain the name of a lock. The text of an error may also contain the key of
-//! an item whose type has `#[dynalock(show_key)]`.
+//! the level DEBUG may contain the name of a lock. The text of an error may contain the key of an
+//! item whose type has `#[dynalock(show_key)]`.
 
 mod call;
 mod event;
@@ -27,8 +27,8 @@ pub(crate) use event::{
 pub use metric::describe;
 pub(crate) use request::request;
 
-/// The target of all spans and events of the library. A filter like `dynalock=debug` selects this
-/// target.
+/// The target of all spans and events of the library. A filter like `dynalock=debug` selects the
+/// spans and events with the target `dynalock`.
 const TARGET: &str = "dynalock";
 
 /// The value of the span field `db.system.name`.

@@ -1,4 +1,4 @@
-//! The telemetry of one request: its span and its counter.
+//! The telemetry of one request: the span and the counter of the request.
 
 use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
 

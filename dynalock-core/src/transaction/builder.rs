@@ -35,8 +35,8 @@ use crate::{
 /// transaction can have different types and can be in different tables of one account and Region.
 ///
 /// Each method of a `Transaction` such as `update` or `check` adds an operation, and returns the
-/// handle of this operation. [`commit`](Self::commit) sends all operations in one request. If a
-/// transaction both checks and writes an item, the check becomes a part of the condition of the
+/// handle of the added operation. [`commit`](Self::commit) sends all operations in one request. If
+/// a transaction both checks and writes an item, the check becomes a part of the condition of the
 /// write. A transaction can contain up to 100 items.
 ///
 /// ```
@@ -64,11 +64,11 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A transaction consumes twice the write units of separate writes of its items. An item that the
-/// transaction only checks consumes as many write units as an item that the transaction writes. If
-/// another caller has changed an item since the read, the commit fails only if the transaction
-/// checks or writes this item. In contrast, [`transact`](crate::transact) also checks each item
-/// that its closure has only read.
+/// A transaction consumes twice as many write units as separate writes of the same items. An item
+/// that the transaction only checks consumes as many write units as an item that the transaction
+/// writes. If another caller has changed an item since the program read the item, the commit fails
+/// only if the transaction checks or writes the item. The function [`transact`](crate::transact)
+/// checks each item that its closure has read, even if the closure does not write the item.
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     id: TransactionId,
@@ -81,17 +81,17 @@ pub struct Transaction {
 /// A committed transaction, with the values that the operations of the transaction have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results of the operations, in the order of the operations. The result of an operation
-    /// becomes `None` when [`get`](Self::get) returns this result.
+    /// The results of the operations, in the order of the operations. An element becomes `None`
+    /// when [`get`](Self::get) returns the result in the element.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
-    /// Makes an empty transaction for the account and Region of the client. Each operation names
-    /// the repository of its item, and so the table and the type of the item. If one of these
-    /// repositories was made from the client `client`, the transaction uses the internal client of
-    /// this repository. Otherwise, the transaction makes its own internal client, which takes as
-    /// long as a few requests.
+    /// Makes an empty transaction for the account and Region of the client. Each operation of a
+    /// transaction names a repository, which determines the table and the type of the item. If a
+    /// repository of an operation was made from `client`, the transaction uses the internal client
+    /// of the repository. Otherwise, the transaction makes its own internal client. To make an
+    /// internal client takes as long as a few requests.
     ///
     /// # Examples
     ///
@@ -135,10 +135,10 @@ impl Transaction {
         TransactionGet::new(client)
     }
 
-    /// Limits the time of [`commit`](Self::commit), including all its requests and pauses. The
-    /// default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the
-    /// outcome of a request whose reply was lost. The deadline and the pace of a repository do not
-    /// apply to a transaction.
+    /// Limits the time of [`commit`](Self::commit), including all requests and pauses. The default
+    /// deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the outcome
+    /// of a request whose reply was lost. The deadline and the pace of a repository do not apply to
+    /// a transaction.
     ///
     /// # Examples
     ///
@@ -157,8 +157,8 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of failed requests. The limit must be at least 1. By default, the call
-    /// sends the request again until the deadline.
+    /// Limits the number of failed requests. The limit must be at least 1. By default, the number
+    /// is not limited, and the call repeats a failed request until the deadline.
     ///
     /// # Examples
     ///
@@ -176,9 +176,9 @@ impl Transaction {
     }
 
     /// Limits the capacity units that the transaction may consume: read units and write units
-    /// together. The library estimates the units of a request before it sends the request. The
-    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
-    /// than the rest of the budget, the call fails with
+    /// together. The library estimates the capacity units of a request before it sends the request.
+    /// The [module `cost`](crate::cost) describes the estimate. If the estimate of a request is
+    /// more than the unused part of the budget, the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
     /// library always counts the cost of a call with a budget.
     ///
@@ -198,7 +198,7 @@ impl Transaction {
     }
 
     /// Sets the time after which the first attempt of the commit counts as lost. The default
-    /// timeout is 1 second, plus 20 milliseconds for each item of the transaction after its first
+    /// timeout is 1 second, plus 20 milliseconds for each item of the transaction except the first
     /// item. The timeout doubles with each attempt without an answer, up to eight times the timeout
     /// of the first attempt.
     ///
@@ -224,31 +224,32 @@ impl Transaction {
     /// token.
     ///
     /// DynamoDB applies transactions with the same token at most once in ten minutes. With a token,
-    /// a program may therefore commit the same transaction a second time with the same values, for
-    /// example after a crash. The second commit has one of these results:
+    /// a program may commit the same transaction a second time with the same values, for example
+    /// after a crash. The second commit has one of these results:
     ///
     /// | situation | result |
     /// |---|---|
-    /// | less than ten minutes have passed | success, and DynamoDB does not apply the transaction again |
-    /// | ten minutes have passed, or the values were read again, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
-    /// | ten minutes have passed, and no item shows the write id of the transaction | DynamoDB may apply the transaction a second time |
+    /// | less than ten minutes have passed since the first commit | success, and DynamoDB does not apply the transaction a second time |
+    /// | ten minutes have passed since the first commit, or the program has read the values after the first commit, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | ten minutes have passed since the first commit, and no item shows the write id of the transaction | DynamoDB may apply the transaction a second time |
     ///
     /// An item keeps the write id of a transaction during the next 15 writes of the item. If the
     /// transaction only patches the item, the item keeps the write id during the next seven patches
-    /// of the item. A replace of the item also removes the write id of a patch. If the items may
-    /// have lost the write id, compare the items with the intended result before you commit the
-    /// transaction a second time. A patch has no condition on the version, so the second commit may
-    /// apply a patch twice. To prevent a second patch, add an operation that DynamoDB refuses in
-    /// the second commit, for example the create of an item whose key is the token.
+    /// of the item. A replace of an item removes the write ids of earlier patches of the item. If
+    /// the items may have lost the write id, compare the items with the intended result before you
+    /// commit the transaction a second time. A patch has no condition on the version, so the second
+    /// commit may apply a patch twice. To prevent a second patch, add an operation that DynamoDB
+    /// refuses in the second commit, for example the create of an item whose key is the token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
     /// must have exactly the same bytes as the first request. The elements of a `HashSet` or a
     /// `HashMap` have a different order in each process. With a different order of the elements,
     /// the second commit fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if
     /// an item shows the write id. In a value that is committed with a token, use a `BTreeSet`, a
-    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. Operations whose requests
-    /// contain the current time fail in the same way: writes of a type with
-    /// `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. A second commit with the same
+    /// token fails with [`Error::TokenReused`] or [`Error::AlreadyCommitted`] if the request
+    /// contains the current time. The following operations send the current time: writes of a type
+    /// with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
@@ -259,14 +260,14 @@ impl Transaction {
     /// - A patch meets a null in place of a missing attribute.
     /// - A patch meets an item with `_writes` and without a version.
     ///
-    /// With a token of the caller, the commit fails with [`Error::Cancelled`] in these cases,
-    /// because a request with other content needs another token.
+    /// With a token of the caller, the commit fails with [`Error::Cancelled`] instead of a second
+    /// request, because a request with other content needs another token.
     ///
     /// The library derives the write id of the transaction, and the incarnations of the created
     /// items, from the token. An incarnation is a random value that distinguishes an item from an
-    /// earlier item with the same key. Do not use a token a second time after an item that the
-    /// transaction created was deleted: the new item would get the incarnation of the deleted item.
-    /// A caller that has read the deleted item could then overwrite the new item.
+    /// earlier item with the same key. If an item that the transaction created was deleted, do not
+    /// use the token a second time: the new item would get the incarnation of the deleted item. A
+    /// caller that has read the deleted item could then overwrite the new item.
     ///
     /// # Examples
     ///
@@ -404,9 +405,9 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Adds a condition of the caller on the item with this key. DynamoDB also evaluates this
-    /// condition for an expired item. If another operation of the transaction writes the item, the
-    /// condition applies to the state of the item before this write.
+    /// Adds a condition of the caller on the item with this key. DynamoDB evaluates the condition
+    /// even if the item has expired. If another operation of the transaction writes the item, the
+    /// condition applies to the state of the item before the write.
     ///
     /// # Examples
     ///
@@ -429,8 +430,8 @@ impl Transaction {
 
     /// Adds the condition that the guard of a lease or of a named lock still holds the lease or
     /// lock. The lock must be in the account and Region of the transaction. If the guard no longer
-    /// holds the lease or lock, the commit fails with [`Error::Lost`]. A transaction that writes
-    /// the leased item also needs the guard of the lease. Without this guard, DynamoDB refuses the
+    /// holds the lease or lock, the commit fails with [`Error::Lost`]. A transaction that writes a
+    /// leased item needs the guard of the lease. Without the guard, DynamoDB refuses the
     /// transaction of the lease holder like a transaction of any other caller.
     ///
     /// # Examples
@@ -481,13 +482,13 @@ impl Transaction {
         self.pending.is_empty()
     }
 
-    /// Returns the request that this transaction would send. `explain` sends nothing, and the
-    /// caller can still change and commit the transaction.
+    /// Returns the request that the transaction would send. `explain` sends nothing, and the caller
+    /// can still change and commit the transaction.
     ///
-    /// Before the commit writes, it reads the item of each value from [`Stored::assume`]. The
-    /// commit also reads each item that a replace overwrites, if the item contains its lease. If
-    /// the commit must read items before it writes, the result of `explain` contains these reads,
-    /// and is not [complete](Explained::is_complete).
+    /// Before the write, the commit reads the item of each value from [`Stored::assume`]. If a type
+    /// keeps the lease in the item, the commit reads the item of a replace before the write. If the
+    /// commit must read items before the write, the result of `explain` contains the reads, and is
+    /// not [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -550,18 +551,19 @@ impl Transaction {
     /// # Errors
     ///
     /// If a commit fails with [`Error::Indeterminate`], DynamoDB may or may not have applied the
-    /// transaction. If a commit fails with any other error, this commit has not applied the
-    /// transaction. DynamoDB always applies a transaction as a whole or not at all.
+    /// transaction. If a commit fails with an error other than `Indeterminate`, the commit has not
+    /// applied the transaction. DynamoDB always applies a transaction as a whole or not at all.
     ///
     /// - [`Error::Cancelled`]: a condition of the transaction was false, or DynamoDB refused an
     ///   operation for another reason.
     /// - [`Error::Locked`]: another caller holds a lease on an item that the transaction writes.
     /// - [`Error::Lost`]: a guard of the transaction no longer holds its lease or named lock.
     /// - [`Error::InvalidTransaction`]: the transaction breaks one of the rules that
-    ///   [`InvalidTransaction`] lists. The call has sent nothing.
+    ///   [`InvalidTransaction`] lists. A commit with the error `InvalidTransaction` has written
+    ///   nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
-    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. A
-    ///   write outside a transaction fails with the same error for the same reason.
+    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. The
+    ///   error has the same cause as for a write outside a transaction.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the transaction has a value with an etag, and the
     ///   stored item of the value cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
@@ -570,7 +572,7 @@ impl Transaction {
     ///   token.
     /// - [`Error::Exhausted`]: the call reached its deadline or its maximum number of attempts, or
     ///   the retry budget was empty. If DynamoDB cancelled the last attempt, `Exhausted` contains
-    ///   the reasons of this cancellation.
+    ///   the reasons of the cancellation.
     /// - [`Error::TableNotFound`], [`Error::TableMismatch`], [`Error::Rejected`],
     ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: these errors have the same causes
     ///   as in [every call](Repository#errors-of-every-call).
@@ -596,8 +598,8 @@ impl Transaction {
         let known = commit::known_id(&stamps);
         let mut operations = commit::resolve(&mut attempts, id, pending, known).await?;
         // If an item that the program has read contains the write id of the transaction, an earlier
-        // call committed a transaction with this token. DynamoDB may have forgotten the token and
-        // could apply the transaction a second time, so the call ends without a write.
+        // call committed a transaction with the same token. DynamoDB may have forgotten the token
+        // and could apply the transaction a second time, so the call ends without a write.
         commit::refuse_committed(&attempts, &operations, known)?;
         let assembly = assemble(&operations, &mut stamps)?;
         let commit = Commit {
@@ -660,7 +662,7 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction, or an earlier call of
+    /// - [`Error::ForeignHandle`]: another transaction has made the handle, or an earlier call of
     ///   `get` has returned the value. The transaction stays committed.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {

@@ -34,12 +34,12 @@ use crate::{
 /// earlier attempt has an unknown outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
-    /// The call sends the same request again. The program has computed the values in the request,
-    /// so the library cannot compute these values from newer items.
+    /// The commit repeats the same request. The program has computed the values in the request, so
+    /// the library cannot compute the values from newer items.
     SendAgain,
-    /// After a pause, the commit returns the refusal to the unit of work, which reads its items
-    /// again. The other running transaction probably changes one of these items, and DynamoDB would
-    /// then also refuse the repeated request.
+    /// After a pause, the commit returns the refusal to the unit of work, which runs its closure
+    /// again with new reads. A repeated request would probably fail, because the other running
+    /// transaction may change an item that the request checks.
     ReadAgain,
 }
 
@@ -60,9 +60,9 @@ pub(super) struct Commit<'a> {
 
 impl Commit<'_> {
     /// Sends a transaction, and returns the state of each item after the transaction. If an expired
-    /// lease in a separate row makes a condition false, `run` makes a second request, which also
-    /// removes the lease. If an expired item makes a condition false, `run` makes a second request,
-    /// which overwrites the item.
+    /// lease in a separate row makes a condition false, `run` makes a second request, which removes
+    /// the lease. If an expired item makes a condition false, `run` makes a second request, which
+    /// overwrites the item.
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
@@ -72,16 +72,16 @@ impl Commit<'_> {
                 WriteResult::Applied(()) => return Ok(self.assembly.next),
                 WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
             }
-            // The next request has other content, so it needs another token: DynamoDB refuses a
-            // known token in a request with other content.
+            // The next request has other content than the refused request, and so needs another
+            // token: DynamoDB refuses a known token in a request with other content.
             *self.token = random::token(self.attempts.rng());
             self.assembly = assemble(self.operations, &mut self.stamps)?;
         }
     }
 
-    /// Sends the request until the outcome of the request is known. If an expired first entry in
-    /// the queue of a lease made the request fail, `send` removes the entry and sends the request
-    /// again.
+    /// Sends the request until the outcome of the request is known. If the request failed because
+    /// of an expired first entry in the queue of a lease, `send` removes the entry and repeats the
+    /// request.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             let result = self.send_until_known(request).await;
@@ -98,16 +98,16 @@ impl Commit<'_> {
                 }
                 // DynamoDB refuses a known token if the same values are serialized to other bytes,
                 // for example the values in a `HashMap`. If an item contains the write id, the
-                // earlier commit with this token was a commit of the same transaction.
+                // earlier commit with the same token was a commit of the same transaction.
                 Err(Error::TokenReused { .. })
                     if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
                 {
                     return Err(already_committed(self.attempts));
                 }
-                // Only an earlier run of this unit of work can have sent a token that the library
-                // has generated. DynamoDB refused the request of the earlier run, but later
-                // received and applied a late copy of this request. The unit of work no longer has
-                // the result of the earlier run.
+                // Only an earlier run of the closure of the unit of work can have sent a token that
+                // the library has generated. DynamoDB refused the request of the earlier run, but
+                // later received and applied a late copy of the request. The unit of work no longer
+                // has the result of the earlier run.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -121,15 +121,15 @@ impl Commit<'_> {
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         self.outcome = AttemptOutcome::Known;
-        // If the deadline leaves no time for a request, the call ends before it sends anything. The
-        // error of the call then proves that the call has written nothing.
+        // If the deadline leaves no time for a request, the call ends without a request. The error
+        // of a call without a request proves that the call has written nothing.
         self.attempts.check_time()?;
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
                 Ok(()) => return Ok(WriteResult::Applied(())),
                 // If DynamoDB cancelled the transaction without a false condition, the answer does
-                // not show whether DynamoDB applied an earlier attempt. The call therefore sends
-                // the same request again.
+                // not show whether DynamoDB applied an earlier attempt, so the call repeats the
+                // request.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
                     let reasons = reasons.into_vec();
@@ -176,9 +176,9 @@ impl Commit<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // DynamoDB still remembers the token of each applied attempt of this call, and would
-            // have answered the repeated request with a success. An earlier call with the same
-            // token therefore wrote the write id that the item contains.
+            // DynamoDB still remembers the token of each applied attempt of the call, and would
+            // have answered the repeated request with a success. So an earlier call with the same
+            // token wrote the write id that the item contains.
             true if token_is_known && self.has_given_token() => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -204,7 +204,7 @@ impl Commit<'_> {
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
         // `verdict` treats a write that requires no particular state of the item like a create,
-        // because the conditions of both can always become true again.
+        // because the condition of either write can always become true later.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -213,7 +213,7 @@ impl Commit<'_> {
     }
 
     /// Removes the expired first entries of those lease queues that made the transaction fail.
-    /// Returns `true` if an entry was removed, so that the call can send the same request again.
+    /// Returns `true` if an entry was removed, so that the call can repeat the request.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
@@ -237,12 +237,12 @@ impl Commit<'_> {
     }
 
     /// Adapts the operations to the items that a refusal returned, so that the commit can send a
-    /// request with other content. If no other content can help, returns the error of the
-    /// transaction.
+    /// request with other content. If a request with other content would also fail, returns the
+    /// error of the transaction.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
-        // DynamoDB has then forgotten the token, but the items of the transaction may still contain
-        // the write id.
+        // DynamoDB forgets a token after ten minutes, but the items of the transaction may still
+        // contain the write id.
         if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
@@ -275,7 +275,7 @@ impl Commit<'_> {
     }
 
     /// Returns the cancellation reason of an operation, if DynamoDB refused the transaction because
-    /// of the operation's condition on a lease. If the transaction has a guard for this lease, only
+    /// of the operation's condition on a lease. If the transaction has a guard for the lease, only
     /// the operation of the guard counts as the cause, and not a write of the leased item.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let refused = self.assembly.positions[index];
@@ -287,7 +287,7 @@ impl Commit<'_> {
     }
 
     /// Returns the error of a cancelled transaction. If a lease made the transaction fail, returns
-    /// the error for this lease, for example [`Error::Locked`]. Otherwise, returns
+    /// the error for the lease, for example [`Error::Locked`]. Otherwise, returns
     /// [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
@@ -315,7 +315,7 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
 
 /// Returns the cancellation reason of an operation, which is the reason that DynamoDB gave for the
 /// write of the item. If DynamoDB gave a reason only for the write of the separate lease row,
-/// `reason_at` returns this reason, unless it is a false condition.
+/// `reason_at` returns the reason for the lease row, unless the reason is a false condition.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {
@@ -326,8 +326,8 @@ fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason 
     }
 }
 
-/// Finds the missing table of a transaction with one read from each of its tables, because
-/// DynamoDB's error does not name the missing table.
+/// Finds the missing table of a transaction with one read from each table of the transaction,
+/// because DynamoDB's error does not name the missing table.
 pub(super) async fn which_is_missing(attempts: &mut Attempts, item_refs: &[&ItemRef], whole: Error) -> Error {
     let mut known: Vec<&Arc<str>> = Vec::new();
     for item_ref in item_refs {

@@ -13,15 +13,15 @@ use crate::{
 /// The operations of a transaction, or the reads without whose results the library cannot make the
 /// operations.
 pub(super) enum Resolved {
-    /// The operations of a transaction whose commit sends no read before its write.
+    /// The operations of a transaction whose commit sends no read before the write.
     Operations(Vec<Operation>),
-    /// The reads that the commit sends before its write, for example of the items of values with an
+    /// The reads that the commit sends before the write, for example of the items of values with an
     /// etag.
     Reads(Vec<ExplainedRequest>),
 }
 
 /// Takes the operations out of `pending`. If the commit must read items before it writes, `resolve`
-/// leaves `pending` unchanged and returns these reads.
+/// leaves `pending` unchanged and returns the reads.
 pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     let mut reads = Vec::new();
     for PendingOperation { item_ref, state, .. } in pending.iter() {
@@ -63,8 +63,8 @@ pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<Expla
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {
         let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
-        // The row is a lease row if all operations of the write concern a lease. Otherwise, the row
-        // is an item.
+        // A write goes to a lease row if all operations of the write concern a lease. Otherwise,
+        // the write goes to an item.
         if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
     };
     writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()

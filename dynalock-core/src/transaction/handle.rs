@@ -9,7 +9,7 @@ use crate::{codec::Stored, error::TransactionId};
 /// [`Committed::get`](crate::transaction::Committed::get) returns the result of the operation.
 /// After a refusal, [`Cancelled::reason`](crate::error::Cancelled::reason) returns the reason for
 /// the operation. A handle is valid only for the transaction that made the handle. The methods of
-/// another transaction return an error for this handle.
+/// another transaction return an error for the handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,
@@ -21,7 +21,7 @@ impl<T, Out> Op<T, Out> {
         Self { transaction, index, of: PhantomData }
     }
 
-    /// Returns the index of the operation, or `None` if the handle belongs to another transaction.
+    /// Returns the index of the operation, or `None` if another transaction has made the handle.
     pub(crate) fn index_in(&self, transaction: TransactionId) -> Option<usize> {
         (self.transaction == transaction).then_some(self.index)
     }

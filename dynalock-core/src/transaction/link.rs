@@ -7,9 +7,9 @@ use crate::{
     retry::{Attempts, CallCost, Connection, ConnectionMeter, Limits, TableMeter},
 };
 
-/// The connection of a transaction, and the meters of its cost. If one of the transaction's
-/// repositories was made from the transaction's SDK client, the transaction uses the connection of
-/// this repository, with its measured round trip and retry budget. Otherwise, the transaction makes
+/// The connection and the cost meters of a transaction. If a repository of the transaction was made
+/// from the transaction's SDK client, the transaction uses the connection of the repository, with
+/// the measured round trip and the retry budget of the connection. Otherwise, the transaction makes
 /// its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
@@ -27,7 +27,7 @@ impl Link {
 
     /// Adds a repository to the transaction. If the repository was made from the transaction's SDK
     /// client, the transaction uses the connection of the repository. If the repository has a
-    /// meter, the transaction adds its costs in the repository's table to this meter.
+    /// meter, the transaction adds the cost of its requests to the repository's table to the meter.
     pub(super) fn meet<T>(&mut self, Repository { connection, table, .. }: &Repository<T>) {
         if let Some(meter) = &connection.meter
             && !self.meters.iter().any(|(known, _)| known == table)
@@ -38,7 +38,7 @@ impl Link {
             }
         }
         // A repository that was made from another SDK client may have other credentials, so the
-        // transaction must not use the connection of this repository.
+        // transaction must not use the connection of such a repository.
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));
         }
@@ -54,8 +54,7 @@ impl Link {
         self.call_cost.clone()
     }
 
-    /// Starts the call of the transaction: from now on, the deadline runs and the attempts are
-    /// counted.
+    /// Starts the deadline and the count of attempts of the transaction.
     pub(super) fn attempts(&mut self, limits: Limits) -> Attempts {
         let call_cost = self.call_cost(limits.budget);
         Attempts::on(call_cost, self.connection(), limits)

@@ -74,7 +74,7 @@ impl Tx {
     /// Records a change of attributes of an item, like
     /// [`Repository::patch`](crate::Repository::patch). The methods of the returned [`PatchOp`] add
     /// changes to the patch. If the closure has read the item, the commit requires that the item
-    /// has not changed since this read.
+    /// has not changed since the read.
     ///
     /// # Examples
     ///

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// One operation of a transaction, as a method such as `update` or `check` has recorded it.
+/// One operation of a transaction, which a method such as `update` or `check` has recorded.
 pub(super) struct PendingOperation {
     pub(super) item_ref: ItemRef,
     pub(super) purpose: Purpose,
@@ -38,13 +38,13 @@ pub(super) enum PendingState {
     Ready(OperationKind),
     /// The operation is invalid. The commit fails with the error in the field.
     Invalid(Error),
-    /// The value of the operation has an etag. Before the commit writes, it must read the item of
-    /// the value. The item must not have changed since the etag was made.
+    /// The value of the operation has an etag. The commit must read the item of the value before
+    /// the write. The item must not have changed since the etag was made.
     Assumed(Etag, Resolve),
 }
 
-/// A function that makes the operation from the item that the commit has read. If the item has
-/// changed since the etag was made, the function returns `None`.
+/// A function that makes the operation from the item that the commit has read. A `Resolve` function
+/// returns `None` if the item has changed since the etag was made.
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
@@ -61,7 +61,7 @@ impl PendingOperation {
         match T::MODEL.lock_in_item() {
             None => Self::of_stored(repository, stored, Change::Replace),
             // A PutItem would remove the lease attributes of the item. If a type keeps the lease in
-            // the item, the replace is therefore sent as an update of single attributes.
+            // the item, the library sends a replace as an update of single attributes.
             Some(_) => Self::overwrite(repository, stored),
         }
     }
@@ -140,7 +140,7 @@ impl PendingOperation {
     }
 
     /// Makes the replace of an item that contains its lease. The commit reads the stored item
-    /// before it writes, because the write must remove the attributes that only the stored item
+    /// before the write, because the write must remove the attributes that only the stored item
     /// has.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));

@@ -26,26 +26,27 @@ pub enum Reason<T> {
         /// [`Error::Corrupt`].
         error: Error,
     },
-    /// At each attempt of the call, another transaction with the same item was running.
+    /// At each attempt of the call, another running transaction used the item of the operation.
     Contention(Refusal),
     /// DynamoDB or the table had no capacity left at the last attempt before the call ended.
     Capacity(Refusal),
-    /// All items with the partition key of the operation's item together have reached 10 GB. This
-    /// is DynamoDB's limit in a table with local secondary indexes.
+    /// All items with the partition key of the operation's item together have reached 10 GB. In a
+    /// table with local secondary indexes, 10 GB is DynamoDB's limit for all items with one
+    /// partition key.
     ItemCollectionTooLarge(Refusal),
     /// DynamoDB never accepts the operation: a key attribute or an index attribute has the wrong
     /// type, or the item would be larger than 400 KB.
     Invalid(Refusal),
     /// DynamoDB gave a reason with a code that this version of the library does not know.
     Unknown(Refusal),
-    /// The handle of the operation belongs to another transaction.
+    /// Another transaction has made the handle of the operation.
     ForeignHandle,
 }
 
 impl Cancelled {
-    /// Returns the reason why DynamoDB refused the operation of this handle. If the condition of
-    /// the operation was false, the reason contains the stored item. DynamoDB returned this item
-    /// with the refusal, so `reason` sends no request.
+    /// Returns the reason why DynamoDB refused the operation with the handle `operation`. If the
+    /// condition of the operation was false, the reason contains the stored item. DynamoDB returned
+    /// the stored item with the refusal, so `reason` sends no request.
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         let operation = operation.borrow().index_in(self.transaction()).and_then(|index| self.reasons().nth(index));
         operation.map_or(Reason::ForeignHandle, |operation| Reason::read(&operation))

@@ -41,8 +41,8 @@ pub(super) async fn resolve(
                         let others = operations.into_iter().map(|operation| operation.item_ref);
                         let others = others.chain(pending.map(|operation| operation.item_ref));
                         let mut reasons: Vec<_> = others.map(|item_ref| (item_ref, ActionReason::innocent())).collect();
-                        // An earlier commit of this transaction may have deleted the item. In this
-                        // case, another item of the transaction may contain the write id.
+                        // If an earlier commit of the transaction has deleted the item, another
+                        // item of the transaction may contain the write id.
                         if let Some(id) = known
                             && is_shown(attempts, reasons.iter().map(|(item_ref, _)| item_ref), id).await
                         {

@@ -32,7 +32,7 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A `TransactionGet` consumes twice the read units of separate reads of its items.
+/// A `TransactionGet` consumes twice as many read units as separate reads of the same items.
 #[must_use = "nothing is read until it is fetched"]
 pub struct TransactionGet {
     id: TransactionId,
@@ -59,7 +59,7 @@ impl TransactionGet {
     }
 
     /// Limits the number of failed requests. The limit must be at least 1. Without a limit, the
-    /// call sends the request again until the deadline.
+    /// call repeats a failed request until the deadline.
     ///
     /// # Examples
     ///
@@ -75,9 +75,9 @@ impl TransactionGet {
     }
 
     /// Limits the capacity units that the read may consume: read units and write units together.
-    /// The library estimates the units of a request before it sends the request. The [module
-    /// `cost`](crate::cost) describes the estimate. If the estimate of a request is more than the
-    /// rest of the budget, the call fails with
+    /// The library estimates the capacity units of a request before it sends the request. The
+    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
+    /// than the unused part of the budget, the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
     /// library always counts the cost of a call with a budget.
     ///
@@ -113,7 +113,7 @@ impl TransactionGet {
     }
 
     /// Sets the time after which the first attempt of a request counts as lost. The default timeout
-    /// is 1 second, plus 20 milliseconds for each item of the request after its first item.
+    /// is 1 second, plus 20 milliseconds for each item of the request except the first item.
     ///
     /// # Examples
     ///
@@ -152,7 +152,7 @@ impl TransactionGet {
         Op::new(self.id, self.item_refs.len() - 1)
     }
 
-    /// Returns the request that this read would send. `explain` sends nothing.
+    /// Returns the request that the read would send. `explain` sends nothing.
     ///
     /// # Examples
     ///
@@ -177,8 +177,8 @@ impl TransactionGet {
         Ok(Explained::of(vec![request(&different)?.into()]))
     }
 
-    /// Reads all items. If DynamoDB refuses the read because of other transactions, the call sends
-    /// the request again.
+    /// Reads all items. If DynamoDB refuses the read because of other running transactions, the
+    /// call repeats the request.
     ///
     /// # Examples
     ///
@@ -237,8 +237,8 @@ fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     (different, positions)
 }
 
-/// Returns the TransactGetItems request that reads these items. The caller must not pass an item
-/// twice.
+/// Returns the TransactGetItems request that reads the items in `item_refs`. The caller must not
+/// name an item twice in `item_refs`.
 fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     match item_refs.len() {
         0 => return Err(Error::InvalidTransaction(InvalidTransaction::Empty)),
@@ -249,7 +249,8 @@ fn request(item_refs: &[&ItemRef]) -> Result<operation::TransactGet> {
     Ok(operation::TransactGet { item_refs: keys.collect::<Result<_>>()? })
 }
 
-/// Reads several items as they are at the same moment. The caller must not pass an item twice.
+/// Reads several items as they are at the same moment. The caller must not name an item twice in
+/// `item_refs`.
 pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Result<Vec<Option<Item>>> {
     let snapshot = request(item_refs)?;
     match attempts.snapshot(&snapshot).await {
@@ -266,7 +267,7 @@ impl Snapshot {
     /// - [`Error::Decode`]: the item cannot be decoded into a `T`.
     /// - [`Error::Corrupt`]: an attribute that the library adds to items, for example `_writes`, is
     ///   invalid.
-    /// - [`Error::ForeignHandle`]: the handle belongs to another transaction or to another read.
+    /// - [`Error::ForeignHandle`]: another transaction or another read has made the handle.
     pub fn get<T: Versioned>(&self, item: impl Borrow<Op<T, Option<Stored<T>>>>) -> Result<Option<Stored<T>>> {
         let Some((table, item)) = item.borrow().index_in(self.id).and_then(|index| self.items.get(index)) else {
             return Err(Error::ForeignHandle);

@@ -13,10 +13,10 @@ use crate::{
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// Returns the caller's token, or a generated token if the caller has set no token.
-/// `token_and_stamps` also returns the write id of the commit and the generator of its
-/// incarnations. If the caller has set a token, the library derives these ids from the token, so a
-/// later call with the same token sends the same ids.
+/// Returns the caller's token, or a generated token if the caller has set no token. The returned
+/// [`WriteStamps`] contain the write id of the commit and the generator of the incarnations. If the
+/// caller has set a token, the library derives the write id and the incarnations from the token, so
+/// a later call with the same token sends the same ids.
 pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
     match given {
         Some(token) => {
@@ -36,15 +36,15 @@ pub(super) fn known_id(stamps: &WriteStamps) -> Option<WriteId> {
     (stamps.id.repeats == Repeats::Ever).then_some(stamps.id)
 }
 
-/// Returns `true` if the item contains this write id, which proves that DynamoDB has applied the
-/// write.
+/// Returns `true` if the item contains the write id `id`. The write id in the item proves that
+/// DynamoDB has applied the write.
 pub(super) fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
     item.zip(id).is_some_and(|(item, id)| shows(item, id))
 }
 
 /// Returns an error if an item that the program has read contains the write id that the library
-/// derives from the caller's token. This write id proves that an earlier call committed the
-/// transaction.
+/// derives from the caller's token. If an item contains the write id from the caller's token, an
+/// earlier call committed the transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
@@ -57,15 +57,15 @@ pub(super) fn refuse_committed(
     }
 }
 
-/// Reads the items that the transaction writes. Returns `true` if one of these items contains the
-/// write id of the transaction.
+/// Reads the items that the transaction writes. Returns `true` if one of the written items contains
+/// the write id of the transaction.
 pub(super) async fn is_committed(attempts: &mut Attempts, operations: &[Operation], id: WriteId) -> bool {
     let written = operations.iter().filter(|operation| operation.intent().is_some());
     is_shown(attempts, written.map(|operation| &operation.item_ref), id).await
 }
 
-/// Reads items, and returns `true` if one of these items contains the write id `id`. Returns
-/// `false` if the items cannot be read.
+/// Reads items, and returns `true` if one of the items contains the write id `id`. Returns `false`
+/// if the items cannot be read.
 pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item = &ItemRef>, id: WriteId) -> bool {
     let mut item_refs: Vec<(Arc<str>, Item)> = Vec::new();
     for item_ref in items {
@@ -78,8 +78,9 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
     if item_refs.is_empty() {
         return false;
     }
-    // The caller's capacity budget does not apply to these reads. If the budget prevented the
-    // reads, `is_shown` would return `false`, as if no earlier call had committed the transaction.
+    // The caller's capacity budget does not apply to the reads of `is_shown`. If the budget
+    // prevented the reads, `is_shown` would return `false`, as if no earlier call had committed the
+    // transaction.
     attempts.exempt_reads();
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
     items.iter().any(|item| shows_id(item.as_ref(), Some(id)))

@@ -1,4 +1,5 @@
-//! The write history of an item, for tools that show it: the ids of the last writes of the item.
+//! The write history of an item: the ids of the last writes of the item. Programs can show the
+//! write history.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{PATCHES, ring::Ring, ring_of, version_in};
 
 /// The last writes of an item. An item contains the ids of its last writes and patches, but not the
-/// values that it had before these writes.
+/// earlier values of its attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteHistory {
     /// The version of the item, or `None` if the item has no version.
@@ -15,8 +16,9 @@ pub struct WriteHistory {
     /// The incarnation of the item, or `None` if the item has no attribute `_writes`. An
     /// incarnation is a random id that distinguishes the item from earlier items with the same key.
     pub incarnation: Option<[u8; 8]>,
-    /// The time of the last write that stored its time in the item, in seconds since the epoch. A
-    /// patch stores no time, and a write with a token of the caller stores no time.
+    /// The time of the last write that stored a time in the item, in seconds since the epoch, or
+    /// `None` if the item contains no time. Patches and writes with a token of the caller leave the
+    /// stored time unchanged.
     pub last_time: Option<u32>,
     /// The ids of the last writes of the item, newest first.
     pub writes: Vec<RememberedWrite>,
@@ -27,7 +29,7 @@ pub struct WriteHistory {
 /// A write whose id an item contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RememberedWrite {
-    /// The write id as the item stores it.
+    /// The bytes of the write id in the item.
     pub id: [u8; 8],
     /// `true` if the library derived the write id from a token of the caller.
     pub is_of_token: bool,
@@ -40,7 +42,7 @@ impl WriteHistory {
         let ring = ring_of(item);
         let ids = ring.iter().flat_map(Ring::ids);
         // An item with fewer than eight patches has empty values in some of the attributes for
-        // patch ids. The code skips these values.
+        // patch ids. The code skips the empty values.
         let patch = |name: &&str| item.get(*name)?.as_b().ok()?.as_ref().try_into().ok();
         Self {
             version: version_in(item, version),

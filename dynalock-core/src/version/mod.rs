@@ -20,7 +20,7 @@ mod ring;
 pub(crate) const WRITES: &str = "_writes";
 
 /// The attributes that contain the ids of the last eight patches of an item, newest first. Each
-/// patch moves the id in each of these attributes to the following attribute.
+/// patch stores its id in `_p0`, and moves the older ids from each attribute to the next attribute.
 pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
 /// The version and the write ids of an item at one moment.
@@ -40,8 +40,8 @@ impl Revision {
     }
 
     /// Returns `true` if the item has both a version and write ids. The version and the incarnation
-    /// identify the state of such a tracked item. Without a version or without write ids, only the
-    /// whole content of an item identifies its state.
+    /// identify the state of a tracked item. Without a version or without write ids, only the whole
+    /// content of an item identifies the state of the item.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
@@ -55,8 +55,8 @@ impl Revision {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
         // An item without a version gets a new incarnation, even if it has write ids. Another
-        // program may have changed the content of this item several times without a change of the
-        // write ids.
+        // program may have changed the content of an item without a version several times, without
+        // a change of the write ids.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, at, keep)) })
     }
@@ -69,29 +69,30 @@ impl Revision {
         }
     }
 
-    /// Returns `true` if the item can never again have this version and this incarnation. `now`
-    /// contains the current version and write ids of the item. `is_over` returns `true` in three
-    /// cases: the item is absent, the item has another incarnation, or the item has a higher
+    /// Returns `true` if the item can never return to the version and the incarnation in `self`.
+    /// `now` contains the current version and write ids of the item. `is_over` returns `true` in
+    /// three cases: the item is absent, the item has another incarnation, or the item has a higher
     /// version in the same incarnation. If `self` has no version or no write ids, `is_over` returns
     /// `false`, because another program may restore the earlier content of the item. `is_over` does
     /// not compare the write ids: another program may restore an old version, or remove and restore
     /// the write ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without a version or without write ids, only the content identifies the state of an item,
-        // and another program may restore this content.
+        // and another program may restore an earlier content.
         let (Some(version), Some(ring)) = (self.version, &self.ring) else { return false };
         let Some(now) = now else { return true };
         match &now.ring {
             Some(found) if found.incarnation() == ring.incarnation() => now.version.is_some_and(|now| now > version),
             Some(_) => true,
-            // Another program has removed the write ids, and may restore the same write ids.
+            // Another program has removed the write ids from the item, and may later restore the
+            // removed ids.
             None => false,
         }
     }
 
-    /// Returns this version and these write ids with another incarnation. Each attempt of a create
-    /// has its own incarnation, so the incarnation of the stored item shows which attempt DynamoDB
-    /// has applied.
+    /// Returns a copy of `self` with the incarnation `incarnation`. Each attempt of a create has
+    /// its own incarnation, so the incarnation of the stored item shows which attempt DynamoDB has
+    /// applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.set_incarnation(incarnation);
@@ -100,32 +101,32 @@ impl Revision {
     }
 }
 
-/// Returns the incarnation and the write ids of an item. `ring_of` reads no other attribute of the
-/// item.
+/// Returns the incarnation and the write ids of an item. `ring_of` reads only the attribute
+/// `_writes`.
 pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
 
-/// Returns `true` if an item contains this write id, in `_writes` or in one of the attributes for
-/// patch ids.
+/// Returns `true` if an item contains the write id `id`, in `_writes` or in one of the attributes
+/// for patch ids.
 pub(crate) fn shows(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     shows_patch(item, id) || ring_of(item).is_some_and(|ring| ring.contains(id))
 }
 
-/// Returns `true` if an item contains this id in one of the attributes for patch ids.
+/// Returns `true` if an item contains the write id `id` in one of the attributes for patch ids.
 pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -> bool {
     let stored = |name| item.get(name).and_then(|value| value.as_b().ok());
     PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.as_bytes())
 }
 
-/// Returns the version and the write ids of an item. `revision_in` reads no other attribute of the
-/// item.
+/// Returns the version and the write ids of an item. `revision_in` reads only the attribute with
+/// the version and the attribute `_writes`.
 pub(crate) fn revision_in(item: &HashMap<String, AttributeValue>, version: &str) -> Revision {
     Revision { version: version_in(item, version), ring: ring_of(item) }
 }
 
 /// Returns the version of an item, or `None` if the item has no valid version. `version_in` reads
-/// no other attribute of the item.
+/// only the attribute `attribute`.
 pub(crate) fn version_in(item: &HashMap<String, AttributeValue>, attribute: &str) -> Option<u64> {
     item.get(attribute).and_then(version_of)
 }
@@ -147,10 +148,10 @@ pub(crate) enum Expected<'a> {
     /// A create: the write requires that the key has no item.
     Absent,
     /// An update or a replace: the write requires that the item has not changed since a read
-    /// returned this version and these write ids.
+    /// returned the version and the write ids in the field.
     Unchanged(&'a Revision),
-    /// A delete: the write requires that the item has not changed since a read returned this
-    /// version and these write ids. The write then removes the item.
+    /// A delete: the write requires that the item has not changed since a read returned the version
+    /// and the write ids in the field. The delete removes the item.
     Deleted(&'a Revision),
     /// A patch: the write requires that the key has an item, with any version.
     Present,
@@ -180,8 +181,8 @@ pub(crate) enum Doubt {
     /// the outcome.
     Plain(LateCopies),
     /// The outcome of an earlier attempt is unknown, but all attempts contained the same
-    /// ClientRequestToken. If DynamoDB had applied an earlier attempt, it would have recognised the
-    /// token in the last attempt.
+    /// ClientRequestToken. If DynamoDB had applied an earlier attempt, DynamoDB would have
+    /// recognised the token in the last attempt.
     UnderToken,
 }
 
@@ -201,8 +202,8 @@ pub(crate) enum LateCopies {
 pub(crate) enum Verdict {
     /// DynamoDB has applied an earlier attempt of the write, so the write has succeeded.
     Applied,
-    /// DynamoDB has applied no attempt of the write, and will apply no attempt later, because
-    /// another caller has changed the item.
+    /// DynamoDB has applied no attempt of the write and will never apply one, because another
+    /// caller has changed the item.
     Conflict,
     /// The outcome is unknown, because DynamoDB may have applied an earlier attempt, or may still
     /// apply a late copy.
@@ -211,8 +212,8 @@ pub(crate) enum Verdict {
 
 impl Expected<'_> {
     /// Returns `true` if the current item proves that DynamoDB can never apply a late copy of the
-    /// write. For a create, `is_over` always returns `false`, because another caller may delete the
-    /// existing item later.
+    /// write. For a create, `is_over` always returns `false`: another caller may delete the
+    /// existing item, and the condition of the create then becomes true.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
             Self::Absent | Self::Present | Self::Anything => false,
@@ -223,22 +224,22 @@ impl Expected<'_> {
 
 /// Returns the outcome of a write that DynamoDB refused because of a false condition. `found`
 /// contains the version and the write ids of the item with which DynamoDB evaluated the condition,
-/// or is `None` if the key had no item. The first rule of this list that applies decides about the
-/// outcome of the write:
+/// or is `None` if the key had no item. The first rule in the list that applies to the write
+/// decides the outcome of the write:
 ///
 /// 1. If the item contains the write id of the write, DynamoDB has applied an attempt of the write.
-/// 2. If no earlier attempt has an unknown outcome, the result is a conflict: another caller has
+/// 2. If no earlier attempt has an unknown outcome, the outcome is a conflict: another caller has
 ///    changed the item.
 /// 3. If the attempts had a ClientRequestToken, the refusal proves that DynamoDB has applied no
 ///    attempt so far. If the item can never return to the state that the write requires, DynamoDB
-///    will refuse all late copies of the attempts, and the result is a conflict. Otherwise, the
-///    outcome is unknown. For a create, the outcome is always unknown under this rule: after a
-///    delete of the item, DynamoDB may apply a late copy of the create.
+///    will refuse all late copies of the attempts, and the outcome is a conflict. Otherwise, the
+///    outcome is unknown. For a create, rule 3 always gives an unknown outcome: after a delete of
+///    the item, DynamoDB may apply a late copy of the create.
 /// 4. If the attempts had no ClientRequestToken, the write ids in the item decide, as in
 ///    [`by_ids`].
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
-    // The search for the write id comes before all other rules, because only an attempt of this
-    // write can have stored the write id of this write.
+    // The search for the write id comes before all other rules, because only an attempt of a write
+    // can have stored the write id of the write.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
@@ -259,14 +260,13 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
 }
 
 /// Decides from the write ids in the item whether DynamoDB has applied an earlier attempt. A delete
-/// leaves no write id in the table, so other rules apply to a delete: if the item is absent, the
-/// delete counts as applied. If the item still has the incarnation that the delete requires,
-/// DynamoDB has not applied the delete.
+/// leaves no write id in the table, so a delete counts as applied if the item is absent. If the
+/// item still has the incarnation that the delete requires, DynamoDB has not applied the delete.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
-        // Another caller may have deleted the item before this delete, so the result of this delete
-        // has `certain: false`.
+        // Another caller may have deleted the item, so the result of the delete has
+        // `certain: false`.
         (Expected::Deleted(_), None, _) => Verdict::Applied,
         (Expected::Deleted(was), _, Some(ring)) if same_life(was, ring).is_some() => Verdict::Conflict,
         (Expected::Unchanged(was), _, Some(ring)) => match same_life(was, ring) {
@@ -281,16 +281,17 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the write ids of the earlier state `was`, if `was` and `ring` have the same incarnation.
+/// Returns the write ids of `was`, an earlier state of the item, if `was` and `ring` have the same
+/// incarnation.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
-/// its id at the front of `_writes`, and removes old ids only at the back. If the item still
-/// contains the newest id that the read returned, the item therefore contains all newer ids. If the
-/// read returned no ids, the function returns `false`. An example is a read after a patch of an
-/// item without `_writes`: the attribute `_writes` then contains an incarnation and no ids.
+/// its id at the front of `_writes`, and removes old ids only at the back. So if the item still
+/// contains the newest id that the read returned, the item contains the ids of all writes since the
+/// read. If the read returned no ids, `nothing_fell_between` returns `false`. For example, after a
+/// patch of an item without `_writes`, the item has `_writes` with an incarnation and no ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }
@@ -306,7 +307,7 @@ mod tests {
         Revision { version: Some(7), ring: Some(ring) }
     }
 
-    /// Returns a [`Revision`] with this version and these write ids.
+    /// Returns a [`Revision`] with the given version and write ids.
     fn at(version: u64, ring: Ring) -> Revision {
         Revision { version: Some(version), ring: Some(ring) }
     }

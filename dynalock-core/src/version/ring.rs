@@ -14,21 +14,22 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
-/// If the last write of an item is older than this number of seconds, the next write removes old
-/// write ids from the item. No call needs a write id of this age, because calls take seconds, and
-/// DynamoDB remembers a token for ten minutes.
+/// If the last write of an item is older than `REST` seconds, the next write removes old write ids
+/// from the item. No call needs a write id that is older than a quarter of an hour, because calls
+/// take seconds, and DynamoDB remembers a token for ten minutes.
 const REST: u32 = 15 * 60;
 
-/// If this bit of a stored write id is set, the library derived the write id from a token of the
-/// caller.
+/// The first bit of a stored write id. The first bit is set if the library derived the write id
+/// from a token of the caller.
 const OF_TOKEN: u8 = 1 << 7;
 
 /// Says for how long a write may be repeated with the same write id and the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// Only the call itself repeats its write, with the request that the call keeps in memory.
+    /// Only the call that sent the write repeats the write, with the request that the call keeps in
+    /// memory.
     InThisCall,
-    /// The write has a token of the caller. Each caller that knows the token can repeat the write
+    /// The write has a token of a caller, and each caller that knows the token can repeat the write
     /// at any time.
     Ever,
 }
@@ -40,9 +41,9 @@ pub(crate) struct WriteId {
     pub(crate) repeats: Repeats,
 }
 
-/// A write id as the attribute `_writes` stores it. The first bit of a stored id shows whether the
-/// library derived the id from a token of the caller. If an earlier version of the library stored
-/// the id, the first bit is random.
+/// A write id in the form in which the attribute `_writes` stores write ids. The first bit of a
+/// stored id shows whether the library derived the id from a token of the caller. If an earlier
+/// version of the library stored the id, the first bit is random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredId([u8; ID_LEN]);
 
@@ -55,8 +56,8 @@ pub(crate) struct Incarnation([u8; ID_LEN]);
 /// of the item, without a gap. Each type sets the largest number of ids in `_writes`.
 ///
 /// If a clock is wrong, the library may remove old ids too early or too late. If `_writes` no
-/// longer contains the id of a write, the library reports the outcome of this write as unknown, and
-/// never reports a wrong outcome.
+/// longer contains the id of a write, the library may report the outcome of the write as unknown,
+/// and never reports a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -65,8 +66,8 @@ impl WriteId {
         Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
-    /// Draws the id of a write with a token of the caller. The generator `rng` must be derived from
-    /// this token.
+    /// Draws the id of a write with a token of the caller. The caller of `of_token` must derive the
+    /// generator `rng` from the token.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
         Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }
@@ -94,8 +95,8 @@ impl WriteId {
 
 impl StoredId {
     /// Returns `true` if the library derived the id from a token of the caller. A caller may repeat
-    /// a write with a token at any time, so the library must not remove the id of such a write
-    /// because of its age.
+    /// a write with a token at any time, so the library must not remove the id of a write with a
+    /// token because of the age of the id.
     pub(super) fn is_of_token(self) -> bool {
         self.0[0] & OF_TOKEN != 0
     }
@@ -106,7 +107,7 @@ impl StoredId {
 
     fn is(self, id: WriteId) -> bool {
         // The comparison ignores the first bit of the id, because earlier versions of the library
-        // stored this bit of the random id unchanged.
+        // stored a random first bit.
         self.0[0] | OF_TOKEN == id.bytes[0] | OF_TOKEN && self.0[1..] == id.bytes[1..]
     }
 }
@@ -185,9 +186,9 @@ impl Ring {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
             Repeats::Ever => (self.time(), self.ids().len()),
-            // The newest stored id stays, because a call that has read the item before this write
-            // looks for this id. Without this id, the call could not know whether the item contains
-            // the ids of all later writes.
+            // The newest stored id stays, because a call that has read the item before the new
+            // write looks for the newest stored id. Without the newest stored id, the call could
+            // not know whether the item contains the ids of all later writes.
             Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
             Repeats::InThisCall => (Some(now), self.ids().len()),
         };
@@ -198,10 +199,10 @@ impl Ring {
 
     /// Returns `true` if the last write was so long ago that no running call needs an old id. If an
     /// id was derived from a token of the caller, `has_rested` returns `false`, because a caller
-    /// may need this id at any time.
+    /// may need the id at any time.
     fn has_rested(&self, now: u32) -> bool {
-        // A time in the future comes from a wrong clock. The last write then counts as recent, and
-        // the next write replaces the time.
+        // A time in the future comes from a wrong clock. A last write in the future counts as
+        // recent, and the next write replaces the time.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
     }
 
@@ -214,8 +215,8 @@ impl Ring {
     }
 
     /// Returns the length of the incarnation and the time together, in bytes. The incarnation and
-    /// each id have 8 bytes, so the remainder of the whole length divided by 8 is the length of the
-    /// time.
+    /// each id have 8 bytes. If `_writes` contains a time, the whole length has a remainder of 4
+    /// after a division by 8.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
@@ -227,7 +228,7 @@ debug_fields!(Ring, self => { ids: self.ids().len() });
 pub(super) mod tests {
     use super::*;
 
-    /// Returns a write id for a test. If `n` is 0x80 or more, the id is the id of a write with a
+    /// Returns a write id for a test. If `n` is 0x80 or more, `id` returns the id of a write with a
     /// token of the caller.
     pub(in super::super) fn id(n: u8) -> WriteId {
         let repeats = if n & OF_TOKEN == 0 { Repeats::InThisCall } else { Repeats::Ever };
@@ -238,12 +239,12 @@ pub(super) mod tests {
         Incarnation([n; ID_LEN])
     }
 
-    /// Returns a [`Ring`] with this time, this incarnation and these ids.
+    /// Returns a [`Ring`] with the given time, incarnation and ids.
     pub(in super::super) fn ring_at(time: Option<u32>, life: u8, ids: &[u8]) -> Ring {
         Ring::of(incarnation(life), time, ids.iter().map(|n| id(*n).stored()))
     }
 
-    /// Returns a [`Ring`] with this incarnation and these ids, without a time.
+    /// Returns a [`Ring`] with the given incarnation and ids, without a time.
     pub(in super::super) fn ring(life: u8, ids: &[u8]) -> Ring {
         ring_at(None, life, ids)
     }
@@ -274,7 +275,7 @@ pub(super) mod tests {
     }
 
     /// If `_writes` contains no time, the library does not know the age of the last write, and
-    /// removes no ids because of their age.
+    /// removes no ids because of the age of the ids.
     #[test]
     fn a_ring_without_a_time_is_not_trimmed() {
         assert_eq!(ring(9, &[2, 1]).push(id(3), u64::MAX, 16), timed(u32::MAX, &[3, 2, 1]));

@@ -24,22 +24,22 @@ use crate::{
 
 /// Runs a closure whose reads and writes become one transaction. The transaction is serializable
 /// with respect to the items that the closure read and wrote. If a run of the closure writes
-/// nothing or returns an error, its reads are serializable only with
+/// nothing or returns an error, the reads of the run are serializable only with
 /// [`snapshot`](UnitOfWork::snapshot).
 ///
 /// The closure reads items through its [`Tx`], and records its writes in the `Tx`. The commit
 /// starts after the closure has returned `Ok`. The commit writes each item on the condition that
-/// the item has not changed since the closure read the item. The commit also checks that each item
-/// that the closure only read has not changed since the read. If one of these items has changed,
-/// the closure runs again. If the closure runs again without a pause, its reads return the changed
-/// items from DynamoDB's refusal, and the other items from the previous run. If the closure runs
-/// again after a pause, the closure reads all items from DynamoDB again. If the closure returns an
+/// the item has not changed since the closure read the item. If the closure has only read an item,
+/// the commit checks that the item has not changed since the read. If an item has changed since the
+/// closure read the item, the closure runs again. In a new run without a pause, the closure gets
+/// the changed items from DynamoDB's refusal, and the unchanged items from the previous run. In a
+/// new run after a pause, the closure reads all items from DynamoDB. If the closure returns an
 /// error, the unit of work ends and writes nothing.
 ///
-/// If DynamoDB refuses the transaction because another transaction with one of its items is
-/// running, the unit of work sleeps. After the sleep, the closure runs again, and reads all items
-/// from DynamoDB again. If a reply is lost, the unit of work sends the same request again without
-/// another run of the closure.
+/// If DynamoDB refuses the transaction because another running transaction uses one of the same
+/// items, the unit of work sleeps. After the sleep, the unit of work runs the closure again, and
+/// the closure reads all items from DynamoDB. If a reply is lost, the unit of work repeats the
+/// request without another run of the closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -68,14 +68,16 @@ use crate::{
 /// The closure reads one item after another, so it may see states of items that never existed
 /// together. DynamoDB refuses a write that is based on states that never existed together. If the
 /// closure returns an error that is based on states that never existed together, the caller
-/// receives the error, unless [`snapshot`](UnitOfWork::snapshot) is set. A run that has read all
-/// its items from DynamoDB, for example the first run, can return such an error to the caller.
+/// receives the error, unless [`snapshot`](UnitOfWork::snapshot) is set. An error that is based on
+/// states that never existed together reaches the caller only from a run of the closure that has
+/// read all items from DynamoDB, for example the first run.
 ///
 /// A unit of work can read and write up to 100 items. The commit of a unit of work consumes, for
 /// each item that the closure read or wrote, twice the write units of a plain write. If a unit of
 /// work only updates or replaces one item and reads no other item, the commit is a plain
-/// conditional write. This write costs half as much as a transaction. A unit of work does not
-/// protect queries: another caller may add an item that a query of the closure would have found.
+/// conditional write. A plain conditional write costs half as much as a transaction. A unit of work
+/// does not protect queries: after a query in the closure, another caller may add an item that the
+/// query would have found.
 ///
 /// # Errors
 ///
@@ -89,8 +91,8 @@ use crate::{
 /// # Cancel safety
 ///
 /// After the caller has dropped the future, DynamoDB may have applied the whole transaction or
-/// nothing. A dropped unit of work sends no further requests, but a request that it has already
-/// sent may still arrive.
+/// nothing. A dropped unit of work sends no further requests, but a request that the unit of work
+/// has already sent may still arrive.
 pub fn transact<'f, F, Fut, O, E>(client: &Client, work: F) -> UnitOfWork<'f, F>
 where
     F: FnMut(Tx) -> Fut + Send + 'f,
@@ -142,7 +144,8 @@ impl<F> UnitOfWork<'_, F> {
     }
 
     /// Limits the number of failed requests and conflicts. The limit must be at least 1. Without a
-    /// limit on its attempts, a unit of work runs its closure again until the deadline.
+    /// limit on its attempts, a unit of work runs its closure after each conflict until the
+    /// deadline.
     ///
     /// # Examples
     ///
@@ -167,9 +170,9 @@ impl<F> UnitOfWork<'_, F> {
     }
 
     /// Limits the capacity units that all runs of the unit of work together may consume: read units
-    /// and write units together. The library estimates the units of a request before it sends the
-    /// request. The [module `cost`](crate::cost) describes the estimate. If the estimate of a
-    /// request is more than the rest of the budget, the call fails with
+    /// and write units together. The library estimates the capacity units of a request before it
+    /// sends the request. The [module `cost`](crate::cost) describes the estimate. If the estimate
+    /// of a request is more than the unused part of the budget, the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
     /// library always counts the cost of a call with a budget.
     ///
@@ -229,9 +232,9 @@ impl<F> UnitOfWork<'_, F> {
 
     /// Sets how the unit of work reacts to conflicts: how many times the closure runs again without
     /// a pause, and how long the pauses are. The documentation of [`Pace`] states pauses in round
-    /// trips. A unit of work uses the time of one run of its closure in place of a round trip,
-    /// because a run takes longer than a round trip. If DynamoDB refuses a request because of
-    /// another running transaction, the pace does not apply.
+    /// trips. A unit of work uses the duration of one run of its closure in place of a round trip,
+    /// because a run of the closure takes longer than a round trip. If DynamoDB refuses a request
+    /// because of another running transaction, the pace does not apply.
     ///
     /// # Examples
     ///
@@ -255,9 +258,10 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Also validates each run of the closure that writes nothing or returns an error. The
-    /// validation ensures that all items that the run read existed at the same moment. If such a
-    /// run read more than one item, the validation costs one TransactGetItems request.
+    /// Makes the unit of work validate each run of the closure that writes nothing or returns an
+    /// error. The validation ensures that all items that the run of the closure read existed at the
+    /// same moment. If a validated run read more than one item, the validation costs one
+    /// TransactGetItems request.
     ///
     /// # Examples
     ///
@@ -299,8 +303,8 @@ where
             loop {
                 let (tx, handle) = unit.begin();
                 let result = work(tx).await;
-                // If a clone of the `Tx` is still alive, the clone could record a write after the
-                // commit. In this case, `end` returns an error.
+                // If a clone of the `Tx` is still alive, `end` returns an error, because the clone
+                // could record a write after the commit.
                 let run = handle.end()?;
                 let next = match &result {
                     Ok(_) => unit.commit(run).await?,

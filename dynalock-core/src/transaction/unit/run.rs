@@ -23,8 +23,8 @@ pub(super) struct Run {
     pub(super) pending: Vec<PendingOperation>,
 }
 
-/// The items that a run of the closure knows from reads of this run or of an earlier run, without
-/// duplicates.
+/// The items that a run of the closure knows, without duplicates: items that the run has read, and
+/// items from earlier runs.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) held: Vec<KnownItem>,
@@ -81,8 +81,9 @@ impl Run {
     /// Returns an item if the run already knows the item, and records that the closure has read the
     /// item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
-        // The unit of work sends the writes of the closure only after the closure ends. A read of a
-        // written item would therefore return the item as it was before the write.
+        // The unit of work sends the writes of the closure only after the closure ends. If the
+        // closure reads an item after a recorded write, DynamoDB would return the item without the
+        // write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();
@@ -95,7 +96,7 @@ impl Run {
     }
 
     /// Stores an item that the closure has read. If two parts of the closure read the same item at
-    /// the same time, both parts get the first answer.
+    /// the same time, both parts get the answer that arrived first.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.read_known(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),
@@ -113,7 +114,7 @@ impl Known {
         self.held.iter().filter(|held| held.is_read)
     }
 
-    /// Returns the item `item_ref`, if the current run of the closure has read this item.
+    /// Returns the item `item_ref`, if the current run of the closure has read the item.
     pub(super) fn read_of(&self, item_ref: &ItemRef) -> Option<&KnownItem> {
         let position = *self.positions.get(&*item_ref.table)?.get(&item_ref.key)?;
         self.held.get(position).filter(|held| held.is_read)

@@ -40,9 +40,10 @@ pub(super) struct Unit {
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// The ClientRequestToken of the last commit, if DynamoDB refused this commit because of
-    /// another running transaction. The next commit uses the same token, so DynamoDB applies only
-    /// one of the two commits, even if a late copy of the first request arrives.
+    /// The ClientRequestToken of the last commit, if DynamoDB refused the last commit because of
+    /// another running transaction. The next commit uses the token of the refused commit, so
+    /// DynamoDB applies only one of the two commits, even if a late copy of the refused request
+    /// arrives.
     token: Option<String>,
     /// The time at which the last run of the closure started.
     began: Instant,
@@ -57,7 +58,7 @@ pub(super) struct Unit {
 pub(super) enum Next {
     /// The unit of work returns the result of the closure.
     Done,
-    /// The closure runs again.
+    /// The unit of work starts another run of the closure.
     Again,
 }
 
@@ -103,8 +104,8 @@ impl Unit {
         match sent {
             Ok(CommitResult::Everything) => Ok(Next::Done),
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
-            // Another transaction with one of the items is running. `known` stays empty, so the
-            // next run of the closure reads all items again.
+            // Another running transaction uses an item of the refused commit. `known` stays empty,
+            // so the next run of the closure reads all items from DynamoDB.
             Err(Error::Cancelled(refused)) if refused.class() == CancellationClass::Contention => {
                 self.as_of_one_moment = false;
                 Ok(Next::Again)
@@ -130,9 +131,9 @@ impl Unit {
         (known, pending)
     }
 
-    /// Ends a run that sends no write. A run that reads several items one after another may see
-    /// states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot), a
-    /// TransactGetItems validates the items of the run. Without `snapshot`, if the run has used
+    /// Ends a run of the closure without a write. A run that reads several items one after another
+    /// may see states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot),
+    /// a TransactGetItems validates the items of the run. Without `snapshot`, if the run has used
     /// items of an earlier run, the closure runs again and reads all items from DynamoDB.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
@@ -142,7 +143,7 @@ impl Unit {
             return Ok(Next::Done);
         }
         if !self.snapshot {
-            // `known` stays empty, so the next run of the closure reads the items again.
+            // `known` stays empty, so the next run of the closure reads all items from DynamoDB.
             return Ok(Next::Again);
         }
         let item_refs: Vec<_> = reads.iter().map(|held| &held.item_ref).collect();
@@ -153,8 +154,8 @@ impl Unit {
             return Ok(Next::Done);
         }
         // The TransactGetItems of the validation has returned items from the same moment. The next
-        // run starts from these items, and needs no further validation if the run reads no other
-        // item.
+        // run of the closure starts from the returned items, and needs no further validation if the
+        // run reads only the returned items.
         let kept = reads.iter().zip(items);
         self.known = kept.map(|(held, item)| KnownItem::kept(held.item_ref.clone(), item)).collect();
         self.as_of_one_moment = true;
@@ -182,15 +183,15 @@ impl Unit {
         let (drawn, mut stamps) = commit::token_and_stamps(None, attempts);
         let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
-        // If a run changes no item, the commit sends no transaction, unless the closure has called
-        // a method such as `check`.
+        // If a run of the closure changes no item, the commit sends no transaction, unless the
+        // closure has called a method such as `check`.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
         match OnlyWrite::of(&operations, &assembly) {
             // Only a write that requires the state that the closure has read is sent without a
             // token. After a lost reply, a repeated create or delete without a token could undo a
-            // write that another caller made between the two attempts.
+            // write that another caller made between the first attempt and the repeated attempt.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -211,8 +212,8 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// Handles a refusal of the commit. If another run of the closure can have another result, the
-    /// closure runs again.
+    /// Handles a refusal of the commit. Returns [`Next::Again`] if another run of the closure can
+    /// have another result.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
@@ -253,8 +254,8 @@ enum CommitResult {
     Nothing,
 }
 
-/// Adds a check of each item that the closure has read, unless a write of the item has the same
-/// condition.
+/// Adds a check of each item that the closure has read, unless a write of the item already requires
+/// the state that the closure has read.
 fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
     for KnownItem { item_ref, item, .. } in known.reads() {
         let mut writes = operations.iter().filter(|operation| operation.item_ref.is(&item_ref.table, &item_ref.key));
@@ -304,16 +305,16 @@ async fn write_alone(
     }
 }
 
-/// Returns `true` if a condition was false and the item of this condition has changed since the
-/// closure read the item. In this case, another run of the closure may have another result.
+/// Returns `true` if the condition on an item was false, and the item has changed since the closure
+/// read the item. If the item has changed, another run of the closure may have another result.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run of the closure. If the item caused the refusal, the returned
-/// content comes from the refusal, and otherwise from the last run. Returns `None` if the next run
-/// must read the item from DynamoDB.
+/// Returns an item for the next run of the closure. If the item caused the refusal, the content of
+/// the returned item comes from the refusal, and otherwise from the last run. Returns `None` if the
+/// next run must read the item from DynamoDB.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

@@ -31,8 +31,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// The handle through which the unit of work gets the reads and writes of a run after the closure
-/// has ended.
+/// The handle through which the unit of work gets the reads and writes of a run of the closure
+/// after the end of the run.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {
@@ -100,7 +100,7 @@ impl Tx {
 
     /// Returns the items with these keys, in the order of the keys, with as few requests as
     /// possible. `get_many` may read the items at different moments. The commit fails and the
-    /// closure runs again if one of these items has changed since its read.
+    /// closure runs again if an item that `get_many` has returned changes before the commit.
     ///
     /// # Examples
     ///
@@ -123,8 +123,8 @@ impl Tx {
     /// # Cancel safety
     ///
     /// The caller may drop the future of `get_many` at any time. If the future is dropped, items
-    /// that an earlier run of the closure has read may still count as read by this run. The commit
-    /// checks each item that counts as read.
+    /// that an earlier run of the closure has read may still count as read by the current run. The
+    /// commit checks each item that counts as read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -189,8 +189,8 @@ impl Tx {
         self.add(repository, PendingOperation::update(repository, stored));
     }
 
-    /// Records a write of the whole value over its item. The commit requires that the item has not
-    /// changed since the program read the item.
+    /// Records a write that replaces the whole item by the value. The commit requires that the item
+    /// has not changed since the program read the item.
     ///
     /// # Examples
     ///
@@ -223,9 +223,9 @@ impl Tx {
         self.add(repository, PendingOperation::delete(repository, stored));
     }
 
-    /// Requires that an item that the program has read outside this unit of work has not changed
-    /// since the read. An item that the closure has read through this `Tx` needs no call of
-    /// `check`, because the commit checks such an item anyway.
+    /// Requires that an item that the program has read outside the unit of work has not changed
+    /// since the read. An item that the closure has read through its `Tx` needs no call of `check`,
+    /// because the commit checks each item that the closure has read.
     ///
     /// # Examples
     ///
@@ -276,10 +276,11 @@ impl Tx {
         self.add(repository, PendingOperation::absent(repository, key.into_key()));
     }
 
-    /// Requires that a condition is true for the item with this key, expired or not. If the
-    /// condition is false and the item has changed since the closure read the item, the closure
-    /// runs again. If the condition is false and the item has not changed, the unit of work fails
-    /// with [`Error::Cancelled`], because another run of the closure would have the same result.
+    /// Requires that a condition is true for the item with this key, even if the item has expired.
+    /// If the condition is false and the item has changed since the closure read the item, the
+    /// closure runs again. If the condition is false and the item has not changed, the unit of work
+    /// fails with [`Error::Cancelled`], because another run of the closure would have the same
+    /// result.
     ///
     /// # Examples
     ///
@@ -297,8 +298,7 @@ impl Tx {
 
     /// Adds a condition to the whole unit of work: a guard must still hold its lease or its named
     /// lock. If the guard no longer holds the lease or lock, the unit of work fails with
-    /// [`Error::Lost`]. A unit of work that writes the leased item also needs the guard of the
-    /// lease.
+    /// [`Error::Lost`]. A unit of work that writes a leased item needs the guard of the lease.
     ///
     /// # Examples
     ///
@@ -347,7 +347,8 @@ impl Tx {
         outcome
     }
 
-    /// Returns those of the items that the run does not know yet, each item only once.
+    /// Returns the items of `item_refs` that the run of the closure does not know yet, without
+    /// duplicates.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {
@@ -360,7 +361,8 @@ impl Tx {
         Ok(unknown)
     }
 
-    /// Locks the mutex of the run. No caller holds the mutex across an `.await`.
+    /// Locks the mutex that protects the run of the closure. No caller holds the mutex across an
+    /// `.await`.
     fn run(&self) -> MutexGuard<'_, Run> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

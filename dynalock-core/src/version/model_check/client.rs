@@ -13,14 +13,14 @@ use crate::version::{Doubt, LateCopies, Verdict, ring::tests::id as write_id};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
-    /// The client reads the item, and sends one write of the item, without a new write after a
-    /// conflict.
+    /// The client reads the item, and sends one write of the item. After a conflict, the client
+    /// sends no other write.
     Update,
     /// After each conflict, the client reads the item again and sends another write, until the
     /// server applies a write.
     Modify,
-    /// If the item is missing, the client creates the item. Otherwise, the client does the same as
-    /// for `Modify`.
+    /// If the item is missing, the client creates the item. If the item exists, the client does the
+    /// same as for `Modify`.
     Upsert,
     Delete,
     /// The client writes the item without a read.
@@ -30,13 +30,13 @@ pub(super) enum Call {
     /// processes make.
     Given,
     /// An upsert through a handle that combines calls. Consecutive `Combined` calls of a script
-    /// wait in one queue. The client models the worker of this queue, and writes one or more of the
+    /// wait in one queue. The client models the worker of the queue, and writes one or more of the
     /// waiting calls together, with one write id.
     Combined,
     /// The client updates the item that its last batch has returned, without a read.
     UpdateReturned,
-    /// A call of a program that does not use the library. This program sends one request in each
-    /// call, and always receives the answer.
+    /// A call of a program that does not use the library. A program without the library sends one
+    /// request in each call, and always receives the answer.
     Foreign(Foreign),
 }
 
@@ -73,7 +73,7 @@ pub(super) enum End {
     Gone {
         life: Option<u8>,
     },
-    /// The call has returned an error which says that the call has written nothing. Examples are
+    /// The call has returned an error that proves that the call has written nothing. Examples are
     /// `Conflict`, `AlreadyExists`, `NotFound` and `Exhausted`.
     Conflict,
     Indeterminate,
@@ -86,7 +86,8 @@ pub(super) struct Client {
     /// The number of calls of this client that have ended.
     done: u8,
     phase: Phase,
-    /// The item that the last call of this client returned, if this call was a combined call.
+    /// The item that the client's last call returned, or `None` if the last call was not a combined
+    /// call.
     returned: Option<Basis>,
 }
 
@@ -107,7 +108,7 @@ enum Phase {
 #[derive(Clone, Hash)]
 struct Attempt {
     request: Rc<Request>,
-    /// The number of requests that the earlier runs of this call have sent.
+    /// The number of requests that the earlier runs of the closure of the call have sent.
     before: u8,
     /// The number of requests that the call has sent so far.
     sent: u8,
@@ -120,8 +121,8 @@ struct Attempt {
 struct Batch {
     /// The number of calls whose changes the batch writes.
     calls: u8,
-    /// The number of calls that the batch no longer writes because their callers have left the
-    /// batch.
+    /// The number of calls whose callers have left the batch, so that the batch no longer writes
+    /// the changes of the calls.
     left: u8,
 }
 
@@ -215,9 +216,9 @@ impl Client {
         (batch.calls..=most.max(batch.calls)).map(move |calls| Batch { calls, ..batch })
     }
 
-    /// Returns the state of the model after the last caller of a batch has left the batch. This
-    /// caller has learned that its call has no effect. To keep the search small, a caller leaves a
-    /// batch only when the queue is empty.
+    /// Returns the state of the model after the last caller of a batch has left the batch. A caller
+    /// that leaves a batch has learned that its call has no effect. To keep the search small, a
+    /// caller leaves a batch only when the queue is empty.
     fn left(&self, setup: &Setup, world: &World, batch: Batch) -> Option<(World, Batch)> {
         let is_queue_empty = self.joined(setup, batch).count() == 1;
         let calls = batch.calls.checked_sub(1).filter(|calls| *calls > 0 && is_queue_empty)?;
@@ -231,7 +232,8 @@ impl Client {
     fn start(&self, setup: &Setup, world: World, basis: Option<Basis>, batch: Batch, sent: u8, at: u64) -> World {
         let call = setup.scripts[usize::from(self.number)][usize::from(self.done)];
         if basis.as_ref().is_some_and(|basis| self.shows_refused_run(setup, basis, sent)) {
-            // A batch may have other calls than the run that was applied.
+            // The batch may have other calls than the refused run, so the client cannot know which
+            // calls the server has applied.
             let end = if call == Call::Combined { End::Indeterminate } else { End::Applied };
             return self.ends(setup, world, end);
         }
@@ -253,14 +255,14 @@ impl Client {
         self.sends(setup, world, change, batch, sent, at)
     }
 
-    /// Returns `true` if the item contains the write id of an earlier, refused run of the call. The
-    /// earlier runs have sent `sent` requests.
+    /// Returns `true` if the item contains the write id of an earlier run of the closure of the
+    /// call, which the server refused. The earlier runs have sent `sent` requests.
     fn shows_refused_run(&self, setup: &Setup, basis: &Basis, sent: u8) -> bool {
         let mut ids = (0..sent).map(|before| write_id(16 * self.call(setup) + before));
         setup.rules.refused_runs == RefusedRuns::AreLookedFor && ids.any(|id| basis.shows(id))
     }
 
-    /// Returns the state of the model in which the client sends this change, and no earlier attempt
+    /// Returns the state of the model in which the client sends `change`, and no earlier attempt
     /// has an unknown outcome.
     fn sends(&self, setup: &Setup, mut world: World, change: Change, batch: Batch, sent: u8, at: u64) -> World {
         let request = Request {
@@ -363,8 +365,8 @@ impl Client {
             verdict => verdict,
         };
         match verdict {
-            // A delete outside a unit of work may return `certain: false`. A unit of work has no
-            // such result.
+            // A delete outside a unit of work may return `certain: false`. A unit of work never
+            // returns `certain: false`.
             Verdict::Applied if item.is_none() && setup.sending != Sending::UnitOfWork => {
                 step(self.ends(setup, world, End::Gone { life: request.life() }));
             }
@@ -413,8 +415,8 @@ impl Client {
         world
     }
 
-    /// Returns the number of this client's current call. All calls with the same token of the
-    /// caller have the same number.
+    /// Returns the number of the client's current call. All calls with the same token of the caller
+    /// have the same number.
     fn call(&self, setup: &Setup) -> u8 {
         if setup.scripts[usize::from(self.number)][usize::from(self.done)] == Call::Given {
             let first = setup.scripts.iter().copied().flatten().position(|call| *call == Call::Given).unwrap();
@@ -430,8 +432,8 @@ fn has_token(setup: &Setup, attempt: &Attempt) -> bool {
 }
 
 /// Returns `true` if the attempt is a patch with an unknown outcome, and the client follows the
-/// rule `IsLookedFor`. Under this rule, the client sends the patch again only if the patch has a
-/// token.
+/// rule `IsLookedFor`. Under the rule `IsLookedFor`, the client repeats a patch only if the patch
+/// has a token.
 fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
     let is_patch = matches!(attempt.request.change, Change::Patch(_));
     is_patch && attempt.in_doubt && setup.rules.lost_patch == LostPatch::IsLookedFor
@@ -440,16 +442,17 @@ fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
 /// The bit that marks the write id of a write with a token of the caller.
 const OF_TOKEN: u8 = 0x80;
 
-/// Returns the request with the write id and the incarnation of its attempt. The earlier runs of the
-/// call have sent `before` requests, and the current run has sent `sent` requests.
+/// Returns a copy of `request` with the write id and the incarnation of the next attempt. The
+/// earlier runs of the call have sent `before` requests, and the current run has sent `sent`
+/// requests.
 fn marked(setup: &Setup, request: Request, before: u8, sent: u8) -> Request {
     let mark = |drawn| match drawn {
         Drawn::Once => 16 * request.call,
         Drawn::PerRun => 16 * request.call + before,
         Drawn::PerAttempt => 16 * request.call + sent,
     };
-    // All attempts with the same ClientRequestToken must have the same incarnation, because their
-    // content must be the same.
+    // All attempts with one ClientRequestToken must have one incarnation, because the content of
+    // the attempts must be the same.
     let incarnations = match setup.sending.has_token(&request.change) {
         true => setup.rules.tokens,
         false => setup.rules.incarnations,

@@ -1,6 +1,6 @@
 //! Tests of the model with combined calls, in which several calls become one batch with one write
-//! id. In these tests, replies are lost, late copies of requests arrive, and other clients write
-//! the item.
+//! id. In the tests of combined calls, replies are lost, late copies of requests arrive, and other
+//! clients write the item.
 
 use super::{
     COUNT, Duplicates, PUT, Setup, Start,
@@ -48,8 +48,8 @@ fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
 }
 
 /// With the broken rule `AsTheFirstCallLeftIt`, a caller gets the version after the whole batch,
-/// but the content after the first call. The next write of this caller then undoes the later calls
-/// of the batch.
+/// but the content after the first call. The next write of the caller undoes the later calls of the
+/// batch.
 #[test]
 fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     let rules = Rules { returned: Returned::AsTheFirstCallLeftIt, ..REAL };
@@ -57,8 +57,9 @@ fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     assert_eq!(setup.breaks(), Violation::LostUpdate(2));
 }
 
-/// Calls whose creates the network may repeat after their answer, beside a caller that creates and
-/// deletes the item. Such a create may be applied twice, and after its refusal.
+/// Calls whose creates the network may repeat after the server's answer, beside a caller that
+/// creates and deletes the item. The server may apply a repeated create twice, or may apply a
+/// repeated create after its refusal.
 const REPEATED: [&[&[Call]]; 2] = [&[&[Combined, Combined], &[Create, Delete]], &[&[Upsert], &[Create, Delete]]];
 
 fn with_repeated_creates<'a>(scripts: &'a [&'a [Call]], ids: Drawn) -> Setup<'a> {

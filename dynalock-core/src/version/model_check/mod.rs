@@ -4,18 +4,18 @@
 //!
 //! | the model includes | in this way |
 //! |---|---|
-//! | lost replies | A request without an answer may never arrive at the server, or may arrive at any later time, even after the end of its call. |
+//! | lost replies | A request without an answer may never arrive at the server, or may arrive at any later time, even after the end of the call. |
 //! | repeated requests | A request that the server has answered may arrive a second time. Creates and patches arrive a second time only in some searches. |
-//! | patches | After a lost reply to a patch without a token, the client does not send the patch again, but reads the item at any later time. An item keeps the ids of its last two patches. |
+//! | patches | After a lost reply to a patch without a token, the client does not repeat the patch, but reads the item at any later time. An item keeps the ids of its last two patches. |
 //! | other programs | Other programs increment or remove the version, put items without write ids, remove the ids of patches, and delete items. |
-//! | runs | After a conflict, a call starts again from the current item, with another write id. |
-//! | batches | A client writes several combined calls together, with the write id of the run. After a conflict, calls may join and leave a batch. A batch may start from the item that the last batch returned. |
+//! | runs | After a conflict, a call starts another run from the current item, with another write id. |
+//! | batches | A client writes several combined calls together, with one write id for each run of the batch. After a conflict, calls may join and leave a batch. A batch may start from the item that the last batch returned. |
 //! | tokens | The server remembers the tokens of the requests that it has applied. In some searches, the server forgets all tokens. Two processes may make the same call with one token of the caller. |
 //! | clocks | In some searches, the clock of each call is either right or an hour ahead. |
 //!
 //! A search checks each reachable state of the model (a world) once. The searches with the rules of
 //! the library find no violation, for example no lost update. For each broken rule, a search finds
-//! a violation that this rule causes.
+//! a violation that the broken rule causes.
 
 mod client;
 mod combining;
@@ -41,11 +41,11 @@ use super::{
 #[derive(Clone)]
 struct Setup<'a> {
     start: Start,
-    /// The calls of each client, in the order in which the client makes them.
+    /// The calls of each client, in the order in which the client makes the calls.
     scripts: &'a [&'a [Call]],
     /// The largest number of requests that each call may send.
     attempts: u8,
-    /// For each client, the largest number of write ids that a write of this client leaves in the
+    /// For each client, the largest number of write ids that a write of the client leaves in the
     /// item.
     keep: [u8; 3],
     rules: Rules,
@@ -64,8 +64,7 @@ enum Start {
     Written,
     /// An item with two write ids.
     WrittenTwice,
-    /// An item with a write id and without a time, as earlier versions of the library have written
-    /// it.
+    /// An item with a write id and without a time, as earlier versions of the library wrote items.
     WithoutTime,
     /// An item with an incarnation and without write ids.
     Empty,
@@ -82,7 +81,7 @@ enum Start {
 /// repeated write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// Only a write with a token of the caller has a token.
+    /// Only a write with a token of the caller has a ClientRequestToken.
     Plain,
     /// All writes have a token.
     Once,
@@ -105,16 +104,16 @@ impl Sending {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deletes {
     /// A client may delete an item only after the call that created the item has ended, and only if
-    /// no request of this call can still arrive.
+    /// no request of that call can still arrive.
     OfSettledItems,
     AtAnyTime,
 }
 
-/// Says which requests may arrive a second time after the server has answered them.
+/// Says which requests may arrive a second time after the server's answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Duplicates {
-    /// Updates and deletes. A second copy of such a request is refused, because its condition is
-    /// false after the first copy.
+    /// Updates and deletes. The server refuses a second copy of an update or a delete, because the
+    /// first copy has made the condition false.
     OfCheckedWrites,
     /// All requests: updates, deletes, creates and patches.
     OfAll,
@@ -168,8 +167,8 @@ impl<'a> Setup<'a> {
         World::new(self.start.item(), clients, self.scripts.iter().map(|script| script.len()).sum())
     }
 
-    /// Explores all worlds (states of the model) of this search, and returns their number. Panics
-    /// if the search finds a violation.
+    /// Explores all worlds (states of the model) of the search, and returns the number of worlds.
+    /// Panics if the search finds a violation.
     fn holds(&self) -> usize {
         match explore(self) {
             Ok(worlds) => worlds,
@@ -301,15 +300,15 @@ fn nothing_breaks_when_ids_fall_out_of_the_ring() {
     assert_eq!(worlds, 219_345);
 }
 
-/// Returns a setup in which the clocks of the calls may differ by an hour. Such calls remove old
-/// write ids, because the library removes the old write ids of an item that nobody has written for
-/// a quarter of an hour.
+/// Returns a setup in which the clocks of the calls may differ by an hour. A clock that is an hour
+/// ahead makes a call remove old write ids, as after a quarter of an hour without a write of the
+/// item.
 fn with_clocks_that_lie<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { clocks: Clocks::Differ, ..Setup::new(start, scripts) }
 }
 
-/// Two items from which the library may remove old write ids because of their age, and an item
-/// without a time, from which the library never does so.
+/// Two items from which the library may remove old write ids because of the age of the ids, and an
+/// item without a time, from which the library removes no write ids because of the age of the ids.
 const TRIMMED: [Start; 3] = [Start::Written, Start::WrittenTwice, Start::WithoutTime];
 
 #[test]
@@ -465,8 +464,8 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
 }
 
 /// The gap rule looks in the current item for the newest write id that the read returned. An item
-/// of another incarnation never contains this write id, so the gap rule needs no comparison of the
-/// incarnations. If the read returned no write ids, the gap rule proves nothing.
+/// of another incarnation never contains the newest write id of the read, so the gap rule needs no
+/// comparison of the incarnations. If the read returned no write ids, the gap rule proves nothing.
 #[test]
 fn the_gap_rule_implies_the_incarnation_and_a_short_ring_does_not() {
     let setup = Setup::new(Start::Empty, &[&[Update], &[Delete], &[Create]]);
@@ -491,8 +490,8 @@ fn a_short_ring_proves_nothing_about_an_adoption() {
     let rules = judged_by(rules::an_adoption_that_met_a_short_ring_is_a_conflict);
     let setup = Setup { rules, ..Setup::new(Start::Foreign, &[&[Update], &[Delete], &[Create]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
-    // If no client deletes the item, the broken rule causes no violation: a short list of write ids
-    // then contains the ids of all writes.
+    // If no client deletes the item, the broken rule causes no violation, because a short list of
+    // write ids contains the ids of all writes.
     Setup { attempts: 3, scripts: &[&[Upsert], &[Upsert], &[Upsert]], ..setup }.holds();
 }
 
@@ -600,8 +599,8 @@ fn nothing_breaks_with_units_of_work_that_write_one_item() {
     assert_eq!(worlds, 36_920);
 }
 
-/// An example: two workers take a job by a delete of the job's item, and both workers believe that
-/// they have taken the job.
+/// An example: two workers try to take a job by a delete of the job's item, and each worker
+/// believes that it has taken the job.
 #[test]
 fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success() {
     let unit = units_of_work(Start::Written, &[&[Delete], &[Delete]]);
@@ -610,7 +609,7 @@ fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success
 }
 
 /// If the client repeats a create after a lost reply, and another client deletes the item before
-/// the repeated create arrives, the item is created a second time.
+/// the repeated create arrives, the server creates the item a second time.
 #[test]
 fn a_unit_of_work_that_creates_without_a_token_creates_twice() {
     let unit = units_of_work(Start::Absent, &[&[Upsert], &[Delete]]);
@@ -660,7 +659,7 @@ fn nothing_breaks_with_patches_of_three_attempts() {
     assert_eq!(tokens, [131_590, 157_462, 157_462, 143_230, 143_230, 234_459]);
 }
 
-/// Requests of other programs as in [`OTHERS`], with requests that remove the patch ids from the
+/// Requests of other programs as in [`OTHERS`], and requests that remove the patch ids from the
 /// item.
 const WIPING: [&[Call]; 3] = [&[WIPE, COUNT], &[PUT, WIPE], &[STRIP, WIPE]];
 
@@ -749,7 +748,8 @@ fn a_patch_that_is_sent_again_after_a_lost_reply_is_applied_twice() {
 }
 
 /// If the item does not contain the id of a patch, the server may nevertheless have applied the
-/// patch: another write may have removed the id. The request of the patch may also still arrive.
+/// patch: another write may have removed the id. If the item does not contain the id of a patch, a
+/// late copy of the patch may still arrive.
 #[test]
 fn the_absence_of_its_id_proves_nothing_about_a_patch() {
     let rules = Rules { absent_patch: Verdict::Conflict, ..REAL };
@@ -760,7 +760,7 @@ fn the_absence_of_its_id_proves_nothing_about_a_patch() {
 }
 
 /// The server does not remember the token of a refused request, so the server may later apply a
-/// late copy of this request.
+/// late copy of the request.
 #[test]
 fn a_refusal_in_doubt_proves_nothing_about_a_patch_under_a_token() {
     let setup = with_tokens(Start::Absent, &[&[Patch], &[Create]]);
@@ -799,8 +799,9 @@ fn patched_by(patched: fn(rules::Patch, &Revision, Incarnation) -> Option<Revisi
     Rules { patched, ..REAL }
 }
 
-/// Another program removes the version of an item. If a patch then sets version 1 and keeps the
-/// incarnation, the condition of an update that was computed at version 1 becomes true again.
+/// After another program has removed the version of an item, a patch sets version 1. If the patch
+/// keeps the incarnation, the condition of an earlier update that was computed at version 1 is true
+/// for the changed item.
 #[test]
 fn a_patch_that_keeps_stray_ids_loses_updates() {
     let setup = Setup::new(Start::Written, &[&[Update], &[STRIP], &[Patch]]);

@@ -1,5 +1,5 @@
 //! The rules by which the library writes items and interprets lost replies, and broken variants of
-//! these rules.
+//! the library's rules.
 
 use super::world::Item;
 use crate::version::{
@@ -34,7 +34,7 @@ pub(super) struct Rules {
     pub(super) refused_runs: RefusedRuns,
     pub(super) incarnations: Drawn,
     /// Says whether a call draws one ClientRequestToken for all attempts, or a new token for each
-    /// attempt. An attempt with a new token also has a new incarnation.
+    /// attempt. If each attempt has a new token, each attempt has a new incarnation.
     pub(super) tokens: Drawn,
 }
 
@@ -53,30 +53,32 @@ pub(super) enum LostPatch {
     /// Without a token, the client reads the item and looks for the id of the patch. If the server
     /// has forgotten the token, the client gives up.
     IsLookedFor,
-    /// The client sends the same patch again.
+    /// The client repeats the patch.
     IsSentAgain,
 }
 
 /// The rule for the calls of a batch while an attempt of the batch has an unknown outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Batches {
-    /// The calls of the batch stay the same until the outcome is known.
+    /// The calls of the batch stay the same until the outcome of the attempt is known.
     Frozen,
-    /// A broken rule: waiting calls join the batch before the next attempt of the batch.
+    /// With the broken rule `Joined`, waiting calls join the batch before the next attempt of the
+    /// batch.
     Joined,
-    /// A broken rule: a caller may leave the batch, and learns that its call has no effect.
+    /// With the broken rule `Left`, a caller may leave the batch, and learns that its call has no
+    /// effect.
     Left,
 }
 
-/// The content of the item that each caller of a batch gets. The version and the write ids of this
-/// item are always those after the whole batch.
+/// The content of the item that each caller of a batch gets. Each caller gets the version and the
+/// write ids of the item after the whole batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Returned {
     AsTheBatchLeftIt,
     AsTheFirstCallLeftIt,
 }
 
-/// Says whether the condition of a patch looks for the id of this patch in the item.
+/// Says whether the condition of a patch looks for the id of the patch in the item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Register {
     /// The condition of the patch requires that the item does not contain the id of the patch.
@@ -84,12 +86,12 @@ pub(super) enum Register {
     IsIgnored,
 }
 
-/// Says whether a call looks for the write ids of its refused runs in the item from which its next
-/// run starts.
+/// Says whether a call looks in the current item for the write ids of the call's refused runs
+/// before the next run starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusedRuns {
-    /// Such a write id shows that the server has applied the run after its refusal, so the call
-    /// ends.
+    /// The write id of a refused run in the item shows that the server has applied the run after
+    /// the refusal, so the call ends.
     AreLookedFor,
     AreIgnored,
 }
@@ -99,7 +101,8 @@ pub(super) enum RefusedRuns {
 pub(super) enum Drawn {
     /// The value is drawn once for each call.
     Once,
-    /// A run of the closure ends with a certain conflict.
+    /// The value is drawn once for each run of the closure of a call. A run ends when the server
+    /// has certainly refused the write.
     PerRun,
     PerAttempt,
 }
@@ -139,15 +142,15 @@ pub(super) fn same_version(was: &Item, now: &Item) -> bool {
     was.revision.version == now.revision.version
 }
 
-/// A broken rule: two items without write ids count as the same state of the item if they have the
-/// same version.
+/// With the broken rule `same_version_and_life`, two items without write ids count as the same
+/// state of the item if the versions are equal.
 pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     was.revision.version == now.revision.version && life(was) == life(now)
 }
 
 /// Evaluates the condition of a patch, and returns the version and the write ids of the item after
-/// the patch. The function models the expressions from `PatchIntent::own_condition` and
+/// the patch. The function `patched` models the expressions from `PatchIntent::own_condition` and
 /// `PatchIntent::text`.
 fn patched(patch: Patch, was: &Revision, begins: Incarnation) -> Option<Revision> {
     let ring = match (was.version, &was.ring) {
@@ -191,16 +194,16 @@ fn with_ids(next: Revision, kept: impl IntoIterator<Item = StoredId>) -> Revisio
     Revision { ring, ..next }
 }
 
-/// Returns the write ids of an item that was written before the time `at`, newest first. Returns
-/// `None` for an item without a time, and for an item that was not written before `at`.
+/// Returns the write ids of `was`, newest first, if the time of its last write is before `at`.
+/// Returns `None` if `was` has no time, or if the time is not before `at`.
 fn rested(was: &Revision, at: u64) -> Option<Vec<StoredId>> {
     let ring = was.ring.as_ref()?;
     ring.time().is_some_and(|time| u64::from(time) * 1000 < at).then(|| ring.ids().collect())
 }
 
 /// Defines broken rules that remove the wrong ids from `_writes` if the last write was long ago.
-/// `$repeats` says whether the new write has a token of the caller. `$ids` contains the stored ids.
-/// `$kept` contains the stored ids that stay.
+/// The parameter `$repeats` says whether the new write has a token of the caller. `$ids` contains
+/// the stored ids. `$kept` contains the stored ids that stay.
 macro_rules! trims_wrongly {
     ($($name:ident: |$repeats:pat_param, $ids:ident| $kept:expr;)*) => {$(
         pub(super) fn $name(was: &Revision, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Revision> {
@@ -222,7 +225,8 @@ trims_wrongly! {
     trim_under_a_token: |repeats, ids| ids.into_iter().take(if repeats == Repeats::Ever { 1 } else { usize::MAX });
 }
 
-/// A broken rule: an update with a token of the caller also stores the time of the write.
+/// With the broken rule `time_under_a_token`, an update with a token of the caller stores the time
+/// of the write.
 pub(super) fn time_under_a_token(
     was: &Revision,
     id: WriteId,
@@ -287,8 +291,8 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// A broken rule: if the server refuses a request with a token, the client concludes that the
-/// server will apply no late copy of the request.
+/// With the broken rule `a_token_proves_everything`, if the server refuses a request with a token,
+/// the client concludes that the server will apply no late copy of the request.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -298,8 +302,8 @@ pub(super) fn a_token_proves_everything(
     or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
 }
 
-/// A broken rule: if the item is absent after a lost reply to a delete, the delete counts as
-/// successful, even if the delete had a token.
+/// With the broken rule `absence_is_success`, if the item is absent after a lost reply to a delete,
+/// the delete counts as successful, even if the delete had a token.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,

@@ -19,14 +19,14 @@ pub(super) struct Counterexample {
 }
 
 /// The first way in which the search has reached a world (a state of the model): the index of the
-/// previous world, and the event after this previous world.
+/// previous world, and the event that leads from the previous world to the new world.
 struct Visit {
     from: usize,
     by: (u8, Event),
 }
 
-/// Visits all reachable worlds (states of the model), and returns their number. If a world shows a
-/// violation, returns an error with the shortest counterexample.
+/// Visits all reachable worlds (states of the model), and returns the number of worlds. If a world
+/// shows a violation, returns an error with the shortest counterexample.
 pub(super) fn explore(setup: &Setup) -> Result<usize, Counterexample> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let start = setup.world();

@@ -21,8 +21,7 @@ use crate::version::{
 pub(super) struct World {
     pub(super) item: Option<Rc<Item>>,
     pub(super) clients: Vec<Client>,
-    /// The requests that may still arrive at the server, although no client waits for their
-    /// answers.
+    /// The requests that may still arrive at the server, although no client waits for the answers.
     late: Vec<Request>,
     /// The applied requests whose tokens the server remembers.
     tokens: Vec<Request>,
@@ -31,7 +30,7 @@ pub(super) struct World {
     ghost: Ghost,
 }
 
-/// The item as the server stores it.
+/// The item that the server stores.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Item {
     pub(super) revision: Revision,
@@ -49,11 +48,11 @@ struct Ghost {
     applied: Vec<u8>,
     /// For each call, the result that the caller has received.
     ends: Vec<End>,
-    /// The number of writes that the server has applied so far. This number identifies the current
-    /// state of the item.
+    /// The number of writes that the server has applied so far, without [`Foreign::Wipe`]. The
+    /// number of writes identifies the current state of the item.
     writes: u8,
-    /// The number of deletes that the server has applied so far. This number distinguishes the item
-    /// from earlier items with the same key.
+    /// The number of deletes that the server has applied so far, which distinguishes the item from
+    /// earlier items with the same key.
     deletes: u8,
     /// The number of the call that created the item.
     creator: Option<u8>,
@@ -61,8 +60,8 @@ struct Ghost {
     broken: Option<Violation>,
 }
 
-/// An event that must never happen. The field of each variant is the number of the call to which
-/// the event happened.
+/// An event that must never happen. The field of each variant is the number of the call that the
+/// violation concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Violation {
     /// The client has computed a write from one state of the item, and the server has applied the
@@ -77,8 +76,8 @@ pub(super) enum Violation {
     /// A call reported a conflict, but the server has applied the write of the call, before or
     /// after the report.
     FalseConflict(u8),
-    /// A client has repeated a call with the same token, and the second request had other content
-    /// than the first request.
+    /// The server has received two requests with one token of the caller and with different
+    /// content.
     OtherContent(u8),
 }
 
@@ -104,13 +103,13 @@ pub(super) enum Change {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     pub(super) call: u8,
-    /// The number of calls whose changes the request writes together. `call` is the number of the
-    /// first of these calls.
+    /// The number of calls whose changes the request writes together. The field `call` is the
+    /// number of the first of the written calls.
     pub(super) calls: u8,
     pub(super) change: Change,
     pub(super) id: u8,
     pub(super) incarnation: u8,
-    /// The time that the client's clock shows at the write, in epoch milliseconds.
+    /// The time on the client's clock when the client computed the write, in epoch milliseconds.
     pub(super) at: u64,
     pub(super) keep: u8,
 }
@@ -120,7 +119,7 @@ pub(super) struct Request {
 const REGISTER: usize = 2;
 
 impl Basis {
-    /// Returns whether the item contains this write id.
+    /// Returns `true` if the item contains the write id `id`.
     pub(super) fn shows(&self, id: WriteId) -> bool {
         self.item.revision.ring.as_ref().is_some_and(|ring| ring.contains(id))
     }
@@ -163,7 +162,7 @@ impl Request {
     }
 
     /// Returns the value by which lists of requests are sorted. Without the sorting, two states of
-    /// the model that differ only in the order of their requests would count as different states.
+    /// the model that differ only in the order of the requests would count as different states.
     fn order(&self) -> impl Ord + use<> {
         (self.call, self.calls, self.id, self.incarnation, self.at, self.basis().map(|basis| basis.writes))
     }
@@ -182,13 +181,13 @@ impl Request {
         }
     }
 
-    /// Returns `true` if two clients have sent these requests for the same call, with one token of
-    /// the caller.
+    /// Returns `true` if `self` and `other` are requests for the same call, with one token of the
+    /// caller.
     fn is_repeated_by(&self, other: &Self) -> bool {
         matches!((&self.change, &other.change), (Change::Given(_), Change::Given(_))) && self.call == other.call
     }
 
-    /// Returns `true` if this request and another request would write exactly the same item.
+    /// Returns `true` if `self` and `other` would write exactly the same item.
     fn has_content_of(&self, other: &Self, rules: &Rules) -> bool {
         let written = |request: &Self| request.next(request.basis().map(|basis| &*basis.item), rules);
         written(self) == written(other)
@@ -198,7 +197,7 @@ impl Request {
         (rules.patched)(patch, &now.revision, incarnation(self.incarnation))
     }
 
-    /// Returns the item after this request, or `None` if the key has no item after this request.
+    /// Returns the item after the request, or `None` if the key has no item after the request.
     fn next(&self, now: Option<&Item>, rules: &Rules) -> Option<Item> {
         let (id, begins) = (write_id(self.id), incarnation(self.incarnation));
         let patches = now.map(|now| now.patches.clone()).unwrap_or_default();
@@ -221,14 +220,14 @@ impl Request {
 }
 
 /// Returns the number that stands for the attributes of the item after a write of `calls` calls.
-/// `call` is the number of the first of these calls.
+/// `call` is the number of the first of the written calls.
 fn content_of(call: u8, calls: u8) -> u8 {
     16 * (calls - 1) + call + 1
 }
 
 impl Item {
-    /// Returns `true` if this item and another item have the same version, the same write ids and
-    /// the same attributes of the program.
+    /// Returns `true` if `self` and `other` have the same version, the same write ids and the same
+    /// attributes of the program.
     pub(super) fn has_content_of(&self, other: &Self) -> bool {
         self.revision == other.revision && self.content == other.content
     }
@@ -238,7 +237,7 @@ impl Item {
         matches!(request.change, Change::Patch(_)) && self.patches.contains(&request.id)
     }
 
-    /// Returns the facts that the client of a patch learns from a refusal with this item.
+    /// Returns the facts that the client of a patch learns from a refusal that contains the item.
     pub(super) fn patch(&self) -> Patch {
         Patch { has_stray_ids: self.revision.version.is_none() && self.revision.ring.is_some() }
     }
@@ -274,7 +273,7 @@ impl World {
         let ring = written.revision.ring.map(|ring| Ring::of(life, ring.time(), ring.ids()));
         let written = Item { revision: Revision { ring, ..written.revision }, ..written };
         // No state of the item has the number `u8::MAX`, so the search reports a later write that
-        // starts from this wrong item as a lost update.
+        // starts from the wrong item as a lost update.
         let writes = if written.has_content_of(now) { self.ghost.writes } else { u8::MAX };
         let calls = match setup.rules.returned {
             Returned::AsTheBatchLeftIt => request.calls,
@@ -383,8 +382,8 @@ impl World {
         })
     }
 
-    /// Adds a second copy of a request that the server has answered, if the setup allows such a
-    /// copy. The second copy may arrive later.
+    /// Adds a second copy of a request that the server has answered, if `duplicates` allows a
+    /// second copy. The second copy may arrive later.
     pub(super) fn comes_again(&mut self, request: &Request, duplicates: Duplicates) {
         if !request.may_always_pass() || duplicates == Duplicates::OfAll {
             self.is_late(request);
