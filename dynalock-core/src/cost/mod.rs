@@ -18,8 +18,8 @@
 //! | a write that DynamoDB refused because of a condition or a running transaction, and the reads after a refused write, until DynamoDB applies a write of the call | conflicts |
 //! | a request that no line above matches | useful |
 //!
-//! If a request receives no answer, the first copy of the request counts as useful. The repetition
-//! of the request counts as a retry. A throttled request consumes nothing, so the repetition of a
+//! If a request receives no answer, the library sends the request again. The cost of the first
+//! request then counts as useful, and the cost of each repetition counts as a retry. A throttled request consumes nothing, so the repetition of a
 //! throttled request counts as useful.
 //!
 //! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`

@@ -46,8 +46,7 @@ pub struct LeaseGuard<T> {
     item: Item,
 }
 
-/// The effect of a change by the holder on the table: the guard has written the item, or had
-/// nothing to write.
+/// The result of a change by the holder: the guard has written the item, or had nothing to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrote {
     Yes,

@@ -480,8 +480,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::AlreadyExists`]: the key already has an item, with or without a version.
-    /// - [`Error::Locked`]: another caller holds a lease on the key in a [separate
-    ///   row](crate::Lockable), or on the expired item.
+    /// - [`Error::Locked`]: another caller holds the lease of the key. The lease is in a [separate
+    ///   row](crate::Lockable), or in an expired item that DynamoDB has not deleted yet.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the

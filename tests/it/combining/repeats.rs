@@ -115,7 +115,7 @@ async fn a_repeated_create_is_found_by_the_read_after_a_run_without_changes() {
     let products = table.items.combining();
     // The item of the other writer has a stock of 100.
     let refill = |limit| {
-        let add = move |product: &mut Product| product.stock += if product.stock < limit { 1 } else { 0 };
+        let add = move |product: &mut Product| product.stock += i64::from(product.stock < limit);
         start([products.upsert_with("a", || Product::new("a", 0), add)]).remove(0)
     };
     let first = refill(50);

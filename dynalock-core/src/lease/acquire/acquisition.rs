@@ -28,8 +28,8 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time for the last requests of a call whose wait for a lock has ended. The last requests are
-/// a read of the lock's row, and the removal of the call's queue entry.
+/// The time for the last requests of a call whose wait for a lock has ended. Such a call reads the
+/// row of the lock, and removes the queue entry of the call.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
 /// One lock that a call acquires, and the progress of the call on this lock.

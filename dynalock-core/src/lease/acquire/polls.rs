@@ -75,7 +75,7 @@ impl Polls {
         let max = max.min(limit);
         let longest = (max / 2).saturating_add(max.mul_f64(self.rng.f64()));
         let (from, to) = (pause.start.min(longest), pause.end.min(longest));
-        (from + (to - from).mul_f64(self.rng.f64())).max(min.min(limit))
+        (from + to.saturating_sub(from).mul_f64(self.rng.f64())).max(min.min(limit))
     }
 
     /// Returns whether this call has waited longest, compared with all other calls of this process
