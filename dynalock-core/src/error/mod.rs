@@ -61,7 +61,7 @@ pub enum Error {
     AlreadyExists(Conflict),
 
     /// The condition that the caller has added to a single write is false. The failed call has
-    /// written nothing, and has not repeated the write.
+    /// written nothing, and has not attempted the write again after the refusal.
     #[error("the condition of a write is false for the item under {} in table `{}`; read it and decide again", .0.shown_key(), .0.table())]
     ConditionFailed(Conflict),
 

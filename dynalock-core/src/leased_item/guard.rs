@@ -497,8 +497,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Converts the guard into a token. Another task or process can [resume](Repository::resume)
-    /// the lease from the token. No heartbeat renews the lease until a task or process resumes the
-    /// lease.
+    /// the lease from the token. After the conversion, no heartbeat renews the lease until a task or
+    /// process resumes the lease.
     ///
     /// # Examples
     ///

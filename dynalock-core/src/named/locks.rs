@@ -425,8 +425,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not have been created. The caller can repeat
-    /// the call.
+    /// If the future is dropped, the table may or may not have been created. The caller can call
+    /// `create_table` again, because the method accepts an existing table of locks.
     pub fn create_table(&self) -> CreateLockTable {
         CreateLockTable::new(self.settings.clone())
     }

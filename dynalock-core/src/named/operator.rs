@@ -94,10 +94,9 @@ impl Locks {
     /// on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
-    /// delayed by more than a minute, DynamoDB may create the row again after `retire` has deleted
-    /// it. In a row that a late acquire request creates, the first fence is the time at which the
-    /// caller sent this request. A first fence from a late acquire request may be lower than the
-    /// fences of the deleted row.
+    /// delayed by more than a minute, the request may create the row again after `retire` has deleted
+    /// the row. The first fence of the new row is then the time at which the caller sent the
+    /// delayed request. This first fence may be lower than the fences of the deleted row.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
     /// DynamoDB could delete the rows of held locks.

@@ -277,8 +277,8 @@ impl MeteredRequest {
     }
 
     /// Sets the parameter by which a request asks for its consumed capacity, and returns the
-    /// estimated capacity of each key. Returns `None` for a transaction of writes, whose estimates
-    /// `expect` sets, and for requests that consume no capacity.
+    /// estimated capacity of each key. Returns `None` for requests that consume no capacity, and for a
+    /// transaction of writes: the method `expect` sets the estimates of such a transaction.
     fn shares_of(&self, input: &mut Input) -> Option<Vec<Share>> {
         macro_rules! asked {
             ($kind:ident) => {

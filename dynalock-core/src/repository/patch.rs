@@ -116,8 +116,8 @@ impl<T: Versioned> Repository<T> {
         self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
     }
 
-    /// Returns the description of a patch, from which a call makes the write of the patch. The
-    /// lease policy `policy` says how the write treats leases.
+    /// Returns the table, the key and the changes of a patch. A call builds its write request from
+    /// the returned value. The lease policy `policy` says how the write treats leases.
     pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());
         PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }

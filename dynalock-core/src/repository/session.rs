@@ -355,7 +355,7 @@ impl<T: Versioned> Session<T> {
     /// `update_as_put` returns an error, because the PutItem could overwrite a change of the
     /// unknown attributes by another program. If only the lease in the item has changed since the
     /// read, `update_as_put` sends another PutItem with the new lease. `bytes` is the length of the
-    /// update expression, for the error.
+    /// update expression, which the error shows.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;

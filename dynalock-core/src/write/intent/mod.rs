@@ -106,7 +106,7 @@ pub(crate) trait OwnedIntent: Intent {
 pub(crate) enum Adapted {
     /// The next request differs from the refused request, so DynamoDB may accept the next request.
     Yes,
-    /// The next request would be the same as the refused request.
+    /// The next request would be the same as the refused request, so DynamoDB would refuse it too.
     No,
 }
 
