@@ -126,8 +126,8 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
     }
 }
 
-/// Returns the refusal of a retry without a stored body. A retry always has a stored body in
-/// practice, because the SDK builds the body before the first await of the first attempt.
+/// Returns the error of a retry if the body of the first request was not stored. In practice, a
+/// retry always has a stored body, because the SDK builds the body before the first await of the first attempt.
 fn not_made() -> Refusal {
     Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }

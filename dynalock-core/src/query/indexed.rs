@@ -59,7 +59,7 @@ macro_rules! fetch {
             /// Reads whole items from the table by the keys that the index returns, up to 100 items
             /// in a request. The reads by key are strongly consistent and return the newest state
             /// of each item. The newest state of an item may no longer have the queried partition
-            /// key of the index. If a program deletes an item after the read of the index, the
+            /// key of the index. If a program deletes an item between the two reads, the
             /// result does not contain the item. The key of the deleted item still counts towards
             /// the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys in the
             /// index, and reads no items.

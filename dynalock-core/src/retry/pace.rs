@@ -83,8 +83,8 @@ pub(super) struct Times {
 #[derive(Debug, Default)]
 pub(super) struct Contenders(Arc<()>);
 
-/// A running call that has slept after a conflict. The drop of a `Contender` removes the call from
-/// the number that `Contenders` counts.
+/// A running call that has slept after a conflict. `Contenders` counts a call until the `Contender`
+/// of the call is dropped.
 #[derive(Debug)]
 struct Contender(Arc<()>);
 

@@ -41,7 +41,7 @@ pub(crate) trait Intent: Send + Sync {
     /// Returns `true` if the item is in the state that the write requires, and the caller's
     /// condition is false for the item. As long as the state of the item does not change, the
     /// caller's condition stays false. If `is_refused_for_good` returns `true`, DynamoDB has
-    /// applied no attempt and will apply no late copy.
+    /// applied no attempt, and will not apply a request of an earlier attempt that arrives late.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
