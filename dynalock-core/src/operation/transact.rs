@@ -127,7 +127,8 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
 }
 
 /// Returns the error of a retry if the body of the first request was not stored. In practice, a
-/// retry always has a stored body, because the SDK builds the body before the first await of the first attempt.
+/// retry always has a stored body, because the SDK builds the body before the first await of the
+/// first attempt.
 fn not_made() -> Refusal {
     Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }
