@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::support::Shop;
 
-/// The content of each item of these tests contains this text, and so does the token of each
-/// transaction.
+/// A text that each item of these tests contains. The token of each transaction contains the text
+/// too.
 pub(super) const SECRET: &str = "s3cret";
 
 /// Asserts that a call sends the explained requests, and that its explanation sends nothing.
