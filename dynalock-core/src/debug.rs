@@ -1,4 +1,5 @@
-/// Implements `Debug` for a type whose text leaves out fields, or whose parameters are not `Debug`.
+/// Implements `Debug` for a type whose `Debug` text leaves out fields, or whose type parameters are
+/// not `Debug`.
 ///
 /// | call | text |
 /// |---|---|

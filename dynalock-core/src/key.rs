@@ -87,8 +87,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The suffix of the last key value that distinguishes the key of a separate lease row from the key
-/// of the leased item.
+/// The suffix that turns the key of an item into the key of its separate lease row.
 const SUFFIX: &str = "#lock";
 
 /// The value of one key attribute.
@@ -195,7 +194,7 @@ impl From<KeyType> for ScalarAttributeType {
 /// `#[derive(KeyAttribute)]` implements `KeyAttribute` for three kinds of types: a newtype of a key
 /// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. The
 /// key of an enum is the variant name that serde writes. If a program implements `KeyAttribute` by
-/// hand, `to_key_value` must return the same value that the `Serialize` implementation of the type
+/// hand, `to_key_value` must return the key value that the `Serialize` implementation of the type
 /// writes:
 ///
 /// ```

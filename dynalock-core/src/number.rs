@@ -38,7 +38,7 @@ pub(crate) fn significant_digits(text: &str) -> usize {
     normal(text).map_or(text.len(), |number| number.digits.len())
 }
 
-/// The largest number of trailing zeros in a number that DynamoDB returns.
+/// The largest number of trailing zeros that the canonical notation writes without an exponent.
 const LONGEST: usize = 126;
 
 /// Parses a whole number in any notation, for example `12`, `12.0` or `1.2e1`. Returns `None` if
@@ -124,7 +124,8 @@ impl Normal {
     }
 }
 
-/// A parsed number: the significant digits and a power of ten. The number zero has no digits.
+/// A parsed number: the significant digits and a power of ten. For the number zero, `digits` is
+/// empty.
 #[derive(Debug, PartialEq, Eq)]
 struct Normal {
     negative: bool,

@@ -90,7 +90,7 @@ pub const fn attribute_with<T, V, R>(
     Attribute::new(name, aliases, missing)
 }
 
-/// Returns the [`Index`] for the index at position `place` in the list of indexes of the model.
+/// Returns the [`Index`] for the index at position `place` of the model's list of indexes.
 pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, K> {
     Index::of(&model.indexes[place])
 }
@@ -111,11 +111,11 @@ pub const fn takes_suffix(last_key: KeyType) {
     );
 }
 
-/// A type that a field with `#[dynalock(version)]` may have. The library sets the field to the
-/// stored version of the item.
+/// A type that a field with `#[dynalock(version)]` may have. The library sets a field with
+/// `#[dynalock(version)]` to the stored version of the item.
 #[diagnostic::on_unimplemented(message = "the version field must be a `u64`, not `{Self}`", label = "must be `u64`")]
 pub trait VersionField {
-    /// Sets the field to the stored version of the item.
+    /// Sets the version field to the stored version of the item.
     fn mirror(&mut self, version: u64);
 }
 
@@ -126,14 +126,14 @@ impl VersionField for u64 {
 }
 
 /// A type that a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]` may have. The
-/// library sets the field to the time that the item stores.
+/// library sets a `created_at` or `updated_at` field to the time that the item stores.
 #[diagnostic::on_unimplemented(
     message = "a time that the library keeps is a `u64` or an `i64`, or an `Option` of one, not `{Self}`",
     label = "must be `u64` or `i64`, or an `Option` of one"
 )]
 pub trait KeptTimeField {
-    /// Sets the field to the time that the item stores. If the item stores no time, sets the field
-    /// to `None`, or to zero if the field is not an `Option`.
+    /// Sets the time field to the time that the item stores. If the item stores no time, sets the
+    /// time field to `None`, or to zero if the time field is not an `Option`.
     fn mirror(&mut self, time: Option<i64>);
 }
 
@@ -159,8 +159,8 @@ impl<V: KeptTimeField + Default> KeptTimeField for Option<V> {
     }
 }
 
-/// A type that a field with `#[dynalock(expires)]` may have. The field contains the time to live of
-/// the item.
+/// A type that a field with `#[dynalock(expires)]` may have. A field with `#[dynalock(expires)]`
+/// contains the time to live of the item.
 #[diagnostic::on_unimplemented(
     message = "a time to live is a whole number of epoch seconds, or an `Option` of one, not `{Self}`",
     label = "must be `u64`, `i64` or `u32`, or an `Option` of one"

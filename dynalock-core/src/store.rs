@@ -41,7 +41,7 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 ///
 /// # Examples
 ///
-/// In the example, a service uses a decorator of a repository, which counts the created orders:
+/// The decorator of a repository in the example counts the orders that a service creates:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -119,7 +119,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// This method returns the same errors as [`Repository::get`].
+    /// `get` returns the same errors as [`Repository::get`].
     ///
     /// # Cancel safety
     ///
@@ -142,7 +142,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// This method returns the same errors as [`Repository::create`].
+    /// `create` returns the same errors as [`Repository::create`].
     ///
     /// # Cancel safety
     ///
@@ -168,7 +168,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// This method returns the same errors as [`Repository::update`].
+    /// `update` returns the same errors as [`Repository::update`].
     ///
     /// # Cancel safety
     ///
@@ -193,7 +193,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// This method returns the same errors as [`Repository::replace`].
+    /// `replace` returns the same errors as [`Repository::replace`].
     ///
     /// # Cancel safety
     ///
@@ -219,7 +219,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// This method returns the same errors as [`Repository::update_with`].
+    /// `update_with` returns the same errors as [`Repository::update_with`].
     ///
     /// # Cancel safety
     ///
@@ -243,7 +243,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// This method returns the same errors as [`Repository::delete`].
+    /// `delete` returns the same errors as [`Repository::delete`].
     ///
     /// # Cancel safety
     ///
@@ -269,7 +269,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// This method returns the same errors as [`Repository::get_many`].
+    /// `get_many` returns the same errors as [`Repository::get_many`].
     ///
     /// # Cancel safety
     ///
@@ -298,7 +298,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// This method returns the same errors as [`Query::page`].
+    /// `page` returns the same errors as [`Query::page`].
     ///
     /// # Cancel safety
     ///

@@ -332,7 +332,7 @@ where
     /// # Errors
     ///
     /// - The error that the closure of the call returned.
-    /// - The errors that `explain_on` returns for an `update_with`, converted by `From`.
+    /// - The errors that `explain_on` returns for an `update_with`, converted into `E` by `From`.
     pub fn explain_on(&mut self, stored: &Stored<T>) -> Result<Explained, E> {
         let mut session = Session::of_unsent(self);
         let TryUpdateWith { key, change, .. } = &mut self.kind;

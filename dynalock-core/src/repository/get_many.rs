@@ -52,7 +52,7 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::Decode`](crate::Error::Decode): an item cannot be decoded into a `T`.
     /// - [`Error::Corrupt`](crate::Error::Corrupt): an attribute of the library in an item, for
     ///   example `_writes`, is invalid.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -64,8 +64,8 @@ impl<T: Versioned> Repository<T> {
 
     /// Makes a `Stored` from an item that the program has read by the SDK. The program can write
     /// the `Stored` like a value that the repository has read, with the same checks of the version.
-    /// `read` also accepts expired items. The item must be complete, so the request of the SDK must
-    /// have no projection expression.
+    /// `read` accepts expired items. The item must be complete, so the request of the SDK must have
+    /// no projection expression.
     ///
     /// # Examples
     ///

@@ -94,8 +94,8 @@ struct Open<T> {
     outcome: AttemptOutcome,
 }
 
-/// A value that the current attempt of an import sends, and the state of the value's item after the
-/// write.
+/// A value that the current attempt of an import sends, and the state that its item will have after
+/// the write.
 struct Sent<T> {
     open: Open<T>,
     next: Basis,
@@ -206,8 +206,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value whose item is too large for DynamoDB. `sent` must contain
-    /// exactly one value.
+    /// Returns the error of a value whose item is too large for DynamoDB. The list `sent` of the
+    /// values in the refused request must contain exactly one value.
     fn too_large(&mut self, sent: &[Sent<T>]) -> Error {
         let incarnation = Incarnation::draw(self.attempts.rng());
         let sizes = sent.iter().map(|Sent { open, .. }| {
@@ -226,8 +226,8 @@ fn first_failure<O>(results: &[ItemResult<O>]) -> Option<&'static str> {
     results.iter().find_map(|item| item.result.as_ref().err()).map(Error::kind)
 }
 
-/// Returns the keys of the items that DynamoDB left unprocessed. If the reply contains an item that
-/// was not in the request, the reply counts as a reply that cannot be parsed.
+/// Returns the keys of the items that DynamoDB left unprocessed. A reply with an item that was not
+/// in the request counts as an unreadable reply.
 fn unprocessed<T: Versioned>(left: &[Item], sent: &[Sent<T>]) -> Result<Vec<Key>, Failure> {
     const UNKNOWN: &str = "an unprocessed item was not in the request";
     let is_sent = |key: &Key| sent.iter().any(|sent| sent.open.intent.key() == *key);

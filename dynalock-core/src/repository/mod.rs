@@ -174,7 +174,7 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts of each call. The number must be 1 or
+    /// Limits the number of failed requests and conflicts of each call. The limit must be 1 or
     /// more. Without a limit from `attempts`, a call repeats its requests until its deadline.
     ///
     /// # Examples
@@ -226,7 +226,7 @@ impl<T> Repository<T> {
     /// [`transact`](crate::transact) call is metered if it uses at least one metered repository.
     /// For each table, a transaction adds the costs in the table to the meter of the table's
     /// repository. If a transaction uses two metered repositories of the same table, the
-    /// transaction adds the costs in this table to the meter of the first repository.
+    /// transaction adds the costs in the table to the meter of the first repository.
     ///
     /// A call of `metered` makes a repository with a new retry budget and a new measured round
     /// trip. A program should call `metered` only once, where the program makes the repository. The
@@ -369,7 +369,7 @@ impl<T> Repository<T> {
     /// - [`Error::TableMismatch`]: a table with the same name exists, and has another key than `T`.
     /// - [`Error::Rejected`]: DynamoDB refused to enable time to live, for example because time to
     ///   live is enabled for another attribute.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -443,7 +443,7 @@ impl<T> Repository<T> {
     /// - [`Error::Decode`]: the item cannot be decoded into a `T`.
     /// - [`Error::Corrupt`]: an attribute of the library in the item, for example `_writes`, is
     ///   invalid.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -480,13 +480,14 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::AlreadyExists`]: the key already has an item, with or without a version.
-    /// - [`Error::Locked`]: another caller holds the lease of the key. The lease is in a [separate
-    ///   row](crate::Lockable), or in an expired item that DynamoDB has not deleted yet.
+    /// - [`Error::Locked`]: another caller holds the lease of the key. A key without an item can
+    ///   have a lease in a [separate row](crate::Lockable), or in an expired item that DynamoDB has
+    ///   not deleted yet.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
     ///   write was applied.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// After `Error::Indeterminate`, the item may or may not have been written. After any error of
     /// `create` except `Indeterminate`, the item has not been written.
@@ -503,8 +504,8 @@ impl<T> Repository<T> {
     }
 
     /// Writes the changed attributes of a value, if the item has not changed since the caller read
-    /// the value. The update keeps the attributes of the item that `T` does not know. If the value
-    /// has no changes, `update` returns the value and sends no request. For a value from
+    /// the value. The update keeps the attributes of the item that have no field in `T`. If the
+    /// value has no changes, `update` returns the value and sends no request. For a value from
     /// [`Stored::assume`], `update` reads the item first, and compares the item with the value.
     ///
     /// # Examples
@@ -535,7 +536,7 @@ impl<T> Repository<T> {
     ///   from [`Stored::assume`], and the item cannot be decoded into a `T`.
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
     ///   write was applied.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -549,10 +550,10 @@ impl<T> Repository<T> {
     }
 
     /// Overwrites the item with the whole value, if the item has not changed since the caller read
-    /// the value. `replace` removes the attributes that `T` does not know, and writes the item even
+    /// the value. `replace` removes the attributes without a field in `T`, and writes the item even
     /// if no attribute has changed. If `T` stores the lease of an item in the item itself,
-    /// `replace` first reads the item, and then removes the unknown attributes by an UpdateItem. An
-    /// UpdateItem, unlike a PutItem, keeps the current fence of the lease in the item.
+    /// `replace` reads the item and sends an UpdateItem. An UpdateItem, unlike a PutItem, keeps the
+    /// current fence of the lease in the item.
     ///
     /// # Examples
     ///
@@ -635,8 +636,7 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::Conflict`]: another caller wrote or deleted the item.
-    /// - The errors of [`update`](Self::update) are possible too, except
-    ///   [`Error::VersionExhausted`].
+    /// - The errors of [`update`](Self::update) are possible, except [`Error::VersionExhausted`].
     ///
     /// # Cancel safety
     ///
@@ -669,7 +669,7 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
     ///   write was applied.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -705,7 +705,7 @@ impl<T> Repository<T> {
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Exhausted`]: the last attempt ended in a conflict, and the deadline or the limit
     ///   of attempts allowed no further attempt. `Exhausted` contains the last conflict.
-    /// - The errors of [`update`](Self::update) and [`get`](Self::get) are possible too, except
+    /// - The errors of [`update`](Self::update) and [`get`](Self::get) are possible, except
     ///   [`Error::Conflict`].
     ///
     /// # Cancel safety
@@ -758,7 +758,7 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - The error that the closure `change` returned.
-    /// - The errors of [`update_with`](Self::update_with), converted by `From`.
+    /// - The errors of [`update_with`](Self::update_with), converted into `E` by `From`.
     ///
     /// # Cancel safety
     ///
@@ -794,8 +794,8 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
     ///   call.
-    /// - The errors of [`update_with`](Self::update_with) and [`create`](Self::create) are possible
-    ///   too, except [`Error::NotFound`] and [`Error::AlreadyExists`].
+    /// - The errors of [`update_with`](Self::update_with) and [`create`](Self::create) are
+    ///   possible, except [`Error::NotFound`] and [`Error::AlreadyExists`].
     ///
     /// # Cancel safety
     ///

@@ -65,8 +65,8 @@ impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
 /// The return type of the closure of an update, which is `()`, or `!` if the closure never returns.
-/// If a program passes an async closure, the return type does not implement the trait `NoValue`,
-/// and the compiler prints a helpful message.
+/// If a program passes an async closure, the return type of the closure does not implement the
+/// trait `NoValue`, and the compiler prints a helpful message.
 #[diagnostic::on_unimplemented(
     message = "the closure of an update returns `()`, not `{Self}`",
     label = "its closure returns `{Self}`",
@@ -82,8 +82,8 @@ impl NoValue for Never {}
 /// `!`.
 type Never = <fn() -> ! as Returns>::Output;
 
-/// Gives the name `Output` to the return type of a function type. The type alias `Never` uses the
-/// name `Output`.
+/// Gives the name `Output` to the return type of a function type, so that the type alias `Never`
+/// can name the type `!`.
 pub trait Returns {
     /// The return type of the function type.
     type Output;

@@ -60,9 +60,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// A change like `add` depends on the stored value, so a second request after a lost reply
     /// could apply the change twice. Without `exactly_once`, the library never sends a patch a
-    /// second time if the outcome of the first request is unknown. After a lost reply to a patch,
-    /// the call only reads the item. Each item contains the ids of the last eight patches of the
-    /// item, in the attributes `_p0` to `_p7`.
+    /// second time if the outcome of the first request is unknown. After a lost reply to a patch
+    /// without `exactly_once`, the call reads the item. Each item contains the ids of the last
+    /// eight patches of the item, in the attributes `_p0` to `_p7`.
     ///
     /// If the item contains the id of the patch, the patch was applied, and the call returns the
     /// item. The returned item may contain later writes of other callers. If the item does not
@@ -101,7 +101,7 @@ impl<T: Versioned> Repository<T> {
     ///   decoded into a `T`, because another program stored a value that `T` cannot read. For
     ///   example, another program stores 2.5 in an attribute for whole numbers, and an `add` of 1
     ///   changes 2.5 into 3.5.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -111,13 +111,14 @@ impl<T: Versioned> Repository<T> {
         self.request(Patch::new(key.into_key()))
     }
 
-    /// Returns the description of a patch, from which a transaction makes the write of the patch.
+    /// Returns the table, the key and the changes of a patch, for the write of the patch in a
+    /// transaction.
     pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
         self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
     }
 
-    /// Returns the table, the key and the changes of a patch. A call builds its write request from
-    /// the returned value. The lease policy `policy` says how the write treats leases.
+    /// Returns the table, the key and the changes of a patch, for its write under the lease policy
+    /// `policy`.
     pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());
         PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }

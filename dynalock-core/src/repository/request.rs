@@ -190,7 +190,7 @@ impl<T, K> Request<T, K> {
     }
 }
 
-/// A kind of call whose writes have a condition of the library, for example an update.
+/// A kind of call to whose writes the library adds a condition, for example an update.
 pub trait Checked: sealed::Sealed {}
 
 pub(super) mod sealed {
@@ -208,8 +208,7 @@ impl<T, K: Checked> Request<T, K> {
     /// - The call received no reply from DynamoDB to any attempt.
     /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason: the item
     ///   of a create exists, another caller holds a lease, or the item has no attribute `_writes`.
-    ///   When the temporary reason is gone, DynamoDB may still apply a late copy of the first
-    ///   attempt.
+    ///   For example, DynamoDB may still apply the first attempt after the lease has ended.
     ///
     /// # Examples
     ///
@@ -236,7 +235,7 @@ impl<T, K: Conditional> Request<T, K> {
     /// several conditions, the call requires that all conditions are true. If a condition of the
     /// caller is false, the call writes nothing, and fails with
     /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). `ConditionFailed` contains the
-    /// stored item. If the condition of the caller was false, the call makes no further attempt.
+    /// stored item. After a false condition of the caller, the call makes no further attempt.
     ///
     /// DynamoDB evaluates the condition of the caller even if the value of an `update` has no
     /// changes. If the value has no changes, the request of the `update` writes nothing, and only

@@ -1,5 +1,4 @@
-//! A session: one call of a repository with all requests of the call, and the state that these
-//! requests share.
+//! A session: one call of a repository, with the data that the requests of the call share.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -26,39 +25,38 @@ use crate::{
     },
 };
 
-/// One call of a repository, with the limits and the retries of the call, and the write id of the
-/// current run of the call's closure. All attempts to write the result of one run have the same
-/// write id. If an item contains the write id of a run, DynamoDB has applied an attempt of this
-/// run. After a conflict, the closure runs again, and the next run has another write id.
+/// One call of a repository, with its limits, its retries and its current write id. All attempts to
+/// write the result of one run of the closure have the same write id. If an item contains a write
+/// id of the call, DynamoDB has applied an attempt with the write id. After a conflict, the call
+/// draws a new write id and runs the closure again.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
     id: WriteId,
-    /// The write ids of the closure's runs whose writes DynamoDB refused.
+    /// The write ids of the call's writes that DynamoDB refused because of a conflict.
     refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,
     /// The condition that the caller added to the write.
     condition: Option<Arc<Condition<T>>>,
-    /// The operation on the item's separate lease row that accompanies the write of the item: a
-    /// check of the lease row, or the removal of an expired lease.
+    /// The operation that accompanies the write of an item with a separate lease row: a check of
+    /// the lease row, or the removal of an expired lease.
     companion: CompanionWrite,
 }
 
 /// Says whether the call's closure runs again after a conflict, and on which item.
 pub(super) enum NextRun {
-    /// The closure runs again, on the contained item or, if the key has no item, on `None`.
+    /// The closure runs again, on the newer item, or on `None` if the key has no item.
     On(Option<Item>),
     /// The closure does not run again, because the item shows that DynamoDB has applied a late copy
     /// of an earlier attempt.
     AppliedLate(Item),
 }
 
-/// The state of the item that a write of a single item requires.
+/// The version and the state that an item must have for a write to succeed.
 pub(super) struct ExpectedState {
     version: u64,
-    /// The write ids or the content that the item must have, or `None` if the caller added no
-    /// condition to the write.
+    /// The state that the item must have, or `None` if the caller added no condition to the write.
     state: Option<State>,
 }
 
@@ -124,10 +122,10 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Begins the next run of the closure after a conflict. The network may repeat a refused
-    /// create, and DynamoDB may apply the copy after another caller has deleted the item. The write
-    /// ids in the item show whether DynamoDB applied the copy of the create or the write of the
-    /// next run.
+    /// Prepares the next run of the closure after a conflict. The network may repeat a refused
+    /// create, and DynamoDB may apply the repeated create after another caller has deleted the
+    /// item. The write ids in the item show whether DynamoDB has applied a create that DynamoDB had
+    /// refused before.
     pub(super) async fn next_run(
         &mut self,
         get: &GetItem,
@@ -147,28 +145,27 @@ impl<T: Versioned> Session<T> {
         })
     }
 
-    /// Returns `true` if an item contains the write id of an earlier run of the closure whose write
-    /// DynamoDB refused.
+    /// Returns `true` if an item contains the write id of a refused write of the call.
     pub(super) fn shows_refused_run(&self, item: Option<&Item>) -> bool {
         item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
     }
 
-    /// Returns the content of the error for a conflict after which the call does not attempt the
-    /// write again.
+    /// Returns the details of a conflict that ends the call.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(self.repository.item_ref(key, expected), met, self.attempts.spent())
     }
 
-    /// Returns the state of the item that the write of a `Stored` requires. After a refusal of the
-    /// write, the method `refused` compares the item with the required state.
+    /// Returns the version and the state that the item must have for the write of a `Stored` to
+    /// succeed. If DynamoDB refuses the write, the method `refused` compares the item with the
+    /// required state.
     pub(super) fn expected(&self, basis: &Basis) -> ExpectedState {
         let version = basis.state.revision.number();
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
     /// Returns the error of a write that DynamoDB refused because of the item `met`. The error is
-    /// `ConditionFailed` if `met` is in the state that the write requires and the condition of the
-    /// caller is false. Otherwise, the error is `Conflict`.
+    /// `ConditionFailed` if only the condition of the caller is false for `met`, and `Conflict` in
+    /// all other cases.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let is_expected = |item: &Item| {
             let state = state_of(T::MODEL, self.table(), item).ok();
@@ -195,14 +192,14 @@ impl<T: Versioned> Session<T> {
         self.attempts.indeterminate(self.table(), None, None, None)
     }
 
-    /// Returns the number of requests that the call has sent, without answered reads, the duration
-    /// of the call so far, and the cost of the call.
+    /// Returns the duration and the cost of the call so far, and the number of its requests except
+    /// answered reads.
     pub(super) fn spent(&self) -> Spent {
         self.attempts.spent()
     }
 
-    /// Returns the number of sleeps after requests that failed for another reason than a conflict,
-    /// for example after a timeout.
+    /// Returns the number of sleeps after requests that failed for a reason other than a conflict,
+    /// for example a timeout.
     pub(super) fn pauses(&self) -> u32 {
         self.attempts.pauses()
     }
@@ -216,9 +213,9 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value of a `Stored`, and the state in which the item of the value was read. For
-    /// a value with an etag, `known` reads the item, and returns a conflict if the item has changed
-    /// since the etag was made.
+    /// Returns the value of a `Stored`, and the state that the item had when the value was read.
+    /// For a value with an etag, `known` reads the item, and returns a conflict if the item has
+    /// changed since the caller got the etag.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -246,9 +243,8 @@ impl<T: Versioned> Session<T> {
     /// Creates an item. `expired` is the expired item that the call has already read under the same
     /// key, or `None`.
     ///
-    /// If a create finds an expired item, the call sends a write that requires that the expired
-    /// item has not changed. The current time only decides whether the call overwrites the expired
-    /// item, and is not part of the condition of the write.
+    /// If a create finds an expired item, the call sends a write with the condition that the
+    /// expired item has not changed. The condition of the write does not contain the current time.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -309,8 +305,9 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. A write over an item that contains its lease is sent as an
-    /// UpdateItem. If the update expression would be too long, the write is sent as a PutItem.
+    /// Sends a write of the whole value. If `T` stores leases in the items, `write_whole`
+    /// overwrites an item by an UpdateItem. If the update expression would be too long,
+    /// `write_whole` sends a PutItem.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
@@ -328,7 +325,7 @@ impl<T: Versioned> Session<T> {
     }
 
     /// Sends an update with the given changes as an UpdateItem. If the update expression would be
-    /// too long, `update` sends a PutItem instead.
+    /// too long, `update` sends a PutItem of the whole item.
     pub(crate) async fn update(
         &mut self,
         value: T,
@@ -351,11 +348,11 @@ impl<T: Versioned> Session<T> {
     }
 
     /// Sends an update as a PutItem of the whole changed item, because the update expression would
-    /// be longer than DynamoDB allows. If the stored item has attributes that `T` does not know,
-    /// `update_as_put` returns an error, because the PutItem could overwrite a change of the
-    /// unknown attributes by another program. If only the lease in the item has changed since the
-    /// read, `update_as_put` sends another PutItem with the new lease. `bytes` is the length of the
-    /// update expression, which the error shows.
+    /// be longer than DynamoDB allows. If the stored item has attributes without a field in `T`,
+    /// `update_as_put` returns an error with `bytes`, the length of the update expression. The
+    /// reason is that another program may change an attribute without a field in `T`, and the
+    /// PutItem could overwrite the change. If only the lease in the item has changed since the
+    /// read, `update_as_put` sends another PutItem with the new lease.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -414,8 +411,8 @@ impl<T: Versioned> Session<T> {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
-    /// Deletes the item. Returns `false` in `Applied` if the item is gone, but another caller may
-    /// have deleted the item.
+    /// Deletes the item. Returns `Applied(true)` if the call certainly deleted the item, and
+    /// `Applied(false)` if another caller may have deleted the item.
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
@@ -443,8 +440,8 @@ impl<T: Versioned> Session<T> {
         IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
     }
 
-    /// Returns the plan of the first attempt of an update. The encoded values move from `changes`
-    /// into the plan.
+    /// Returns the `Plan` of the first attempt of an update. The `Plan` takes the encoded values
+    /// out of `changes`.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(self.id.repeats, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)
@@ -465,17 +462,17 @@ impl<T: Versioned> Session<T> {
                 WriteResult::Conflict(met) => met,
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
-            // An item with a null attribute, or with write ids and without a version, needs another
-            // update expression. The next attempt of the patch sends an adapted update expression.
+            // If an item has a null attribute, or write ids without a version, the next attempt of
+            // the patch sends an adapted update expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
-            // Some other servers, unlike DynamoDB, refuse a patch without returning the item. If
-            // the server returned no item with the refusal, the call has read the item after the
-            // refusal, and the item may have changed in between.
+            // Some DynamoDB-compatible servers refuse a patch without returning the item. If the
+            // call had to read the item after the refusal, another writer may have changed the item
+            // before the read.
             let get = self.get(&intent.key)?;
             self.after_conflict(&get, &intent.key, None, Some(item)).await?;
         }

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The kind of a call that writes many items, for example [`Repository::create_many`]. The type
-/// parameter `K` is the kind of the write of a single item, for example a create.
+/// parameter `K` is the kind of write that the call applies to each item, for example a create.
 ///
 /// `WriteMany` is the kind of the calls [`create_many`](Repository::create_many),
 /// [`update_many`](Repository::update_many), [`delete_many`](Repository::delete_many) and
@@ -183,25 +183,23 @@ impl<T: Versioned> Repository<T> {
     /// table that no other caller writes, for example with initial data or with a copy of another
     /// table.
     ///
-    /// - If an item contains a lease, an import over the item removes the lease together with the
-    ///   other attributes of the item. The holder of the removed lease detects the loss at the
-    ///   holder's next write or heartbeat. If the lease is in a [separate row](crate::Lockable), an
-    ///   import neither reads nor writes the separate row. The holder of a lease in a separate row
-    ///   keeps the lease, and the next write of the holder starts from the imported item.
-    /// - Each imported item has version 1 and new write ids, like a created item. If a caller read
-    ///   an item before the import overwrote the item, a later write of the value that the caller
-    ///   read fails with a conflict.
-    /// - If several values have the same key, the import writes these values one after the other,
-    ///   in the order of the list that the caller gave. After the import, the item has the last
-    ///   value with the item's key.
+    /// - If an import overwrites an item that contains a lease, the lease is lost. The holder of
+    ///   the lost lease detects the loss at the holder's next write or heartbeat. If the lease is
+    ///   in a [separate row](crate::Lockable), an import neither reads nor writes the separate row.
+    ///   The holder of a lease in a separate row keeps the lease, and the next write of the holder
+    ///   starts from the imported item.
+    /// - Each imported item has version 1 and new write ids, like a created item. If a caller
+    ///   writes a value that the caller read before the import, the write fails with a conflict.
+    /// - If several values have the same key, the import writes them in the order of the list, so
+    ///   the last value remains.
     /// - DynamoDB may leave items of a request unprocessed. The import repeats the puts of
     ///   unprocessed items, with growing pauses, until the deadline. If an item is still
     ///   unprocessed at the deadline, the result of the item is an error. If DynamoDB refuses a
-    ///   request because of the content of an item, the import sends each item of the request
-    ///   separately, so that only the refused item gets the error.
-    /// - If an import repeats a request after a lost reply, the first copy of the request may still
-    ///   arrive at DynamoDB. A late copy of a request overwrites the writes that other callers have
-    ///   made in between.
+    ///   request because of one item, the import sends each item of the request separately, so that
+    ///   only the refused item gets an error.
+    /// - If an import repeats a request after a lost reply, the first request may still arrive at
+    ///   DynamoDB. If the first request arrives late, DynamoDB overwrites newer writes of other
+    ///   callers.
     ///
     /// The setting [`concurrency`](Request::concurrency) limits the number of requests in flight.
     /// The deadline and the number of attempts of an import apply to each group of up to 25 items.
@@ -233,7 +231,7 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Indeterminate`]: a reply was lost, and no later request of the import wrote the
     ///   item.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -292,7 +290,7 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of the write of one item, for example an error of
+    /// Each result may be the error of the write of its item, for example an error of
     /// [`create`](Repository::create). If the write of one item fails, the stream continues with
     /// the other items.
     ///

@@ -17,7 +17,7 @@ use crate::{error::Result, telemetry::BoxedCall};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ItemResult<O> {
-    /// The index of the item in the list of items that the caller gave. The first index is 0.
+    /// The index of the item in the list of items that the caller gave, counted from 0.
     pub index: usize,
     /// The result of the write of the item.
     pub result: Result<O>,
@@ -39,7 +39,7 @@ pub struct ItemResult<O> {
 /// written.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
-    /// The sequences of requests of which the stream has sent no request yet.
+    /// The sequences of requests that the stream has not started yet.
     waiting: Box<dyn Iterator<Item = Sequence<O>> + Send>,
     running: FuturesUnordered<BoxedCall<'static, Finished<O>>>,
     ready: VecDeque<ItemResult<O>>,
@@ -49,15 +49,14 @@ pub struct WriteStream<O> {
     left: usize,
 }
 
-/// A sequence of requests: each request writes some of the keys of the first request, so the stream
-/// sends the requests one after the other.
+/// A sequence of requests that may write the same keys, so the stream sends the requests one after
+/// the other.
 pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
 
-/// One request of a sequence, which writes one or several items.
+/// A request of the stream, which writes one or several items.
 pub(super) type Step<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
 
-/// The results of a finished request, and the requests of the request's sequence that the stream
-/// has not sent yet.
+/// The results of a finished request, and the later requests of the same sequence.
 struct Finished<O> {
     results: Vec<ItemResult<O>>,
     rest: Sequence<O>,
@@ -98,19 +97,18 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// Each result may be an error of the write of one item. The stream itself returns no error. If
-    /// the write of one item fails, the stream still writes the other items.
+    /// Each result may be the error of the write of its item. The stream itself returns no error.
+    /// If the write of one item fails, the stream still writes the other items.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The next call of `next` returns the result that the
-    /// dropped future would have returned.
+    /// The future can be dropped at any time. If the future is dropped, the next call of `next`
+    /// returns the same result.
     pub async fn next(&mut self) -> Option<ItemResult<O>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Sends the next request of a sequence. Each request of a sequence writes some of the keys of
-    /// the first request.
+    /// Sends the next request of a sequence of requests.
     fn begin(&mut self, mut sequence: Sequence<O>) {
         if let Some(step) = sequence.next() {
             self.running.push(Box::pin(async move { Finished { results: step.await, rest: sequence } }));

@@ -75,9 +75,9 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
 }
 
 /// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
-/// If another caller has already switched time to live on, DynamoDB refuses the UpdateTimeToLive of
-/// the function. If DynamoDB refuses the UpdateTimeToLive, the function still succeeds if a later
-/// DescribeTimeToLive shows that time to live is on.
+/// DynamoDB refuses an UpdateTimeToLive if another caller has just switched time to live on. After
+/// a refusal, the function succeeds only if a second DescribeTimeToLive shows that time to live is
+/// on.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

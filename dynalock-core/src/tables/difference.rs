@@ -36,15 +36,15 @@ pub enum TableDifference {
     /// DynamoDB is creating, deleting or archiving the table.
     #[non_exhaustive]
     TableNotActive {
-        /// The status of the table, as DynamoDB names the status.
+        /// The status of the table in DynamoDB, for example `CREATING`.
         status: String,
     },
     /// The partition key has another name in the table than in the struct.
     #[non_exhaustive]
     PartitionKeyName {
-        /// The name of the key attribute in the struct.
+        /// The name of the partition key in the struct.
         expected: &'static str,
-        /// The name of the key attribute in the table.
+        /// The name of the partition key in the table.
         found: String,
     },
     /// The partition key has another type in the table than in the struct.
@@ -52,29 +52,30 @@ pub enum TableDifference {
     PartitionKeyType {
         /// The name of the partition key.
         attribute: &'static str,
-        /// The type that the struct declares for the key.
+        /// The type that the struct declares for the partition key.
         expected: KeyType,
-        /// The type of the key in the table, or `None` if the library does not know the type.
+        /// The type of the partition key in the table, or `None` if the library does not know the
+        /// type.
         found: Option<KeyType>,
     },
     /// The struct has a sort key, and the table has none.
     #[non_exhaustive]
     SortKeyMissing {
-        /// The sort key of the struct.
+        /// The name of the sort key in the struct.
         expected: &'static str,
     },
     /// The table has a sort key, and the struct has none.
     #[non_exhaustive]
     SortKeyUnexpected {
-        /// The sort key of the table.
+        /// The name of the sort key in the table.
         found: String,
     },
     /// The sort key has another name in the table than in the struct.
     #[non_exhaustive]
     SortKeyName {
-        /// The name of the key attribute in the struct.
+        /// The name of the sort key in the struct.
         expected: &'static str,
-        /// The name of the key attribute in the table.
+        /// The name of the sort key in the table.
         found: String,
     },
     /// The sort key has another type in the table than in the struct.
@@ -82,15 +83,15 @@ pub enum TableDifference {
     SortKeyType {
         /// The name of the sort key.
         attribute: &'static str,
-        /// The type that the struct declares for the key.
+        /// The type that the struct declares for the sort key.
         expected: KeyType,
-        /// The type of the key in the table, or `None` if the library does not know the type.
+        /// The type of the sort key in the table, or `None` if the library does not know the type.
         found: Option<KeyType>,
     },
     /// The table does not have an index of the struct.
     #[non_exhaustive]
     IndexMissing {
-        /// The name of the index.
+        /// The name of the missing index.
         index: &'static str,
         /// The scope that the struct declares for the index: global or local.
         scope: IndexScope,
@@ -98,7 +99,7 @@ pub enum TableDifference {
     /// An index is local in the table and global in the struct, or the reverse.
     #[non_exhaustive]
     IndexScope {
-        /// The name of the index.
+        /// The name of the index that is local only in the table or only in the struct.
         index: &'static str,
         /// The scope that the struct declares for the index: global or local.
         expected: IndexScope,
@@ -106,84 +107,86 @@ pub enum TableDifference {
     /// The partition key of an index has another name in the table than in the struct.
     #[non_exhaustive]
     IndexPartitionKey {
-        /// The name of the index.
+        /// The name of the index whose partition key differs.
         index: &'static str,
-        /// The name of the key attribute in the struct.
+        /// The name of the index's partition key in the struct.
         expected: &'static str,
-        /// The name of the key attribute in the table.
+        /// The name of the index's partition key in the table.
         found: String,
     },
     /// The sort key of an index has another name in the table than in the struct, or exists only in
     /// the table or only in the struct.
     #[non_exhaustive]
     IndexSortKey {
-        /// The name of the index.
+        /// The name of the index whose sort key differs.
         index: &'static str,
-        /// The name of the sort key in the struct, or `None` if the struct declares no sort key for
-        /// the index.
+        /// The name of the index's sort key in the struct, or `None` if the index in the struct has
+        /// no sort key.
         expected: Option<&'static str>,
-        /// The name of the sort key in the table, or `None` if the index in the table has no sort
-        /// key.
+        /// The name of the index's sort key in the table, or `None` if the index in the table has
+        /// no sort key.
         found: Option<String>,
     },
     /// A key of an index has another type in the table than in the struct.
     #[non_exhaustive]
     IndexKeyType {
-        /// The name of the index.
+        /// The name of the index with the key attribute.
         index: &'static str,
-        /// The name of the key attribute of the index.
+        /// The name of the key attribute whose type differs.
         attribute: &'static str,
-        /// The type that the struct declares for the key.
+        /// The type that the struct declares for the key attribute of the index.
         expected: KeyType,
-        /// The type of the key in the table, or `None` if the library does not know the type.
+        /// The type of the key attribute in the table, or `None` if the library does not know the
+        /// type.
         found: Option<KeyType>,
     },
-    /// An index holds other attributes in the table than in the struct.
+    /// An index contains other attributes in the table than in the struct.
     #[non_exhaustive]
     IndexProjection {
-        /// The name of the index.
+        /// The name of the index whose projected attributes differ.
         index: &'static str,
         /// The projection that the struct declares for the index: `ALL`, `KEYS_ONLY`, or `INCLUDE`
         /// with the sorted names of the attributes.
         expected: String,
-        /// The projection that the index in the table has.
+        /// The projection of the index in the table, in the same notation as `expected`.
         found: String,
     },
     /// DynamoDB is building or deleting a global index.
     #[non_exhaustive]
     IndexNotActive {
-        /// The name of the index.
+        /// The name of the index that is not active.
         index: &'static str,
-        /// The status of the index, as DynamoDB names the status.
+        /// The status of the index in DynamoDB, for example `CREATING`.
         status: String,
     },
     /// The struct has a field with `#[dynalock(expires)]`, but time to live is off for the table.
     #[non_exhaustive]
     TimeToLiveOff {
-        /// The attribute that the table should use for time to live.
+        /// The attribute of the field with `#[dynalock(expires)]`, which the table should use for
+        /// time to live.
         expected: &'static str,
     },
     /// Time to live is on for another attribute than the field with `#[dynalock(expires)]`.
     #[non_exhaustive]
     TimeToLiveAttribute {
-        /// The attribute that the table should use for time to live: the field with
-        /// `#[dynalock(expires)]`.
+        /// The attribute of the field with `#[dynalock(expires)]`, which the table should use for
+        /// time to live.
         expected: &'static str,
-        /// The attribute for which time to live is on.
+        /// The attribute that the table uses for time to live.
         found: String,
     },
     /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes an item
     /// after the time in the field, but the library does not treat the item as expired.
     #[non_exhaustive]
     TimeToLiveUndeclared {
-        /// The attribute for which time to live is on.
+        /// The attribute that the table uses for time to live.
         found: String,
     },
-    /// Time to live is on for an attribute of a lease. After the end of a lease, DynamoDB would
-    /// delete the fence together with the leased item or the named lock.
+    /// Time to live is on for an attribute of a lease, so DynamoDB deletes leased items and named
+    /// locks, with their fences, after their leases have ended.
     #[non_exhaustive]
     TimeToLiveOfLease {
-        /// The attribute for which time to live is on.
+        /// The attribute that the table uses for time to live.
         found: String,
     },
 }
@@ -295,7 +298,7 @@ impl fmt::Display for TableDifference {
 }
 
 impl TableDifference {
-    /// Writes the sentence for a difference of an index.
+    /// Writes the sentence that describes a difference in an index.
     fn describe_index(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const ANEW: &str = "delete the index and create it again with UpdateTable";
         match self {

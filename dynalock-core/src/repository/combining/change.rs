@@ -1,4 +1,4 @@
-//! The changes that combined calls make on a copy of the item.
+//! The changes that combined calls make to a copy of the item.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub struct CombinedUpsert<I, F> {
     pub(super) change: F,
 }
 
-/// The change that one call of a [`Combining`](super::Combining) handle makes on an item.
+/// The change that one call of a [`Combining`](super::Combining) handle makes to an item.
 pub trait CombinedChange<T>: Send + 'static {
     /// The name of the call for telemetry.
     const OPERATION: &'static str;
@@ -59,8 +59,8 @@ pub trait CombinedChange<T>: Send + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the error of the closure or of the patch. If the key has no item and the change
-    /// creates no item, returns [`Error::NotFound`].
+    /// If the closure or the patch fails, returns the error of the closure or patch. If the key has
+    /// no item and the change creates no item, returns [`Error::NotFound`].
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, Self::Error>;
 }
 

@@ -23,7 +23,7 @@ pub struct WorkingCopy<'a, T> {
     change: CopyChange,
 }
 
-/// The stored item that the first call of a batch changes.
+/// The stored item before the calls of a batch change the item.
 struct Start {
     item: Item,
     basis: Basis,
@@ -44,7 +44,7 @@ pub(super) struct NextCopy<T> {
     change: CopyChange,
 }
 
-/// The write that changes the stored item into the working copy of a batch.
+/// The write that stores the working copy of a batch.
 pub(super) enum CopyWrite<T> {
     /// The key has no item, and no call of the batch creates an item.
     Absent,
@@ -81,8 +81,7 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.spent.clone() }
     }
 
-    /// Returns the value after a patch of the batch. The patch changes the item that DynamoDB would
-    /// store if the batch ended before the patch.
+    /// Applies a patch to a clone of the working copy, and returns the changed value.
     pub(super) fn patched(&self, content: &SharedPatch<T>) -> Result<T, Error> {
         let Some(item) = self.item() else { return Err(self.not_found()) };
         let patch = self.repository.patch_intent(self.key.clone(), content.clone());
@@ -90,8 +89,8 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
         Ok(value)
     }
 
-    /// Returns the working copy with the new value `value`, or an error if `value` cannot be stored
-    /// under the key of the item.
+    /// Returns `value` with its difference from the stored item, or an error if `value` cannot be
+    /// stored under the key of the item.
     pub(super) fn with(&self, value: T) -> Result<NextCopy<T>, Error> {
         let change = match &self.start {
             Some(start) => CopyChange::Changes(start.basis.changes(self.table(), &value)?),
@@ -116,7 +115,7 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
     }
 
     /// Returns the item with the changes of all closures of the batch that have run. The returned
-    /// item still has the version, the write ids and the times from before the batch.
+    /// item has the version, the write ids and the times from before the batch.
     pub(super) fn item(&self) -> Option<Item> {
         let start = self.start.as_ref().map(|start| &start.item);
         match &self.change {

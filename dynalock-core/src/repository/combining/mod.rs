@@ -38,8 +38,8 @@ use crate::{
 ///
 /// # What a caller sees
 ///
-/// - Each caller receives the item that the batch of the caller's call wrote, with the changes of
-///   all calls of the batch.
+/// - Each caller receives the item that the batch wrote, with the changes of all calls in the
+///   batch.
 /// - Each batch increments the version of the item by one, even if the batch has several calls.
 /// - A closure may run several times, like the closure of
 ///   [`update_with`](crate::Repository::update_with). Each run of a closure changes a clone of the
@@ -48,14 +48,14 @@ use crate::{
 ///   change. An error or a panic of one closure does not affect the other calls of the batch. After
 ///   a panic, the worker does not run the closure again.
 /// - If a closure returns an error or changes nothing, the caller that passed the closure receives
-///   the result only after the write of the batch. Suppose that a batch would write nothing, but
-///   one of its calls entered the queue after the worker had read the item. The worker then reads
-///   the item a second time, and runs all closures of the batch on the newer item. A caller never
-///   gets an error of its closure that depends on changes that were not stored.
+///   the result only after the write of the batch. The worker reads the item a second time if the
+///   batch has nothing to write and a call joined the batch after the first read. After a second
+///   read, the worker runs all closures of the batch on the newer item. A caller never gets an
+///   error that its closure returned because of changes that DynamoDB did not store.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB
-///   applies a patch to a stored item. A batch writes whole attributes, like `update_with`. If the
-///   stored map of a nested struct has an entry that `T` does not know, a write of the nested
-///   struct removes the unknown entry.
+///   applies a patch to a stored item. A batch writes whole attributes, like `update_with`. If a
+///   batch changes a nested struct, the write replaces the whole stored map, including keys that
+///   are not fields of the struct.
 ///
 /// # Limits
 ///
@@ -163,11 +163,11 @@ impl<T: Versioned + Clone> Combining<T> {
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Exhausted`]: the change was not applied, because the call reached its deadline
     ///   before the write of its batch, or because all requests of the batch failed.
-    /// - [`Error::Indeterminate`]: DynamoDB's reply to the write was lost and the outcome cannot be
-    ///   known, or the call reached its deadline while the write of its batch was in flight.
+    /// - [`Error::Indeterminate`]: the outcome of the write is unknown, because DynamoDB's reply
+    ///   was lost, or because the call reached its deadline before the reply.
     /// - [`Error::Unavailable`] with [`WorkerEnded`](crate::error::Unavailable::WorkerEnded): the
     ///   tokio runtime of the worker was shut down, and the change was not applied.
-    /// - The errors of [`Repository::update_with`] are possible too.
+    /// - The errors of [`Repository::update_with`] are possible.
     ///
     /// # Cancel safety
     ///
@@ -221,7 +221,7 @@ impl<T: Versioned + Clone> Combining<T> {
     /// # Errors
     ///
     /// - The error that the closure `change` returned.
-    /// - The errors of [`update_with`](Self::update_with), converted by `From`.
+    /// - The errors of [`update_with`](Self::update_with), converted into `E` by `From`.
     ///
     /// # Cancel safety
     ///
@@ -255,11 +255,10 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
     ///   call.
-    /// - [`Error::Indeterminate`]: the outcome of the write is unknown. `Indeterminate` is also
-    ///   possible if the network repeats a refused create, and DynamoDB applies the copy of the
-    ///   create after another caller has deleted the item.
-    /// - The errors of [`update_with`](Self::update_with) are possible too, except
-    ///   [`Error::NotFound`].
+    /// - [`Error::Indeterminate`]: the outcome of the write is unknown. One possible cause is a
+    ///   duplicate request of a refused create, if the duplicate request arrives after another
+    ///   caller has deleted the item.
+    /// - The errors of [`update_with`](Self::update_with) are possible, except [`Error::NotFound`].
     ///
     /// # Cancel safety
     ///
@@ -302,12 +301,13 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::ConditionFailed`]: the condition of the caller is false for the batch's copy of
-    ///   the item. `ConditionFailed` contains the batch's copy of the item.
+    /// - [`Error::ConditionFailed`]: the condition of the caller is false for the item with the
+    ///   changes of the earlier calls of the batch. `ConditionFailed` contains the item with the
+    ///   changes of the earlier calls of the batch.
     /// - [`Error::OutOfRange`], [`Error::Unpatchable`], [`Error::InvalidPatch`] and
     ///   [`Error::Decode`] have the same causes as for [`Repository::patch`], and the patch was not
     ///   applied.
-    /// - The errors of [`update_with`](Self::update_with) are possible too.
+    /// - The errors of [`update_with`](Self::update_with) are possible.
     ///
     /// # Cancel safety
     ///

@@ -18,11 +18,11 @@ struct CallQueue<C> {
     most: usize,
 }
 
-/// The queues of one `Combining` handle, one queue for each key with waiting calls. Each queue has
-/// a worker, the task that writes the calls of the key, and exists as long as the worker.
+/// The queues of one `Combining` handle, at most one queue for each key. Each queue exists as long
+/// as its worker, the task that writes the calls of the key.
 pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 
-/// The position of a new call in the queue of its key.
+/// Says whether a new call is the first call of a new queue.
 #[must_use]
 pub(super) enum Entered {
     /// The call is the first call of a new queue, so the caller must start a worker for the queue.

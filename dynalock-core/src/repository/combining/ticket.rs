@@ -1,7 +1,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The progress of one combined call, which tells the caller whether the call may have had an
-/// effect. The caller and the worker of the call share a ticket.
+/// effect. The caller and the worker share the `Ticket` of a call.
 #[derive(Debug, Default)]
 pub(super) struct Ticket(Mutex<Progress>);
 
@@ -10,8 +10,7 @@ pub(super) struct Ticket(Mutex<Progress>);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) phase: Phase,
-    /// The number of requests that the batches of the call have sent. In the phase `Frozen`, the
-    /// number of requests includes the write in flight.
+    /// The number of requests that the batches of the call have sent, including a write in flight.
     pub(super) attempts: u32,
 }
 
@@ -40,8 +39,8 @@ impl Ticket {
         self.advance(Progress { phase: Phase::Waiting, attempts });
     }
 
-    /// Records that the caller no longer waits for the result, and returns the progress that the
-    /// call had at this moment.
+    /// Records that the caller no longer waits for the result, and returns the last progress of the
+    /// call.
     pub(super) fn leave(&self) -> Progress {
         let mut progress = self.lock();
         let before = *progress;

@@ -32,8 +32,8 @@ pub(super) struct Worker<T> {
 enum WorkerState {
     /// The worker takes calls from its queue.
     Working,
-    /// The worker has removed its empty queue. Later calls on the key use another queue with
-    /// another worker.
+    /// The worker has removed its empty queue. Later calls on the key start a new queue and a new
+    /// worker.
     Done,
 }
 
@@ -54,8 +54,7 @@ struct AfterBatch {
     refusals: u32,
 }
 
-/// Says whether the worker read the item of a batch before or after all calls of the batch entered
-/// the queue.
+/// Says whether all calls of a batch had entered the queue when the worker read the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
     /// A call of the batch may have entered the queue after the worker read or wrote the item.
@@ -67,8 +66,7 @@ enum ItemAge {
 
 /// The result of a batch whose outcome is certain.
 struct Committed<T> {
-    /// The item that the callers of the batch get, or the error that they get if the key has no
-    /// item.
+    /// The result for the callers of the batch: the item, or `NotFound` if the key has no item.
     stored: Result<Stored<T>, Error>,
     /// The stored item after the batch, or `None` if the next batch must read the item.
     next: Option<Item>,
@@ -92,12 +90,12 @@ enum Attempt<T> {
 /// The longest pause after a batch whose write DynamoDB refused because another writer was faster.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The number of bytes that the calls after the first call of a batch may add to the batch's write.
-/// If the write of a batch has grown by more than `MOST_GROWTH`, the batch runs no further call.
+/// The number of bytes that the calls after the first call may add to the write of a batch. If the
+/// calls have added more than `MOST_GROWTH` bytes, the worker runs no further closure of the batch.
 const MOST_GROWTH: usize = 64 * 1024;
 
 /// The time limit for one run of all closures of a batch. If the closures have run for longer than
-/// `LONGEST_RUN`, the batch runs no further call.
+/// `LONGEST_RUN`, the worker runs no further closure of the batch.
 const LONGEST_RUN: Duration = Duration::from_millis(100);
 
 impl<T: Versioned + Clone> Worker<T> {
@@ -149,8 +147,8 @@ impl<T: Versioned + Clone> Worker<T> {
         AfterBatch { next, refusals }
     }
 
-    /// Handles the error of a batch: sends the error to the callers, or puts the calls of the batch
-    /// back into the queue.
+    /// Sends the error of a batch to the callers, or puts the calls of the batch back into the
+    /// queue.
     fn fail(&self, calls: Vec<BoxedQueuedCall<T>>, error: &Error) {
         // If the item would be too large, the worker halves the batch repeatedly, until only the
         // call that makes the item too large fails.
@@ -210,7 +208,7 @@ impl<T: Versioned + Clone> Worker<T> {
     }
 
     /// Adds waiting calls to a batch that has no write in flight. Returns `BeforeCalls` if a
-    /// waiting call has joined the batch, because the worker read the item earlier.
+    /// waiting call has joined the batch, because the worker read the item before the call joined.
     fn join(&self, session: &mut Session<T>, batch: &mut Batch<T>) -> ItemAge {
         let before = batch.calls.len();
         self.queues.fill(&self.key, &mut batch.calls);
@@ -338,8 +336,8 @@ impl<T> Batch<T> {
     }
 }
 
-/// Returns `true` if `error` was caused by the content of a batch's write, so that a smaller batch
-/// may succeed.
+/// Returns `true` if `error` shows that the content of a batch is invalid or too large, so that a
+/// smaller batch may succeed.
 fn is_of_content(error: &Error) -> bool {
     match error {
         Error::ItemTooLarge { .. } | Error::ExpressionTooLong { .. } | Error::InvalidKey { .. } | Error::Encode(_) => {
