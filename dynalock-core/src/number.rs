@@ -116,8 +116,7 @@ impl Normal {
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
-            // The number zero has no digits and becomes `None`, which is less than each `Some` in a
-            // comparison.
+            // For zero, the closure returns `None`, which is less than each `Some` in a comparison.
             (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
         };
         places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))

@@ -119,7 +119,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `get` returns the same errors as [`Repository::get`].
+    /// `Store::get` returns the same errors as [`Repository::get`].
     ///
     /// # Cancel safety
     ///
@@ -142,7 +142,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `create` returns the same errors as [`Repository::create`].
+    /// `Store::create` returns the same errors as [`Repository::create`].
     ///
     /// # Cancel safety
     ///
@@ -168,7 +168,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `update` returns the same errors as [`Repository::update`].
+    /// `Store::update` returns the same errors as [`Repository::update`].
     ///
     /// # Cancel safety
     ///
@@ -193,7 +193,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `replace` returns the same errors as [`Repository::replace`].
+    /// `Store::replace` returns the same errors as [`Repository::replace`].
     ///
     /// # Cancel safety
     ///
@@ -219,7 +219,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `update_with` returns the same errors as [`Repository::update_with`].
+    /// `Store::update_with` returns the same errors as [`Repository::update_with`].
     ///
     /// # Cancel safety
     ///
@@ -243,7 +243,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `delete` returns the same errors as [`Repository::delete`].
+    /// `Store::delete` returns the same errors as [`Repository::delete`].
     ///
     /// # Cancel safety
     ///
@@ -269,7 +269,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `get_many` returns the same errors as [`Repository::get_many`].
+    /// `Store::get_many` returns the same errors as [`Repository::get_many`].
     ///
     /// # Cancel safety
     ///
@@ -298,7 +298,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `page` returns the same errors as [`Query::page`].
+    /// `Store::page` returns the same errors as [`Query::page`].
     ///
     /// # Cancel safety
     ///

@@ -141,8 +141,8 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             let items = items.into_iter().filter(is_shown);
             let keyed = items.filter_map(|item| Some((key_of(T::MODEL, &item)?, item)));
             let mut found: HashMap<Key, Item> = keyed.collect();
-            // If all keys of the call are different, the code moves each item out of the map, and
-            // copies no item.
+            // If all keys of the call are different, the code moves each item from the map into the
+            // result, and copies no item.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
             keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
         })

@@ -684,8 +684,8 @@ impl<T> Repository<T> {
 
     /// Reads the item, runs the closure `change` on the value of the item, and writes the changed
     /// attributes. After a conflict, the call repeats `change` on the newer item. The call writes
-    /// only the result of the last run of `change`. If a run of `change` changes nothing, the call
-    /// ends without a write.
+    /// only the result of the last run of the closure `change`. If a run of the closure `change`
+    /// changes nothing, the call ends without a write.
     ///
     /// # Examples
     ///

@@ -66,8 +66,7 @@ impl<T: Versioned, K> Request<T, K> {
             limits: *limits,
             delivery: *delivery,
             policy: policy.clone(),
-            // The returned call writes one item for a call for many items, and a call for many
-            // items accepts no condition of the caller.
+            // A call for many items accepts no condition of the caller.
             condition: None,
             kind,
         }
@@ -190,7 +189,7 @@ impl<T, K> Request<T, K> {
     }
 }
 
-/// A kind of call to whose writes the library adds a condition, for example an update.
+/// A kind of call that sends writes with a condition, for example an update.
 pub trait Checked: sealed::Sealed {}
 
 pub(super) mod sealed {
@@ -208,7 +207,8 @@ impl<T, K: Checked> Request<T, K> {
     /// - The call received no reply from DynamoDB to any attempt.
     /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason: the item
     ///   of a create exists, another caller holds a lease, or the item has no attribute `_writes`.
-    ///   For example, DynamoDB may still apply the first attempt after the lease has ended.
+    ///   After the reason for a refusal has ended, DynamoDB may apply an earlier attempt that
+    ///   arrives late.
     ///
     /// # Examples
     ///

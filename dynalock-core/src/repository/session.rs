@@ -48,8 +48,8 @@ pub(crate) struct Session<T> {
 pub(super) enum NextRun {
     /// The closure runs again, on the newer item, or on `None` if the key has no item.
     On(Option<Item>),
-    /// The closure does not run again, because the item shows that DynamoDB has applied a late copy
-    /// of an earlier attempt.
+    /// The closure does not run again, because the item shows that DynamoDB has applied a duplicate
+    /// request of an earlier attempt.
     AppliedLate(Item),
 }
 
@@ -67,7 +67,7 @@ impl<T: Versioned> Session<T> {
         (Self { condition, ..Self::of(repository, attempts, delivery, policy) }, kind)
     }
 
-    /// Makes a session for the `explain` methods, which sends no request.
+    /// Makes a session that sends no request, for the `explain` methods.
     pub(super) fn of_unsent<K>(request: &Request<T, K>) -> Self {
         let Request { repository, limits, delivery, policy, condition, .. } = request;
         let attempts = Attempts::new(&repository.connection, *limits);
@@ -192,8 +192,8 @@ impl<T: Versioned> Session<T> {
         self.attempts.indeterminate(self.table(), None, None, None)
     }
 
-    /// Returns the duration and the cost of the call so far, and the number of its requests except
-    /// answered reads.
+    /// Returns the duration, the cost and the number of requests of the call so far, not counting
+    /// answered reads as requests.
     pub(super) fn spent(&self) -> Spent {
         self.attempts.spent()
     }
@@ -262,16 +262,16 @@ impl<T: Versioned> Session<T> {
             };
             expired = match (met, expected) {
                 (Some(item), None) if self.is_expired(&item) => Some(item),
-                // After the expired item was read and before the write arrived, another caller has
-                // written the item, or DynamoDB has deleted the item.
+                // Between the read of the expired item and the write, another caller has written
+                // the item, or DynamoDB has deleted the item.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
                     Box::pin(self.after_conflict(&get, &intent.key(), expected, met)).await?
                 }
                 (met, _) => return Ok(WriteResult::Conflict(met)),
             };
-            // If the item contains the write id of the call, a late copy of an earlier attempt has
-            // created the item.
+            // If the item contains the write id of the call, DynamoDB has applied an earlier
+            // attempt of the call late.
             if let Some(item) = expired.take_if(|item| self.has_written(item)) {
                 return Ok(WriteResult::Applied(decode_stored(self.table(), item)?));
             }
@@ -349,10 +349,10 @@ impl<T: Versioned> Session<T> {
 
     /// Sends an update as a PutItem of the whole changed item, because the update expression would
     /// be longer than DynamoDB allows. If the stored item has attributes without a field in `T`,
-    /// `update_as_put` returns an error with `bytes`, the length of the update expression. The
-    /// reason is that another program may change an attribute without a field in `T`, and the
-    /// PutItem could overwrite the change. If only the lease in the item has changed since the
-    /// read, `update_as_put` sends another PutItem with the new lease.
+    /// `update_as_put` returns an error, because the PutItem could overwrite changes of other
+    /// programs. The error shows `bytes`, the length of the update expression. If only the lease in
+    /// the item has changed since the read, `update_as_put` sends another PutItem with the new
+    /// lease.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -382,10 +382,10 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
-            // If DynamoDB refuses the PutItem although the version and the write ids of the item
-            // are unchanged, there are two possible causes. If the lease has changed, the next
-            // PutItem contains the new lease. If the condition of the caller is false, the
-            // condition stays false until another writer changes the item, so the loop ends.
+            // A changed lease or a false condition of the caller can cause a refusal although the
+            // version and the write ids of the item are unchanged. If the lease has changed, the
+            // next PutItem contains the new lease. A false condition of the caller stays false
+            // until another writer changes the item, so the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }

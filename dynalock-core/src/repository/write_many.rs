@@ -183,11 +183,11 @@ impl<T: Versioned> Repository<T> {
     /// table that no other caller writes, for example with initial data or with a copy of another
     /// table.
     ///
-    /// - If an import overwrites an item that contains a lease, the lease is lost. The holder of
-    ///   the lost lease detects the loss at the holder's next write or heartbeat. If the lease is
-    ///   in a [separate row](crate::Lockable), an import neither reads nor writes the separate row.
-    ///   The holder of a lease in a separate row keeps the lease, and the next write of the holder
-    ///   starts from the imported item.
+    /// - If an import overwrites an item that contains a lease, the lease is lost. A holder detects
+    ///   the loss of its lease at its next write or heartbeat. If the lease is in a [separate
+    ///   row](crate::Lockable), an import neither reads nor writes the separate row. The holder of
+    ///   a lease in a separate row keeps the lease, and the next write of the holder starts from
+    ///   the imported item.
     /// - Each imported item has version 1 and new write ids, like a created item. If a caller
     ///   writes a value that the caller read before the import, the write fails with a conflict.
     /// - If several values have the same key, the import writes them in the order of the list, so
@@ -197,9 +197,8 @@ impl<T: Versioned> Repository<T> {
     ///   unprocessed at the deadline, the result of the item is an error. If DynamoDB refuses a
     ///   request because of one item, the import sends each item of the request separately, so that
     ///   only the refused item gets an error.
-    /// - If an import repeats a request after a lost reply, the first request may still arrive at
-    ///   DynamoDB. If the first request arrives late, DynamoDB overwrites newer writes of other
-    ///   callers.
+    /// - If an import repeats a request after a lost reply, the first request may arrive later than
+    ///   the repeated request, and overwrite newer writes of other callers.
     ///
     /// The setting [`concurrency`](Request::concurrency) limits the number of requests in flight.
     /// The deadline and the number of attempts of an import apply to each group of up to 25 items.
@@ -247,9 +246,10 @@ impl<T: Versioned> Repository<T> {
 }
 
 impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
-    /// Limits the number of requests in flight. The default limit is 16 requests. A request writes
-    /// one item, or up to 25 items in an [`import_unchecked`](Repository::import_unchecked). With a
-    /// limit of 0 requests, the result of each item is [`Error::InvalidSetting`].
+    /// Limits the number of requests in flight. The default limit is 16 requests in flight. A
+    /// request writes one item, or up to 25 items in an
+    /// [`import_unchecked`](Repository::import_unchecked). With a limit of 0 requests, the result
+    /// of each item is [`Error::InvalidSetting`].
     ///
     /// # Examples
     ///
@@ -309,8 +309,9 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         }
         let mut chains = chains(items).into_iter();
         let sequences = std::iter::from_fn(move || {
-            // Each chain contains all items with one key. Each request takes at most one item from
-            // each chain, because DynamoDB refuses a request that names a key twice.
+            // Each element of `chains` contains all items with one key. Each request takes at most
+            // one item from each element, because DynamoDB refuses a request that names a key
+            // twice.
             let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
             let settings = Arc::clone(&settings);
             (!together.is_empty()).then(|| -> Sequence<K::Output> {
@@ -351,8 +352,8 @@ fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
     results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 
-/// Groups the items by key. Each group (chain) contains the items with one key, in the order of
-/// `items`. The groups have the order of their first items in `items`.
+/// Groups the items by key. The items of a group keep their order in the list `items`. The groups
+/// have the same order as their first items in the list `items`.
 fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
     let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());

@@ -126,8 +126,8 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
                 this.left = this.left.saturating_sub(1);
                 return Poll::Ready(Some(result));
             }
-            // The stream sends the first request of a sequence in `poll_next`, so only while the
-            // caller polls the stream.
+            // `poll_next` starts the sequences, so the stream sends requests only while the caller
+            // polls the stream.
             while this.running.len() < this.concurrency {
                 let Some(sequence) = this.waiting.next() else { break };
                 this.begin(sequence);

@@ -2,9 +2,8 @@ use std::{fmt, sync::Arc};
 
 use crate::{key::KeyType, model::IndexScope};
 
-/// The differences between a table and its struct, which
-/// [`Repository::verify_table`](crate::Repository::verify_table) returns. `Display` writes one line
-/// for each difference.
+/// The result of [`Repository::verify_table`](crate::Repository::verify_table): the differences
+/// between a table and its struct. `Display` writes one line for each difference.
 ///
 /// # Examples
 ///
@@ -182,8 +181,8 @@ pub enum TableDifference {
         /// The attribute that the table uses for time to live.
         found: String,
     },
-    /// Time to live is on for an attribute of a lease, so DynamoDB deletes leased items and named
-    /// locks, with their fences, after their leases have ended.
+    /// Time to live is on for an attribute of a lease, so DynamoDB may delete leased items and
+    /// named locks, with their fences, after the leases have ended.
     #[non_exhaustive]
     TimeToLiveOfLease {
         /// The attribute that the table uses for time to live.

@@ -110,8 +110,8 @@ impl<T> Queues<T> {
     /// Removes the queue of a worker that was dropped before the queue was empty.
     pub(super) fn close(&self, key: &Key) {
         let closed = self.lock().remove(key);
-        // The drop of a waiting call drops the user's closure, which may add another call to a
-        // queue. The mutex must be unlocked before the drop of the waiting calls.
+        // The drop of a user's closure may add another call to a queue, so the mutex must be
+        // unlocked before the waiting calls are dropped.
         drop(closed);
     }
 

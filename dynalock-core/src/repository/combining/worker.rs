@@ -47,7 +47,7 @@ struct Batch<T> {
     refusals: u32,
 }
 
-/// The state of a worker after a batch.
+/// The data that a worker keeps from one batch for the next batch.
 struct AfterBatch {
     /// The item from which the next batch may start.
     next: Option<Item>,
@@ -110,9 +110,9 @@ impl<T: Versioned + Clone> Worker<T> {
             let AfterBatch { next, refusals } =
                 telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
             last = next;
-            // During the pause, other processes can write the item, and more calls enter the next
-            // batch, so DynamoDB refuses fewer writes. After the pause, the item of the last batch
-            // may be outdated.
+            // While the worker sleeps, other processes can write the item, and more calls enter the
+            // next batch, so DynamoDB refuses fewer writes. After the sleep, the item of the last
+            // batch may be outdated.
             if refusals > 0 {
                 clock::sleep((4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE)).await;
                 last = None;
@@ -157,7 +157,7 @@ impl<T: Versioned + Clone> Worker<T> {
             return self.put_back(calls);
         }
         // If the write of a batch fails, each closure that returned an error runs again, because
-        // the closure ran on a copy of the item that was never stored.
+        // the copy on which the closure ran was never stored.
         let (refused, failed): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.is_refused());
         self.put_back(refused);
         for call in failed {
@@ -185,8 +185,8 @@ impl<T: Versioned + Clone> Worker<T> {
                 Attempt::Outdated => {
                     batch.thaw();
                     item = session.read(&get).await?;
-                    // DynamoDB may have refused an earlier write of the batch, and later applied a
-                    // copy of the write.
+                    // DynamoDB may have refused a write of the batch, and later applied a duplicate
+                    // request of the same write.
                     if session.shows_refused_run(item.as_ref()) {
                         return Err(session.indeterminate());
                     }
@@ -253,9 +253,8 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         Ok(match result {
             WriteResult::Applied(stored) => {
-                // If DynamoDB applied a late copy of the write, another writer may have changed the
-                // item before the library read the item. After a late copy of a write, the next
-                // batch must read the item.
+                // If DynamoDB applied the write late, another writer may have changed the item
+                // before the library read the item, so the next batch must read the item.
                 let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
                 // If the batch slept between its attempts, another writer may have changed the item
                 // after the write of the batch, so the next batch must read the item.
