@@ -92,8 +92,7 @@ pub mod request {
     };
 }
 
-/// The function `describe`, which registers the units and the descriptions of the metrics of
-/// dynalock.
+/// The function `describe`, which registers the units and the descriptions of dynalock's metrics.
 #[cfg(feature = "metrics")]
 pub mod metrics {
     pub use crate::telemetry::describe;

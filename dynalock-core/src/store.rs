@@ -341,8 +341,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
     }
 }
 
-/// Makes the conflict error of an update, a replace or a delete, for a key that has no item, or an
-/// item with another version than `written`.
+/// Makes the error of an update, a replace or a delete of `written` that conflicts with the stored
+/// item `current`. If the key has no item, `current` is `None`.
 ///
 /// # Examples
 ///

@@ -227,9 +227,9 @@ impl<T: Versioned> Request<T, DeleteUnchecked> {
 }
 
 impl<T: Versioned> Request<T, Patch<T>> {
-    /// Returns the requests that the patch would send. `explain` sends no request. If the call
-    /// sends the patch as a transaction, the result also contains a read of the item, because a
-    /// transaction returns no item.
+    /// Returns the requests that the patch would send. `explain` sends no request. For a patch that
+    /// is sent as a transaction, the result contains a read of the item, because a transaction
+    /// returns no item.
     ///
     /// # Examples
     ///

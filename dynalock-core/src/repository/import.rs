@@ -194,7 +194,7 @@ impl<T: Versioned> ImportCall<T> {
     }
 
     /// Records an error as the result of each value in `open`, because the import makes no further
-    /// attempt to write these values. If DynamoDB may have written the value, the recorded error is
+    /// attempt to write the values. If DynamoDB may have written the value, the recorded error is
     /// `Indeterminate`.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         if open.iter().any(|open| open.outcome == AttemptOutcome::Unknown) {

@@ -54,8 +54,9 @@ use crate::{
 ///
 /// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of the SDK
 /// client that the caller passed to [`Repository::new`]. The repository repeats failed requests
-/// itself, without the retries of the SDK, because the SDK cannot know whether an earlier copy of a
-/// conditional write was applied. The calls of a repository need a tokio runtime with time enabled.
+/// itself, without the retries of the SDK, because the SDK cannot know whether an earlier attempt
+/// of a conditional write was applied. The calls of a repository need a tokio runtime with time
+/// enabled.
 ///
 /// # Examples
 ///
@@ -199,8 +200,8 @@ impl<T> Repository<T> {
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always counts the
     /// capacity that a call with a budget consumes.
     ///
-    /// A handle from [`combining`](Self::combining) writes several calls as one batch, and the
-    /// budget applies to each batch. The budget does not apply to a transaction or a
+    /// For a handle from [`combining`](Self::combining), which writes several calls as one batch,
+    /// the budget applies to each batch. The budget does not apply to a transaction or a
     /// [`transact`](crate::transact) call, which have their own settings for a budget.
     ///
     /// # Examples
@@ -228,7 +229,7 @@ impl<T> Repository<T> {
     /// repository. If a transaction uses two metered repositories of the same table, the
     /// transaction adds the costs in the table to the meter of the first repository.
     ///
-    /// A call of `metered` makes a repository with a new retry budget and a new measured round
+    /// `metered` returns a repository with a new retry budget and a new measurement of the round
     /// trip. A program should call `metered` only once, where the program makes the repository. The
     /// clones of a metered repository share the meter.
     ///

@@ -156,7 +156,7 @@ where
 impl<T: Versioned> Session<T> {
     /// Reads the item, runs the closure `change` on the value of the item, and writes the changes.
     /// After a conflict, repeats `change` on the newer item. `modify` returns when DynamoDB has
-    /// applied a write, or when a run of `change` changes nothing.
+    /// applied a write, or when a run of the closure `change` changes nothing.
     async fn modify<E: From<Error>>(
         &mut self,
         key: &Key,

@@ -99,8 +99,8 @@ impl<T: Versioned> Repository<T> {
     ///   `Indeterminate`.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the patch was applied, but the item cannot be
     ///   decoded into a `T`, because another program stored a value that `T` cannot read. For
-    ///   example, another program stores 2.5 in an attribute for whole numbers, and an `add` of 1
-    ///   changes 2.5 into 3.5.
+    ///   example, if another program has stored 2.5 in an attribute for whole numbers, an `add` of
+    ///   1 changes 2.5 into 3.5.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety

@@ -364,9 +364,9 @@ impl<T: Versioned> Session<T> {
                 return Ok(WriteResult::Applied(decode_stored(&table, stored)?));
             }
             if !intent.rests_on(&stored) {
-                // If another caller both holds the lease and has changed the item, every kind of
-                // write returns `Locked` instead of a conflict. To return `Locked`, the code checks
-                // the lease before the code checks the version.
+                // If another caller both holds a lease on the item and has changed the item, every
+                // kind of write returns `Locked` instead of a conflict. To return `Locked`, the
+                // code checks the lease before the code checks the version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
                 let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
                 return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);

@@ -266,7 +266,7 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         self
     }
 
-    /// Returns a stream of the results of the items. The stream returns each result as soon as the
+    /// Returns a stream with the result of each item. The stream returns each result as soon as the
     /// call has finished the item, so that a program can show the progress.
     ///
     /// # Examples

@@ -175,7 +175,7 @@ pub enum TableDifference {
         found: String,
     },
     /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes an item
-    /// after the time in the field, but the library does not treat the item as expired.
+    /// after its time to live, but the library does not treat the item as expired.
     #[non_exhaustive]
     TimeToLiveUndeclared {
         /// The attribute that the table uses for time to live.

@@ -48,14 +48,13 @@ use crate::{
 ///   change. An error or a panic of one closure does not affect the other calls of the batch. After
 ///   a panic, the worker does not run the closure again.
 /// - If a closure returns an error or changes nothing, the caller that passed the closure receives
-///   the result only after the write of the batch. The worker reads the item a second time if the
-///   batch has nothing to write and a call joined the batch after the first read. After a second
-///   read, the worker runs all closures of the batch on the newer item. A caller never gets an
-///   error that its closure returned because of changes that DynamoDB did not store.
-/// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB
-///   applies a patch to a stored item. A batch writes whole attributes, like `update_with`. If a
-///   batch changes a nested struct, the write replaces the whole stored map, including keys that
-///   are not fields of the struct.
+///   the result only after the write of the batch. A batch ends without a write only if the worker
+///   has read the item after all calls of the batch entered the queue. If a call of the batch is
+///   newer than the read, the worker repeats the read and all closures of the batch. A caller never
+///   gets an error that its closure returned because of changes that DynamoDB did not store.
+/// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB. A
+///   batch writes whole attributes, like `update_with`. If a batch changes a nested struct, the
+///   write replaces the whole stored map, and removes keys that are not fields of the struct.
 ///
 /// # Limits
 ///
