@@ -55,7 +55,7 @@ impl Key {
         }
     }
 
-    /// Returns whether this key is the key of a separate lease row, and not of an item.
+    /// Returns whether the key is the key of a separate lease row, and not of an item.
     pub(crate) fn is_lease_row(&self) -> bool {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
@@ -102,7 +102,7 @@ pub enum KeyValue {
 }
 
 impl KeyValue {
-    /// Returns the type of this key value.
+    /// Returns the type of the key value.
     pub fn key_type(&self) -> KeyType {
         match self {
             Self::S(_) => KeyType::S,
@@ -225,7 +225,7 @@ pub trait KeyAttribute {
     /// The DynamoDB type of the key attribute.
     const TYPE: KeyType;
 
-    /// Converts this value into the key value that DynamoDB stores.
+    /// Converts the value into the key value that DynamoDB stores.
     fn to_key_value(&self) -> KeyValue;
 }
 
@@ -257,7 +257,7 @@ impl<K: KeyAttribute> IndexAttribute for Option<K> {
     label = "expected `{T}`, or a tuple of the partition key and the sort key if the table has one"
 )]
 pub trait AsKey<T> {
-    /// Converts this value into the key value that DynamoDB stores.
+    /// Converts the value into the key value that DynamoDB stores.
     fn as_key(&self) -> KeyValue;
 }
 

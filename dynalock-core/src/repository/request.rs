@@ -205,10 +205,10 @@ impl<T, K: Checked> Request<T, K> {
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
     /// - The call received no reply from DynamoDB to any attempt.
-    /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason: the item
-    ///   of a create exists, another caller holds a lease, or the item has no attribute `_writes`.
-    ///   After the reason for a refusal has ended, DynamoDB may apply an earlier attempt that
-    ///   arrives late.
+    /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason. Temporary
+    ///   reasons are an item under the key of a create, a lease of another caller, and an item
+    ///   without the attribute `_writes`. After the reason for a refusal has ended, DynamoDB may
+    ///   apply an earlier attempt that arrives late.
     ///
     /// # Examples
     ///

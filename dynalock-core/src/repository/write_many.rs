@@ -290,7 +290,7 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     ///
     /// # Errors
     ///
-    /// Each result may be the error of the write of its item, for example an error of
+    /// The result of an item is an error if the write of the item failed, for example an error of
     /// [`create`](Repository::create). If the write of one item fails, the stream continues with
     /// the other items.
     ///

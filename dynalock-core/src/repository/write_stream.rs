@@ -97,8 +97,8 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Errors
     ///
-    /// Each result may be the error of the write of its item. The stream itself returns no error.
-    /// If the write of one item fails, the stream still writes the other items.
+    /// The result of an item is an error if the write of the item failed. The stream itself returns
+    /// no error. If the write of one item fails, the stream still writes the other items.
     ///
     /// # Cancel safety
     ///

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// A handle of a repository that combines concurrent calls on one key into one write. The method
-/// [`Repository::combining`](crate::Repository::combining) makes a handle.
+/// [`Repository::combining`](crate::Repository::combining) makes a `Combining` handle.
 ///
 /// The calls on one key wait in a queue, which all clones of the handle share. A tokio task, the
 /// worker of the key, takes the waiting calls as a batch. The worker applies the closures of the
