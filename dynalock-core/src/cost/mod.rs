@@ -7,7 +7,7 @@
 //! # Causes
 //!
 //! The library assigns the cost of each request to one cause. If several lines of the table of
-//! causes match a request, the first matching line names the cause of the request:
+//! causes match a request, the first matching line names the cause of the request.
 //!
 //! | request | cause |
 //! |---|---|
@@ -19,8 +19,8 @@
 //! | a request that no line above matches | useful |
 //!
 //! If a request receives no answer, the library sends the request again. The cost of the first
-//! request then counts as useful, and the cost of each repetition counts as a retry. A throttled request consumes nothing, so the repetition of a
-//! throttled request counts as useful.
+//! attempt of a request counts as useful, and the cost of each repetition counts as a retry. A
+//! throttled request consumes nothing, so the repetition of a throttled request counts as useful.
 //!
 //! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`
 //! condition was false. The metric `dynalock_conflicts_total` counts only the conflicts between
@@ -28,8 +28,8 @@
 //!
 //! # Estimates
 //!
-//! DynamoDB reports the capacity of an answered request. For the requests in the table of
-//! estimates, DynamoDB reports no capacity, and the library estimates the consumed capacity:
+//! DynamoDB reports the consumed capacity only of a successful request. For a failed or dropped
+//! request, the library estimates the consumed capacity by the following rules:
 //!
 //! | request | estimate |
 //! |---|---|
@@ -53,8 +53,8 @@
 //! parallel scan can exceed the budget by one page of each segment.
 //!
 //! The budget does not apply to reads that the call sends after an applied write, or after a write
-//! without an answer. A read after a write finds out the outcome of the write, or returns the item
-//! after the write.
+//! without an answer. A read after a write shows the outcome of the write, or returns the written
+//! item.
 //!
 //! The estimates do not include the costs of the indexes of the table. A write that changes entries
 //! of an index consumes additional write units for each changed index entry. A refused write
@@ -294,8 +294,8 @@ impl Cost {
         self.by_cause().into_iter().map(|(_, capacity)| capacity).sum()
     }
 
-    /// Returns the name of each cause, together with the capacity that the requests of the cause
-    /// have consumed.
+    /// Returns the consumed capacity for each cause, with the name of the cause, for example
+    /// `retries`.
     ///
     /// # Examples
     ///
@@ -344,8 +344,8 @@ impl AddAssign for Cost {
     }
 }
 
-/// The text of a `Cost` contains the total capacity of all causes. After the total, the text lists
-/// the capacity of each cause except `useful`, and leaves out causes without any capacity.
+/// The text of a `Cost` contains the total capacity of all causes. After the total, the text of a
+/// `Cost` lists each cause with consumed capacity, except `useful`.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.total())?;

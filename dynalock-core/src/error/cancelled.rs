@@ -135,7 +135,7 @@ impl<'c> OperationReason<'c> {
         self.index
     }
 
-    /// Returns the name of the table of the item.
+    /// Returns the name of the table that contains the item.
     pub fn table(&self) -> &'c str {
         &self.item_ref.table
     }

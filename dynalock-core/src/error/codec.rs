@@ -2,9 +2,9 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 
 /// The error for a value that serde could not read from an item, or could not write into an item.
 ///
-/// The `Display` text names the table and the path of the field. [`CodecError::reason`] describes
-/// the problem. The `source()` of the error is the reason. Neither the `Display` text nor the
-/// reason shows a value of the item.
+/// The `Display` text of a `CodecError` names the table and the path of the field.
+/// [`CodecError::reason`] describes the problem. The `source()` of a `CodecError` is the
+/// [`CodecReason`]. Neither the `Display` text nor the reason shows a value of the item.
 #[derive(Clone)]
 pub struct CodecError(Box<CodecErrorParts>);
 
@@ -180,13 +180,13 @@ impl SerdeError {
         Self(Box::new(SerdeErrorParts { path: Vec::new(), reason: CodecReason::Refused, detail }))
     }
 
-    /// Adds to the path of the error the field that contains the value.
+    /// Adds the field `name` to the path of the value that caused the error.
     pub(crate) fn in_field(mut self, name: &str) -> Self {
         self.0.path.push(Part::Field(name.into()));
         self
     }
 
-    /// Adds a part to the path of the error: the value is a map value or a list element.
+    /// Adds a list element or a map value to the path of the value that caused the error.
     pub(crate) fn in_entry(mut self) -> Self {
         self.0.path.push(Part::Entry);
         self

@@ -18,9 +18,9 @@ pub struct Locked {
     /// the lock's row without a fence.
     pub fence: u64,
     /// The duration until another caller can acquire the lock, unless the holder renews the lease.
-    /// The duration is the time until the end of the lease, by the clock of the caller's machine.
-    /// With [`Expiry::Clock`](crate::Expiry::Clock), the duration includes `max_skew` after the end
-    /// of the lease.
+    /// `remaining` is the time until the end of the lease, by the clock of the caller's machine.
+    /// With [`Expiry::Clock`](crate::Expiry::Clock), `remaining` includes the maximum clock skew
+    /// (`max_skew`) after the end of the lease.
     pub remaining: Duration,
     /// The number of requests that the failed call sent, and the duration of the failed call.
     pub spent: Spent,

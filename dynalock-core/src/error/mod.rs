@@ -78,10 +78,10 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The stored item does not allow a patch, and the patch has written nothing. Either an
-    /// attribute has another type than the field of the struct, or an attribute is stored under an
-    /// alias. A missing attribute, if the patch requires the attribute, and a missing parent of a
-    /// path also prevent the patch.
+    /// The stored item does not allow a patch, and the patch has written nothing. For example, an
+    /// attribute has another type than the field of the struct, or is stored under an alias of the
+    /// field. The patch is also impossible if an attribute that the patch requires or the parent of
+    /// a path is missing.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -118,9 +118,8 @@ pub enum Error {
     InvalidTransaction(InvalidTransaction),
 
     /// The caller has used the handle of one transaction with the result of another transaction, or
-    /// the handle of one read with the result of another read. A second call of `get` with one
-    /// handle also returns `ForeignHandle`, because the first call has taken the value of the
-    /// handle. The error does not show whether a transaction was committed.
+    /// the handle of one read with the result of another read. The error does not show whether a
+    /// transaction was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
@@ -141,10 +140,10 @@ pub enum Error {
     ///
     /// Read the items before you send the new content with a new token. A program that repeats a
     /// transaction with the old token, for example after a crash, must send the old content. Each
-    /// process writes a `HashSet` or a `HashMap` in a different order, so a repetition by another
-    /// process would have different content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed
-    /// order. If an item shows that DynamoDB has committed a transaction with the token, the call
-    /// returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
+    /// process writes a `HashSet` or a `HashMap` in a different order, so the same transaction from
+    /// another process would have different content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a
+    /// fixed order. If an item shows that DynamoDB has committed a transaction with the token, the
+    /// call returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -224,8 +223,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid: either the key is empty, or serde writes another value for the key than
-    /// the key's `KeyAttribute` implementation returns.
+    /// A key is invalid: either the key is empty, or serde and the `KeyAttribute` implementation of
+    /// the key return different values.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -332,7 +331,7 @@ pub enum Error {
     BudgetExceeded {
         /// The budget of the call: read units and write units together.
         budget: Units,
-        /// The estimated units of the request that was not sent.
+        /// The estimated capacity units of the request that the call did not send.
         needed: Units,
         /// The number of requests, the duration and the cost of the failed call.
         spent: Spent,

@@ -100,7 +100,7 @@ impl Refusal {
 }
 
 impl Unavailable {
-    /// Adds to the refusal the number of requests and the duration of the refused call.
+    /// Adds the number of requests and the duration of the refused call to the refusal.
     pub(crate) fn after(self, spent: Spent) -> Self {
         match self {
             Self::Server(refusal) => Self::Server(refusal.after(spent)),

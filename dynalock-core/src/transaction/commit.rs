@@ -34,8 +34,8 @@ use crate::{
 /// earlier attempt has an unknown outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
-    /// The commit repeats the same request. The program has computed the values in the request, so
-    /// the library cannot compute the values from newer items.
+    /// The commit sends the refused request again. The program has computed the values in the
+    /// request, so the library cannot compute the values from newer items.
     SendAgain,
     /// After a pause, the commit returns the refusal to the unit of work, which runs its closure
     /// again with new reads. A repeated request would probably fail, because the other running
@@ -59,10 +59,10 @@ pub(super) struct Commit<'a> {
 }
 
 impl Commit<'_> {
-    /// Sends a transaction, and returns the state of each item after the transaction. If an expired
-    /// lease in a separate row makes a condition false, `run` makes a second request, which removes
-    /// the lease. If an expired item makes a condition false, `run` makes a second request, which
-    /// overwrites the item.
+    /// Sends a transaction, and returns the state of each item after the transaction. If a
+    /// condition is false because of an expired lease in a separate row, `run` sends a second
+    /// request, which removes the lease. If a condition is false because of an expired item, `run`
+    /// sends a second request, which overwrites the item.
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
@@ -212,8 +212,8 @@ impl Commit<'_> {
         verdict(expected, self.stamps.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes the expired first entries of those lease queues that made the transaction fail.
-    /// Returns `true` if an entry was removed, so that the call can repeat the request.
+    /// If an expired first entry in the queue of a lease made the transaction fail, removes the
+    /// entry. Returns `true` if an entry was removed, so that the call can repeat the request.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
@@ -275,8 +275,9 @@ impl Commit<'_> {
     }
 
     /// Returns the cancellation reason of an operation, if DynamoDB refused the transaction because
-    /// of the operation's condition on a lease. If the transaction has a guard for the lease, only
-    /// the operation of the guard counts as the cause, and not a write of the leased item.
+    /// of the operation's condition on a lease. If the transaction has a guard for the lease,
+    /// `by_lease` returns a reason only for the operation of the guard, and not for a write of the
+    /// leased item.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let refused = self.assembly.positions[index];
         let reason = refused.refused_lease(reasons)?;
@@ -287,8 +288,8 @@ impl Commit<'_> {
     }
 
     /// Returns the error of a cancelled transaction. If a lease made the transaction fail, returns
-    /// the error for the lease, for example [`Error::Locked`]. Otherwise, returns
-    /// [`Error::Cancelled`] with a reason for each operation.
+    /// the error for the lease, for example [`Error::Locked`]. If no lease made the transaction
+    /// fail, returns [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
@@ -303,8 +304,8 @@ impl Commit<'_> {
     }
 }
 
-/// Returns the outcome of the attempts whose replies were lost, for telemetry. All attempts have
-/// the same token, so DynamoDB applied at most one of the attempts.
+/// Returns the outcome of the attempts whose replies were lost, for telemetry. All attempts of a
+/// request have the same token, so DynamoDB applied at most one of the attempts.
 fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     match result {
         Ok(WriteResult::Applied(())) => LostReply::Applied,

@@ -15,8 +15,7 @@ use crate::{
 pub(super) enum Resolved {
     /// The operations of a transaction whose commit sends no read before the write.
     Operations(Vec<Operation>),
-    /// The reads that the commit sends before the write, for example of the items of values with an
-    /// etag.
+    /// The reads that the commit sends before the write, for example because a value has an etag.
     Reads(Vec<ExplainedRequest>),
 }
 

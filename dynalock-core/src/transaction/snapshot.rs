@@ -58,7 +58,7 @@ impl TransactionGet {
         }
     }
 
-    /// Limits the number of failed requests. The limit must be at least 1. Without a limit, the
+    /// Limits the number of failed requests. `attempts` must be at least 1. Without a limit, the
     /// call repeats a failed request until the deadline.
     ///
     /// # Examples
@@ -76,8 +76,8 @@ impl TransactionGet {
 
     /// Limits the capacity units that the read may consume: read units and write units together.
     /// The library estimates the capacity units of a request before it sends the request. The
-    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
-    /// than the unused part of the budget, the call fails with
+    /// [module `cost`](crate::cost) lists the estimate for each kind of request. If the estimate of
+    /// a request is more than the unused part of the budget, the call fails with
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
     /// library always counts the cost of a call with a budget.
     ///

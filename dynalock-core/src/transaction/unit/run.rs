@@ -23,8 +23,8 @@ pub(super) struct Run {
     pub(super) pending: Vec<PendingOperation>,
 }
 
-/// The items that a run of the closure knows, without duplicates: items that the run has read, and
-/// items from earlier runs.
+/// The items that a run of the closure has in memory, without duplicates: items that the run has
+/// read, and items from earlier runs.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) held: Vec<KnownItem>,
@@ -78,8 +78,8 @@ impl UnitShared {
 }
 
 impl Run {
-    /// Returns an item if the run already knows the item, and records that the closure has read the
-    /// item.
+    /// Returns the item under `key` if the unit of work already has the item in memory.
+    /// `read_known` records that the closure has read the item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The unit of work sends the writes of the closure only after the closure ends. If the
         // closure reads an item after a recorded write, DynamoDB would return the item without the

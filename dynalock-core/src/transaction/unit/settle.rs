@@ -49,7 +49,7 @@ pub(super) struct Unit {
     began: Instant,
     /// The items that the next run of the closure gets without a read from DynamoDB.
     known: Known,
-    /// `true` if all items in `known` existed at the same moment.
+    /// `true` if `known` contains all items as they were at one moment.
     as_of_one_moment: bool,
 }
 
@@ -212,8 +212,8 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// Handles a refusal of the commit. Returns [`Next::Again`] if another run of the closure can
-    /// have another result.
+    /// Decides what the unit of work does after DynamoDB has refused the commit. Returns
+    /// [`Next::Again`] if another run of the closure can have another result.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));

@@ -31,8 +31,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// The handle through which the unit of work gets the reads and writes of a run of the closure
-/// after the end of the run.
+/// A handle of one run of the closure. After the end of the run, [`Handle::end`] returns the reads
+/// and writes of the run.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {
@@ -122,9 +122,9 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `get_many` at any time. If the future is dropped, items
-    /// that an earlier run of the closure has read may still count as read by the current run. The
-    /// commit checks each item that counts as read.
+    /// The caller may drop the future of `get_many` at any time. After a dropped `get_many`, the
+    /// current run of the closure may count items from an earlier run as read. The commit checks
+    /// each item that counts as read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -171,8 +171,8 @@ impl Tx {
         self.add(repository, PendingOperation::create(repository, value));
     }
 
-    /// Records a write of the changed attributes of a value. The commit requires that the item has
-    /// not changed since the program read the item.
+    /// Records an update, which writes only the changed attributes of the value. The commit
+    /// requires that the item has not changed since the program read the item.
     ///
     /// # Examples
     ///
@@ -189,8 +189,8 @@ impl Tx {
         self.add(repository, PendingOperation::update(repository, stored));
     }
 
-    /// Records a write that replaces the whole item by the value. The commit requires that the item
-    /// has not changed since the program read the item.
+    /// Records a write that replaces the whole item with the value. The commit requires that the
+    /// item has not changed since the program read the item.
     ///
     /// # Examples
     ///
@@ -259,8 +259,8 @@ impl Tx {
     }
 
     /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item counts
-    /// as absent: after DynamoDB's refusal has returned the expired item, the commit sends a second
-    /// request, which requires that the item is unchanged.
+    /// as absent. If DynamoDB refuses the transaction because of an expired item, the commit sends
+    /// a second request, which requires that the expired item has not changed.
     ///
     /// # Examples
     ///
@@ -279,8 +279,7 @@ impl Tx {
     /// Requires that a condition is true for the item with this key, even if the item has expired.
     /// If the condition is false and the item has changed since the closure read the item, the
     /// closure runs again. If the condition is false and the item has not changed, the unit of work
-    /// fails with [`Error::Cancelled`], because another run of the closure would have the same
-    /// result.
+    /// fails with [`Error::Cancelled`].
     ///
     /// # Examples
     ///
@@ -347,8 +346,8 @@ impl Tx {
         outcome
     }
 
-    /// Returns the items of `item_refs` that the run of the closure does not know yet, without
-    /// duplicates.
+    /// Returns the items of `item_refs` that the run of the closure does not yet have in memory,
+    /// without duplicates.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {
