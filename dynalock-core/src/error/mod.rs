@@ -107,7 +107,7 @@ pub enum Error {
 
     /// DynamoDB has cancelled a transaction, and has applied no operation of the transaction.
     ///
-    /// [`Cancelled::reason`] returns the reason for each operation, with the item that made a
+    /// [`Cancelled::reason`] returns the reason for an operation, with the item that made the
     /// condition false. After a conflict with another writer, the function
     /// [`transact`](crate::transact) runs the closure of the caller again.
     #[error("{0}")]
@@ -139,7 +139,7 @@ pub enum Error {
     /// the failed call, but with other content. The failed call has written nothing.
     ///
     /// Read the items before you send the new content with a new token. A program that repeats a
-    /// transaction with the old token, for example after a crash, must send the old content. Each
+    /// transaction with the same token, for example after a crash, must send the same content. Each
     /// process writes a `HashSet` or a `HashMap` in a different order, so the same transaction from
     /// another process would have different content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a
     /// fixed order. If an item shows that DynamoDB has committed a transaction with the token, the
@@ -391,8 +391,9 @@ pub enum Error {
     /// call has written nothing.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes of
-    /// the table with the key attributes of the struct, and reports the difference. If any other
-    /// call returns `TableMismatch`, the error contains DynamoDB's message, which has less detail.
+    /// the table with the key attributes of the struct, and reports the difference. If a call other
+    /// than `create_table` returns `TableMismatch`, the error contains DynamoDB's message, which
+    /// has less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {
@@ -532,8 +533,8 @@ impl Error {
     }
 }
 
-/// Returns the text of a key for a message. If the type has no `#[dynalock(show_key)]`, the key is
-/// `None` and the text is `this key`.
+/// Returns the text that names a key in an error message. If the type has no
+/// `#[dynalock(show_key)]`, the key is `None` and the text is `this key`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }

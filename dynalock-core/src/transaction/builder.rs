@@ -90,8 +90,8 @@ impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. Each operation of a
     /// transaction names a repository, which determines the table and the type of the item. If a
     /// repository of an operation was made from `client`, the transaction uses the internal client
-    /// of the repository. Otherwise, the transaction makes its own internal client. To make an
-    /// internal client takes as long as a few requests.
+    /// of the repository. If no repository was made from `client`, the transaction makes its own
+    /// internal client, which takes as long as a few requests.
     ///
     /// # Examples
     ///
@@ -225,7 +225,8 @@ impl Transaction {
     ///
     /// DynamoDB applies transactions with the same token at most once in ten minutes. With a token,
     /// a program may commit the same transaction a second time with the same values, for example
-    /// after a crash. The second commit has one of these results:
+    /// after a crash. The result of the second commit depends on the time since the first commit
+    /// and on the stored items:
     ///
     /// | situation | result |
     /// |---|---|
@@ -263,11 +264,11 @@ impl Transaction {
     /// If the caller has set a token, the commit fails with [`Error::Cancelled`] and sends no
     /// second request, because a request with other content needs another token.
     ///
-    /// The library derives the write id of the transaction, and the incarnations of the created
-    /// items, from the token. An incarnation is a random value that distinguishes an item from an
-    /// earlier item with the same key. If an item that the transaction created was deleted, do not
-    /// use the token a second time: the new item would get the incarnation of the deleted item. A
-    /// caller that has read the deleted item could then overwrite the new item.
+    /// From the token, the library derives the write id of the transaction and the random ids of
+    /// the created items (incarnations). The incarnation distinguishes an item from an earlier item
+    /// with the same key. Do not use the token a second time after a created item was deleted. The
+    /// new item would get the same incarnation as the deleted item. A caller that has read the
+    /// deleted item could then overwrite the new item.
     ///
     /// # Examples
     ///
@@ -405,9 +406,9 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Adds a condition of the caller on the item with this key. DynamoDB evaluates the condition
-    /// even if the item has expired. If another operation of the transaction writes the item, the
-    /// condition applies to the state of the item before the write.
+    /// Adds a condition of the caller on the item with the given key. DynamoDB evaluates the
+    /// condition even if the item has expired. If another operation of the transaction writes the
+    /// item, the condition applies to the state of the item before the write.
     ///
     /// # Examples
     ///
@@ -432,7 +433,7 @@ impl Transaction {
     /// lock. The lock must be in the account and Region of the transaction. If the guard no longer
     /// holds the lease or lock, the commit fails with [`Error::Lost`]. A transaction that writes a
     /// leased item needs the guard of the lease. Without the guard, DynamoDB refuses the
-    /// transaction of the lease holder like a transaction of any other caller.
+    /// transaction even if the caller holds the lease.
     ///
     /// # Examples
     ///

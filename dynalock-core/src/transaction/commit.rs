@@ -49,7 +49,7 @@ pub(super) struct Commit<'a> {
     pub(super) attempts: &'a mut Attempts,
     pub(super) transaction: TransactionId,
     pub(super) operations: &'a mut [Operation],
-    /// The current request of the operations.
+    /// The request that the commit sends for the operations.
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
     pub(super) token: &'a mut String,
@@ -106,7 +106,7 @@ impl Commit<'_> {
                 }
                 // Only an earlier run of the closure of the unit of work can have sent a token that
                 // the library has generated. DynamoDB refused the request of the earlier run, but
-                // later received and applied a late copy of the request. The unit of work no longer
+                // later received and applied a duplicate of the request. The unit of work no longer
                 // has the result of the earlier run.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
@@ -213,7 +213,7 @@ impl Commit<'_> {
     }
 
     /// If an expired first entry in the queue of a lease made the transaction fail, removes the
-    /// entry. Returns `true` if an entry was removed, so that the call can repeat the request.
+    /// entry. Returns `true` if a queue entry was removed, so that the call can repeat the request.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
@@ -237,8 +237,8 @@ impl Commit<'_> {
     }
 
     /// Adapts the operations to the items that a refusal returned, so that the commit can send a
-    /// request with other content. If a request with other content would also fail, returns the
-    /// error of the transaction.
+    /// request with other content. If no other request can succeed, returns the error of the
+    /// transaction.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
         // DynamoDB forgets a token after ten minutes, but the items of the transaction may still
@@ -314,9 +314,9 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     }
 }
 
-/// Returns the cancellation reason of an operation, which is the reason that DynamoDB gave for the
-/// write of the item. If DynamoDB gave a reason only for the write of the separate lease row,
-/// `reason_at` returns the reason for the lease row, unless the reason is a false condition.
+/// Returns the cancellation reason of an operation: the reason that DynamoDB gave for the write of
+/// the item. If DynamoDB gave a reason only for the write of the separate lease row, `reason_at`
+/// returns the reason for the lease row, unless the reason is a false condition.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

@@ -9,8 +9,8 @@ use crate::{
 
 /// The connection and the cost meters of a transaction. If a repository of the transaction was made
 /// from the transaction's SDK client, the transaction uses the connection of the repository. A
-/// connection contains the measured round trip and the retry budget. Otherwise, the transaction
-/// makes its own connection.
+/// connection contains the measured round trip and the retry budget. If no repository was made from
+/// the SDK client, the transaction makes its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,

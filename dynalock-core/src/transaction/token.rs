@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// Returns the caller's token, or a generated token if the caller has set no token. The returned
-/// [`WriteStamps`] contain the write id of the commit and the generator of the incarnations. If the
-/// caller has set a token, the library derives the write id and the incarnations from the token, so
-/// a later call with the same token sends the same ids.
+/// [`WriteStamps`] contain the write id of the commit and the random generator for the ids of new
+/// items. If the caller has set a token, the library derives all ids from the token, so a later
+/// call with the same token sends the same ids.
 pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
     match given {
         Some(token) => {

@@ -85,7 +85,8 @@ use crate::{
 /// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
 ///   no item that the closure read has changed. Another run of the closure would have the same
 ///   result.
-/// - [`Error::Exhausted`]: each run of the closure met a conflict until the deadline.
+/// - [`Error::Exhausted`]: the unit of work reached its deadline or its maximum number of attempts,
+///   or the retry budget was empty.
 ///
 /// # Cancel safety
 ///
@@ -230,10 +231,10 @@ impl<F> UnitOfWork<'_, F> {
     }
 
     /// Sets how the unit of work reacts to conflicts: how many times the closure runs again without
-    /// a pause, and how long the pauses are. The documentation of [`Pace`] states pauses in round
-    /// trips. A unit of work uses the duration of one run of its closure in place of a round trip,
-    /// because a run of the closure takes longer than a round trip. If DynamoDB refuses a request
-    /// because of another running transaction, the pace does not apply.
+    /// a pause, and how long the pauses are. The documentation of [`Pace`] gives the pauses as
+    /// multiples of a round trip. A unit of work uses the duration of one run of its closure in
+    /// place of a round trip, because a run of the closure takes longer than a round trip. If
+    /// DynamoDB refuses a request because of another running transaction, the pace does not apply.
     ///
     /// # Examples
     ///

@@ -63,7 +63,7 @@ pub(super) enum ItemOrigin {
 }
 
 impl KnownItem {
-    /// Records an item whose content comes from an earlier run of the closure.
+    /// Makes a `KnownItem` with an item from an earlier run of the closure.
     pub(super) fn kept(item_ref: ItemRef, item: Option<Item>) -> Self {
         Self { item_ref, item, origin: ItemOrigin::Kept, is_read: false }
     }

@@ -42,8 +42,8 @@ pub(super) struct Unit {
     snapshot: bool,
     /// The ClientRequestToken of the last commit, if DynamoDB refused the last commit because of
     /// another running transaction. The next commit uses the token of the refused commit, so
-    /// DynamoDB applies only one of the two commits, even if a late copy of the refused request
-    /// arrives.
+    /// DynamoDB applies only one of the two commits, even if a duplicate of the refused request
+    /// arrives later.
     token: Option<String>,
     /// The time at which the last run of the closure started.
     began: Instant,

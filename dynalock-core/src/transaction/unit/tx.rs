@@ -50,7 +50,7 @@ impl Handle {
 }
 
 impl Tx {
-    /// Returns the item with this key, or `None` if the key has no item. The read is strongly
+    /// Returns the item with the given key, or `None` if the key has no item. The read is strongly
     /// consistent. A second read of the item in the same run of the closure returns the same value.
     ///
     /// # Examples
@@ -98,7 +98,7 @@ impl Tx {
         }
     }
 
-    /// Returns the items with these keys, in the order of the keys, with as few requests as
+    /// Returns the items with the given keys, in the order of the keys, with as few requests as
     /// possible. `get_many` may read the items at different moments. The commit fails and the
     /// closure runs again if an item that `get_many` has returned changes before the commit.
     ///
@@ -276,10 +276,10 @@ impl Tx {
         self.add(repository, PendingOperation::absent(repository, key.into_key()));
     }
 
-    /// Requires that a condition is true for the item with this key, even if the item has expired.
-    /// If the condition is false and the item has changed since the closure read the item, the
-    /// closure runs again. If the condition is false and the item has not changed, the unit of work
-    /// fails with [`Error::Cancelled`].
+    /// Requires that a condition is true for the item with the given key, even if the item has
+    /// expired. If the condition is false and the item has changed since the closure read the item,
+    /// the closure runs again. If the condition is false and the item has not changed, the unit of
+    /// work fails with [`Error::Cancelled`].
     ///
     /// # Examples
     ///
