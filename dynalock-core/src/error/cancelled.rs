@@ -100,7 +100,8 @@ impl Cancelled {
     }
 
     /// Returns `true` if a later attempt of the cancelled transaction may succeed. A later attempt
-    /// may succeed if each failed operation met another running transaction or a lack of capacity.
+    /// may succeed if only other running transactions or a lack of capacity caused the
+    /// cancellation.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
@@ -163,7 +164,7 @@ impl<'c> OperationReason<'c> {
     }
 
     /// Returns the stored attributes of the item that made the condition of the operation false.
-    /// Returns `None` if the key had no item, or if the condition was not false.
+    /// Returns `None` if the key had no item, or if the condition was not the cause of the refusal.
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
     }

@@ -58,7 +58,7 @@ impl Conflict {
         shown(model.shown_key(key).as_deref())
     }
 
-    /// Returns the message of the conflict, but leaves out the advice for the caller.
+    /// Returns the message of the conflict without the advice for the caller.
     pub(super) fn difference(&self) -> Difference<'_> {
         Difference(&self.0)
     }

@@ -138,12 +138,12 @@ pub enum Error {
     /// In the last ten minutes, DynamoDB has committed a transaction with the ClientRequestToken of
     /// the failed call, but with other content. The failed call has written nothing.
     ///
-    /// Read the items before you send the new content with a new token. A program that repeats a
-    /// transaction with the same token, for example after a crash, must send the same content. Each
-    /// process writes a `HashSet` or a `HashMap` in a different order, so the same transaction from
-    /// another process would have different content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a
-    /// fixed order. If an item shows that DynamoDB has committed a transaction with the token, the
-    /// call returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
+    /// Read the items before you send the changed transaction with a new token. A program that
+    /// repeats a transaction with the same token, for example after a crash, must send the same
+    /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so the same
+    /// transaction from another process would have different content. A `BTreeSet`, a `BTreeMap` or
+    /// a `Vec` has a fixed order. If an item shows that DynamoDB has committed a transaction with
+    /// the token, the call returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -321,10 +321,10 @@ pub enum Error {
     /// The next request of the call would exceed the [budget](crate::Repository::budget) of the
     /// call, so the call has ended without the next request. The failed call has written no item.
     ///
-    /// The field `spent` contains the units that the failed call has consumed. If the call was
-    /// waiting in the queues of locks, the call has removed its own entries from the queues. After
-    /// `BudgetExceeded`, the caller can repeat the call with a larger budget. If the outcome of an
-    /// earlier write of the call is unknown, the call returns [`Error::Indeterminate`], which
+    /// The field `spent` contains the capacity units that the failed call has consumed. If the call
+    /// was waiting in the queues of locks, the call has removed its own entries from the queues.
+    /// After `BudgetExceeded`, the caller can repeat the call with a larger budget. If the outcome
+    /// of an earlier write of the call is unknown, the call returns [`Error::Indeterminate`], which
     /// contains `BudgetExceeded` in the field `last`.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]

@@ -161,8 +161,8 @@ pub enum Unavailable {
     /// [`Heartbeat::Thread`](crate::Heartbeat::Thread). The call has sent no request for the lock.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
-    /// DynamoDB has accepted the creation of the table. Either the new table or an index is not
-    /// active yet, or the time to live of the new table is not switched on yet.
+    /// DynamoDB has accepted the creation of the table. The new table, an index or the time to live
+    /// of the table is not active yet.
     #[error("the table, an index or its time to live is not active yet")]
     NotActive,
     /// DynamoDB answered with a server error. DynamoDB may have applied the request.

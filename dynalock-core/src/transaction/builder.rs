@@ -179,8 +179,8 @@ impl Transaction {
     /// together. The library estimates the capacity units of a request before it sends the request.
     /// The [module `cost`](crate::cost) lists the estimate for each kind of request. If the
     /// estimate of a request is more than the unused part of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
-    /// library always counts the cost of a call with a budget.
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. With
+    /// a budget, the library counts the cost of the call even if no repository has a meter.
     ///
     /// The budgets of the repositories do not apply to a transaction.
     ///
@@ -268,7 +268,7 @@ impl Transaction {
     /// the created items (incarnations). The incarnation distinguishes an item from an earlier item
     /// with the same key. Do not use the token a second time after a created item was deleted. The
     /// new item would get the same incarnation as the deleted item. A caller that has read the
-    /// deleted item could then overwrite the new item.
+    /// deleted item could overwrite the new item.
     ///
     /// # Examples
     ///

@@ -30,15 +30,15 @@ use crate::{
     },
 };
 
-/// The next step of a commit that DynamoDB refused because of another running transaction, if no
-/// earlier attempt has an unknown outcome.
+/// The next step of a commit after DynamoDB has refused it because of another running transaction,
+/// if the outcome of each attempt is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
     /// The commit sends the refused request again. The program has computed the values in the
     /// request, so the library cannot compute the values from newer items.
     SendAgain,
     /// After a pause, the commit returns the refusal to the unit of work, which runs its closure
-    /// again with new reads. A repeated request would probably fail, because the other running
+    /// again with new reads. A repeated request would probably fail, because the running
     /// transaction may change an item that the request checks.
     ReadAgain,
 }
@@ -315,8 +315,8 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
 }
 
 /// Returns the cancellation reason of an operation: the reason that DynamoDB gave for the write of
-/// the item. If DynamoDB gave a reason only for the write of the separate lease row, `reason_at`
-/// returns the reason for the lease row, unless the reason is a false condition.
+/// the item. If only the write of the separate lease row failed, and not because of a false
+/// condition, `reason_at` returns the reason for the lease row.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

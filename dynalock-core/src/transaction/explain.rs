@@ -10,8 +10,7 @@ use crate::{
     },
 };
 
-/// The operations of a transaction, or the reads without whose results the library cannot make the
-/// operations.
+/// The operations of a transaction, or the reads that the commit must send first.
 pub(super) enum Resolved {
     /// The operations of a transaction whose commit sends no read before the write.
     Operations(Vec<Operation>),

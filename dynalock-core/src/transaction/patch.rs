@@ -61,7 +61,7 @@ impl Transaction {
     /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). If the stored item does not
     /// meet a condition of the patch, or if the sum of an `add` would be out of range, the commit
     /// fails with [`Error::Cancelled`](crate::Error::Cancelled). `Cancelled` contains the item, but
-    /// does not name the false condition or the `add`.
+    /// does not name the condition or the `add` that caused the refusal.
     pub fn patch<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
         let intent = repository.patch_intent(key.into_key(), content.clone());

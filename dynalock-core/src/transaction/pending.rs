@@ -36,7 +36,7 @@ pub(super) enum Purpose {
 /// The state of an operation before the commit of its transaction.
 pub(super) enum PendingState {
     Ready(OperationKind),
-    /// The operation is invalid. The commit fails with the error in the field.
+    /// The operation is invalid. The commit fails with the error in `Invalid`.
     Invalid(Error),
     /// The value of the operation has an etag. Before the write, the commit must read the stored
     /// item. The item must not have changed since the etag was made.

@@ -78,8 +78,8 @@ impl TransactionGet {
     /// The library estimates the capacity units of a request before it sends the request. The
     /// [module `cost`](crate::cost) lists the estimate for each kind of request. If the estimate of
     /// a request is more than the unused part of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
-    /// library always counts the cost of a call with a budget.
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. With
+    /// a budget, the library counts the cost of the call even if no repository has a meter.
     ///
     /// # Examples
     ///
@@ -221,9 +221,9 @@ impl TransactionGet {
     }
 }
 
-/// Returns each different item once, and for each handle the position of the handle's item.
-/// DynamoDB refuses a TransactGetItems request that names an item twice, so two handles of the same
-/// item share one answer.
+/// Returns the items without duplicates. The second `Vec` contains, for each handle, the position
+/// of its item in the first `Vec`. DynamoDB refuses a TransactGetItems request that names an item
+/// twice, so two handles of the same item share one answer.
 fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     let mut different: Vec<&ItemRef> = Vec::new();
     let mut positions = Vec::with_capacity(item_refs.len());

@@ -71,20 +71,20 @@ use crate::{
 /// returned because of inconsistent reads. Only a run that has read all items from DynamoDB, for
 /// example the first run, can end the unit of work with an error because of inconsistent reads.
 ///
-/// A unit of work can read and write up to 100 items. The commit of a unit of work consumes, for
-/// each item that the closure read or wrote, twice the write units of a plain write. If a unit of
-/// work only updates or replaces one item and reads no other item, the commit is a plain
-/// conditional write. A plain conditional write costs half as much as a transaction. A unit of work
-/// does not protect queries: after a query in the closure, another caller may add an item that the
-/// query would have found.
+/// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
+/// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
+/// only updates or replaces one item and reads no other item, the commit is a plain conditional
+/// write. A plain conditional write costs half as much as a transaction. A unit of work does not
+/// protect queries: after a query in the closure, another caller may add an item that the query
+/// would have found.
 ///
 /// # Errors
 ///
 /// - The error that the closure returned.
 /// - The errors of [`Transaction::commit`](crate::Transaction::commit), converted by `From`.
 /// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
-///   no item that the closure read has changed. Another run of the closure would have the same
-///   result.
+///   no item that the closure read has changed. Another run of the closure would fail in the same
+///   way.
 /// - [`Error::Exhausted`]: the unit of work reached its deadline or its maximum number of attempts,
 ///   or the retry budget was empty.
 ///
@@ -174,7 +174,8 @@ impl<F> UnitOfWork<'_, F> {
     /// sends the request. The [module `cost`](crate::cost) lists the estimate for each kind of
     /// request. If the estimate of a request is more than the unused part of the budget, the call
     /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the
-    /// request. The library always counts the cost of a call with a budget.
+    /// request. With a budget, the library counts the cost of the call even if no repository has a
+    /// meter.
     ///
     /// The budgets of the repositories do not apply to a unit of work.
     ///

@@ -133,8 +133,9 @@ impl Unit {
 
     /// Ends a run of the closure without a write. A run that reads several items one after another
     /// may see states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot),
-    /// a TransactGetItems validates the items of the run. Without `snapshot`, if the run has used
-    /// items of an earlier run, the closure runs again and reads all items from DynamoDB.
+    /// a TransactGetItems request checks that no item of the run has changed since the closure read
+    /// it. Without `snapshot`, if the run has used items of an earlier run, the closure runs again
+    /// and reads all items from DynamoDB.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -312,9 +313,9 @@ fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run of the closure. If the item caused the refusal, the content of
-/// the returned item comes from the refusal, and otherwise from the last run. Returns `None` if the
-/// next run must read the item from DynamoDB.
+/// Returns an item for the next run of the closure. If the item caused the refusal, the returned
+/// item has the content from the refusal. If not, the returned item has the content from the last
+/// run. Returns `None` if the next run must read the item from DynamoDB.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

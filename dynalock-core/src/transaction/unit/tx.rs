@@ -27,7 +27,7 @@ use crate::{
 /// A `Tx` is cheap to clone, so parts of the closure can run concurrently. The closure must drop
 /// all clones of its `Tx` before it ends. A `Tx` records the writes, and the commit sends the
 /// writes after the closure has ended. A read of an item that the closure has already written is an
-/// error, because the read would return the item without the write.
+/// error, because DynamoDB would return the item without the closure's write.
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
@@ -74,8 +74,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `Tx::get` at any time. If the future is dropped, the item
-    /// does not count as an item that the closure has read.
+    /// The caller may drop the future of `Tx::get` at any time. After a dropped `Tx::get`, the item
+    /// does not count as read by the closure.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
