@@ -120,9 +120,9 @@ impl CancellationClass {
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns `true` if a later attempt of a cancelled request may succeed. Each reason for the
-    /// cancellation must be another running transaction or a lack of capacity, and there must be at
-    /// least one reason.
+    /// Returns `true` if a later attempt of a cancelled request may succeed: each reason for the
+    /// cancellation is another running transaction or a lack of capacity. Returns `false` if
+    /// `reasons` is empty.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))

@@ -53,8 +53,8 @@ pub enum CodecReason {
         /// The name under which serde reads the field.
         field: Box<str>,
     },
-    /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not
-    /// know.
+    /// The type has `deny_unknown_fields`, and the item has an attribute that is not a field of the
+    /// type.
     #[error("the attribute is not known, and the type denies unknown fields; expected {expected}")]
     #[non_exhaustive]
     UnknownField {

@@ -70,8 +70,8 @@ impl Conflict {
     }
 }
 
-/// The message that describes the difference between the state that a write required and the state
-/// of the item.
+/// The message about the difference between the state that a write required and the stored state of
+/// the item.
 pub(super) struct Difference<'c>(&'c ConflictParts);
 
 impl fmt::Display for Difference<'_> {

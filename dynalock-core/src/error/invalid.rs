@@ -76,7 +76,7 @@ pub enum InvalidTransaction {
         table: Arc<str>,
     },
     /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned.
-    /// Writes that the program adds later through the clone would not be part of the commit.
+    /// Writes through the clone of the `Tx` would come too late for the commit.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]

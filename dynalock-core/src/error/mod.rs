@@ -460,8 +460,8 @@ pub enum Error {
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
     Decode(#[source] CodecError),
 
-    /// DynamoDB cannot store a value in the call, or serde cannot write a value in the call. The
-    /// failed call has written nothing.
+    /// Serde cannot serialize a value that the caller passed, or DynamoDB cannot store the value.
+    /// The failed call has written nothing.
     #[error("{} cannot be stored: {}", .0, .0.reason())]
     Encode(#[source] CodecError),
 }

@@ -154,7 +154,8 @@ pub enum Unavailable {
     #[error("the runtime of the lock was shut down before the release was answered")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut
-    /// down. DynamoDB has not applied the combined call, and the caller may repeat the call.
+    /// down. DynamoDB has not applied the write of the failed call, and the caller may repeat the
+    /// call.
     #[error("the runtime of the queue was shut down before the call was applied; call again")]
     WorkerEnded,
     /// The operating system could not start the thread of

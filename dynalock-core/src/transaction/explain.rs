@@ -42,8 +42,8 @@ pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     Ok(Resolved::Operations(operations.collect()))
 }
 
-/// Converts the operations of a transaction back into pending operations, so that the caller can
-/// still change the transaction.
+/// Restores the pending operations of a transaction after `explain`, so that the caller can still
+/// change the transaction.
 pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     let pending = operations.into_iter().map(|Operation { item_ref, kind, .. }| PendingOperation {
         item_ref,

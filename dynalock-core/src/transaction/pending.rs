@@ -43,8 +43,8 @@ pub(super) enum PendingState {
     Assumed(Etag, Resolve),
 }
 
-/// A function that makes the operation from the item that the commit has read. A `Resolve` function
-/// returns `None` if the item has changed since the etag was made.
+/// A function that makes an operation from the stored item that the commit has read. A `Resolve`
+/// function returns `None` if the item has changed since the etag was made.
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {

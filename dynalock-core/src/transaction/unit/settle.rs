@@ -1,5 +1,4 @@
-//! The end of a run of the closure of a unit of work: the commit of the run, and the decision
-//! whether the closure runs again.
+//! The end of a run of the closure: the commit, and the decision whether the closure runs again.
 
 use aws_sdk_dynamodb::Client;
 
@@ -121,7 +120,7 @@ impl Unit {
         }
     }
 
-    /// Takes the known items and the recorded operations out of a run that has ended.
+    /// Takes the items and the recorded operations out of a run of the closure that has ended.
     fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
         let Run { session, known, pending, .. } = run;
         self.session = session;
@@ -134,8 +133,8 @@ impl Unit {
     /// Ends a run of the closure without a write. A run that reads several items one after another
     /// may see states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot),
     /// a TransactGetItems request checks that no item of the run has changed since the closure read
-    /// it. Without `snapshot`, if the run has used items of an earlier run, the closure runs again
-    /// and reads all items from DynamoDB.
+    /// it. Without `snapshot`, the closure runs again with new reads if the run has used items of
+    /// an earlier run.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -314,8 +313,9 @@ fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
 }
 
 /// Returns an item for the next run of the closure. If the item caused the refusal, the returned
-/// item has the content from the refusal. If not, the returned item has the content from the last
-/// run. Returns `None` if the next run must read the item from DynamoDB.
+/// item has the content from the refusal. If the item did not cause the refusal, the returned item
+/// has the content from the last run. Returns `None` if the next run must read the item from
+/// DynamoDB.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {
