@@ -85,7 +85,7 @@ impl fmt::Display for Difference<'_> {
             write!(f, "expected version {expected}, ")?;
         }
         match item.as_ref().map(|item| version_in(item, model.version)) {
-            // If the stored version equals the expected version, another content or a lease caused
+            // If the stored version equals the expected version, other content or a lease caused
             // the conflict, so the message names both possible causes.
             Some(Some(found)) if *expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")

@@ -28,7 +28,7 @@ impl Refusal {
         // shows the cause.
         const KNOWN: [&str; 8] = [
             "The provided key element does not match the schema",
-            // For a missing key attribute, DynamoDB Local sends the message in the line below.
+            // The message of DynamoDB Local for a missing key attribute.
             "One of the required keys was not given a value",
             "The number of conditions on the keys is invalid",
             "Missing the key",

@@ -157,8 +157,8 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of failed requests. `attempts` must be at least 1. By default, the number
-    /// is not limited, and the call repeats a failed request until the deadline.
+    /// Limits the number of failed requests. `attempts` must be at least 1. Without a limit, the
+    /// commit repeats a failed request until the deadline.
     ///
     /// # Examples
     ///
@@ -237,17 +237,18 @@ impl Transaction {
     /// An item keeps the write id of a transaction during the next 15 writes of the item. If the
     /// transaction only patches the item, the item keeps the write id during the next seven patches
     /// of the item. A replace of an item removes the write ids of earlier patches of the item. If
-    /// later writes may have removed the write id, compare the items with the intended result
-    /// before the second commit. A patch has no condition on the version, so the second commit may
-    /// apply a patch twice. To prevent a second patch, add an operation that DynamoDB refuses in
-    /// the second commit, for example the create of an item whose key is the token.
+    /// later writes may have removed the write id, read the items and compare them with the
+    /// intended result before you commit the transaction a second time. A patch has no condition on
+    /// the version, so the second commit may apply a patch twice. To prevent a second patch, add an
+    /// operation that DynamoDB refuses in the second commit, for example the create of an item
+    /// whose key is the token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
     /// must have exactly the same bytes as the first request. The elements of a `HashSet` or a
     /// `HashMap` have a different order in each process. A second commit with another order of the
-    /// elements fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if an item
-    /// contains the write id. In a value that is committed with a token, use a `BTreeSet`, a
-    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. A second commit with the same
+    /// `HashMap` elements fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if
+    /// an item contains the write id. In a value that is committed with a token, use a `BTreeSet`,
+    /// a `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. A second commit with the same
     /// token fails with [`Error::TokenReused`] or [`Error::AlreadyCommitted`] if the request
     /// contains the current time. The following operations send the current time: writes of a type
     /// with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
@@ -266,8 +267,8 @@ impl Transaction {
     ///
     /// From the token, the library derives the write id of the transaction and the random ids of
     /// the created items (incarnations). The incarnation distinguishes an item from an earlier item
-    /// with the same key. Do not use the token a second time after a created item was deleted. The
-    /// new item would get the same incarnation as the deleted item. A caller that has read the
+    /// with the same key. Do not use the token a second time after a created item was deleted,
+    /// because the new item would get the random id of the deleted item. A caller that has read the
     /// deleted item could overwrite the new item.
     ///
     /// # Examples
@@ -663,8 +664,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: another transaction has made the handle. The transaction stays
-    ///   committed.
+    /// - [`Error::ForeignHandle`]: another transaction has made the handle. After the error
+    ///   `ForeignHandle`, the transaction is still committed.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -72,8 +72,8 @@ impl Commit<'_> {
                 WriteResult::Applied(()) => return Ok(self.assembly.next),
                 WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
             }
-            // The next request has other content than the refused request, and so needs another
-            // token: DynamoDB refuses a known token in a request with other content.
+            // The next request has other content than the refused request, so the next request
+            // needs another token.
             *self.token = random::token(self.attempts.rng());
             self.assembly = assemble(self.operations, &mut self.stamps)?;
         }
@@ -96,9 +96,9 @@ impl Commit<'_> {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
                     return Err(which_is_missing(self.attempts, &item_refs, missing).await);
                 }
-                // DynamoDB refuses a known token if the same values are serialized to other bytes,
-                // for example the values in a `HashMap`. If an item contains the write id, the
-                // earlier commit with the same token was a commit of the same transaction.
+                // DynamoDB refuses a remembered token if the bytes of the request differ, for
+                // example because of another order of a `HashMap`. The write id in an item proves
+                // that the earlier commit with the token was a commit of the same transaction.
                 Err(Error::TokenReused { .. })
                     if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
                 {
@@ -127,9 +127,8 @@ impl Commit<'_> {
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
                 Ok(()) => return Ok(WriteResult::Applied(())),
-                // If DynamoDB cancelled the transaction without a false condition, the answer does
-                // not show whether DynamoDB applied an earlier attempt, so the call repeats the
-                // request.
+                // If no condition was false, a cancellation does not show whether DynamoDB applied
+                // an earlier attempt, so the call repeats the request.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
                     let reasons = reasons.into_vec();
@@ -176,9 +175,9 @@ impl Commit<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // DynamoDB still remembers the token of each applied attempt of the call, and would
-            // have answered the repeated request with a success. So an earlier call with the same
-            // token wrote the write id that the item contains.
+            // If DynamoDB had applied an attempt of the call, DynamoDB would have recognized the
+            // token and reported a success. The write id in the item comes from an earlier call
+            // with the same token.
             true if token_is_known && self.has_given_token() => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -203,8 +202,8 @@ impl Commit<'_> {
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // `verdict` treats a write that requires no particular state of the item like a create,
-        // because the condition of either write can always become true later.
+        // `verdict` treats a write that requires no particular state of the item like a create: the
+        // condition of the write can become true later.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -237,7 +236,7 @@ impl Commit<'_> {
     }
 
     /// Adapts the operations to the items that a refusal returned, so that the commit can send a
-    /// request with other content. If no other request can succeed, returns the error of the
+    /// request with other content. If no changed request can succeed, returns the error of the
     /// transaction.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
@@ -246,7 +245,7 @@ impl Commit<'_> {
         if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
-        // With a token of the caller, the commit must not send a request with other content.
+        // If the caller has set a token, the commit must not send a request with other content.
         let may_pass = !self.has_given_token() && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }

@@ -61,8 +61,7 @@ pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<Expla
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {
         let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
-        // A write goes to a lease row if all operations of the write concern a lease. Otherwise,
-        // the write goes to an item.
+        // A write goes to a lease row if all operations of the write concern a lease.
         if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
     };
     writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()

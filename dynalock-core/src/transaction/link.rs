@@ -37,8 +37,8 @@ impl Link {
                 call_cost.add_meter(table, meter);
             }
         }
-        // A repository that was made from another SDK client may have other credentials, so the
-        // transaction must not use the connection of such a repository.
+        // A repository of another SDK client may have other credentials, so the transaction must
+        // not use its connection.
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));
         }

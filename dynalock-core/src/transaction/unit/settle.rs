@@ -82,13 +82,13 @@ impl Unit {
         Handle::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
-    /// Ends a run in which the closure returned an error. `abort` sends no write.
+    /// Ends a run of the closure that returned an error. `abort` sends no write.
     pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
         let (known, _) = self.resume(run);
         self.without_writing(known).await
     }
 
-    /// Ends a run in which the closure returned `Ok`, and sends the writes that the closure has
+    /// Ends a run of the closure that returned `Ok`, and sends the writes that the closure has
     /// recorded.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
         let (known, pending) = self.resume(run);
@@ -171,7 +171,7 @@ impl Unit {
         let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
             if let Some(held) = known.read_of(&operation.item_ref) {
-                // The code ignores the result of `adapt`, because the code below makes a request in
+                // The result of `adapt` does not matter, because `assemble` makes a new request in
                 // any case.
                 let _ = operation.adapt(held.item.as_ref())?;
             }
@@ -183,15 +183,16 @@ impl Unit {
         let (drawn, mut stamps) = commit::token_and_stamps(None, attempts);
         let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
-        // If a run of the closure changes no item, the commit sends no transaction, unless the
-        // closure has called a method such as `check`.
+        // If a run of the closure changes no item and calls no method such as `check`, the commit
+        // sends no transaction.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
         match OnlyWrite::of(&operations, &assembly) {
-            // Only a write that requires the state that the closure has read is sent without a
-            // token. After a lost reply, a repeated create or delete without a token could undo a
-            // write that another caller made between the first attempt and the repeated attempt.
+            // The commit sends a write without a token only if the write requires the state that
+            // the closure has read. After a lost reply, a repeated create or delete without a token
+            // could undo a write that another caller made between the first attempt and the
+            // repeated attempt.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
