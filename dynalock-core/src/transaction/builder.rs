@@ -91,7 +91,7 @@ impl Transaction {
     /// transaction names a repository, which determines the table and the type of the item. If a
     /// repository of an operation was made from `client`, the transaction uses the internal client
     /// of the repository. If no repository was made from `client`, the transaction makes its own
-    /// internal client, which takes as long as a few requests.
+    /// internal client. The setup of an internal client takes as long as a few requests.
     ///
     /// # Examples
     ///
@@ -225,8 +225,8 @@ impl Transaction {
     ///
     /// DynamoDB applies transactions with the same token at most once in ten minutes. With a token,
     /// a program may commit the same transaction a second time with the same values, for example
-    /// after a crash. The result of the second commit depends on the time since the first commit
-    /// and on the stored items:
+    /// after a crash. The result of a second commit with the same token depends on the time since
+    /// the first commit and on the stored items:
     ///
     /// | situation | result |
     /// |---|---|
@@ -268,8 +268,8 @@ impl Transaction {
     /// From the token, the library derives the write id of the transaction and the random ids of
     /// the created items (incarnations). The incarnation distinguishes an item from an earlier item
     /// with the same key. Do not use the token a second time after a created item was deleted,
-    /// because the new item would get the random id of the deleted item. A caller that has read the
-    /// deleted item could overwrite the new item.
+    /// because the new item would get the random id of the deleted item. With the same random id, a
+    /// caller that has read the deleted item could overwrite the new item.
     ///
     /// # Examples
     ///

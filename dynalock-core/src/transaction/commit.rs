@@ -107,7 +107,7 @@ impl Commit<'_> {
                 // Only an earlier run of the closure of the unit of work can have sent a token that
                 // the library has generated. DynamoDB refused the request of the earlier run, but
                 // later received and applied a duplicate of the request. The unit of work no longer
-                // has the result of the earlier run.
+                // has the result of the earlier run of its closure.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }

@@ -139,9 +139,9 @@ impl PendingOperation {
         Self { item_ref, purpose: Purpose::Write, state }
     }
 
-    /// Makes the operation that replaces an item with a lease in the item. The commit reads the
-    /// stored item before the write, because the write must remove the attributes that only the
-    /// stored item has.
+    /// Makes the replace operation for an item that contains a lease. The commit reads the stored
+    /// item before the write, because the write must remove the attributes that only the stored
+    /// item has.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

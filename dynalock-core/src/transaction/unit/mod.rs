@@ -37,9 +37,9 @@ use crate::{
 /// returns an error, the unit of work ends and writes nothing.
 ///
 /// If DynamoDB refuses the transaction because another running transaction uses one of its items,
-/// the unit of work sleeps. After the sleep, the unit of work runs the closure again, and the
-/// closure reads all items from DynamoDB. If a reply is lost, the unit of work repeats the request
-/// without another run of the closure.
+/// the unit of work sleeps. After a sleep, the closure runs again and reads all items from
+/// DynamoDB. If a reply is lost, the unit of work repeats the request without another run of the
+/// closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
