@@ -39,8 +39,8 @@ pub enum Lost {
         /// The fence of the new holder.
         fence: u64,
     },
-    /// The lease has ended. Either the guard has not renewed the lease before the end of the ttl,
-    /// or an operator has broken the lock, or the lock was held for longer than `max_hold`.
+    /// The lease has ended. The guard did not renew the lease in time, an operator has broken the
+    /// lock, or the guard held the lock for longer than `max_hold`.
     #[error("its lease has ended")]
     Expired,
     /// The guard has released the lock: by a call of `release`, by a commit, or by the drop of the

@@ -61,7 +61,7 @@ pub enum Error {
     AlreadyExists(Conflict),
 
     /// The condition that the caller has added to a single write is false. The failed call has
-    /// written nothing, and has not attempted the write again after the refusal.
+    /// written nothing, and has not repeated the write after the refusal.
     #[error("the condition of a write is false for the item under {} in table `{}`; read it and decide again", .0.shown_key(), .0.table())]
     ConditionFailed(Conflict),
 
@@ -80,8 +80,8 @@ pub enum Error {
 
     /// The stored item does not allow a patch, and the patch has written nothing. For example, an
     /// attribute has another type than the field of the struct, or is stored under an alias of the
-    /// field. The patch is also impossible if an attribute that the patch requires or the parent of
-    /// a path is missing.
+    /// field. A missing parent of a path, or a missing attribute that the patch requires, makes the
+    /// patch impossible.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {

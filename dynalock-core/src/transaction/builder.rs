@@ -266,10 +266,10 @@ impl Transaction {
     /// second request, because a request with other content needs another token.
     ///
     /// From the token, the library derives the write id of the transaction and the random ids of
-    /// the created items (incarnations). The incarnation distinguishes an item from an earlier item
-    /// with the same key. Do not use the token a second time after a created item was deleted,
-    /// because the new item would get the random id of the deleted item. With the same random id, a
-    /// caller that has read the deleted item could overwrite the new item.
+    /// the created items (incarnations). The random id of an item distinguishes the item from an
+    /// earlier item with the same key. Do not use the token a second time after a created item was
+    /// deleted, because the new item would get the random id of the deleted item. With the same
+    /// random id, a caller that has read the deleted item could overwrite the new item.
     ///
     /// # Examples
     ///

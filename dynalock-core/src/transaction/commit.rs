@@ -275,8 +275,7 @@ impl Commit<'_> {
 
     /// Returns the cancellation reason of an operation, if DynamoDB refused the transaction because
     /// of the operation's condition on a lease. If the transaction has a guard for the lease,
-    /// `by_lease` returns a reason only for the operation of the guard, and not for a write of the
-    /// leased item.
+    /// `by_lease` returns the reason only for the guard's operation.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let refused = self.assembly.positions[index];
         let reason = refused.refused_lease(reasons)?;
@@ -314,8 +313,8 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
 }
 
 /// Returns the cancellation reason of an operation: the reason that DynamoDB gave for the write of
-/// the item. If only the write of the separate lease row failed, and not because of a false
-/// condition, `reason_at` returns the reason for the lease row.
+/// the item. If DynamoDB refused only the write of the separate lease row, and its condition was
+/// not false, `reason_at` returns the reason for the lease row.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

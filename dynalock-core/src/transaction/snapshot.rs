@@ -197,7 +197,7 @@ impl TransactionGet {
     /// # Errors
     ///
     /// - [`Error::InvalidTransaction`]: the read has no item, or more than 100 different items.
-    /// - `fetch` also returns the [errors of every call](Repository#errors-of-every-call).
+    /// - `fetch` can return each of the [errors of every call](Repository#errors-of-every-call).
     ///
     /// # Cancel safety
     ///

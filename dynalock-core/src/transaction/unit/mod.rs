@@ -81,7 +81,8 @@ use crate::{
 /// # Errors
 ///
 /// - The error that the closure returned.
-/// - The errors of [`Transaction::commit`](crate::Transaction::commit), converted by `From`.
+/// - The errors of [`Transaction::commit`](crate::Transaction::commit), which `From` converts into
+///   the error type of the closure.
 /// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
 ///   no item that the closure read has changed. Another run of the closure would fail in the same
 ///   way.
@@ -233,9 +234,9 @@ impl<F> UnitOfWork<'_, F> {
 
     /// Sets how the unit of work reacts to conflicts: how many times the closure runs again without
     /// a pause, and how long the pauses are. The documentation of [`Pace`] gives the pauses as
-    /// multiples of a round trip. A unit of work uses the duration of one run of its closure in
-    /// place of a round trip, because a run of the closure takes longer than a round trip. If
-    /// DynamoDB refuses a request because of another running transaction, the pace does not apply.
+    /// multiples of a round trip. In a unit of work, the duration of a run of the closure replaces
+    /// the round trip, because a run takes longer. If DynamoDB refuses a request because of another
+    /// running transaction, the pace does not apply.
     ///
     /// # Examples
     ///

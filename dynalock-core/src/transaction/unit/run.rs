@@ -82,7 +82,7 @@ impl Run {
     /// `read_known` records that the closure has read the item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The unit of work sends the writes of the closure only after the closure ends. If the
-        // closure reads an item after a recorded write, DynamoDB would return the item without the
+        // closure read an item after a recorded write, DynamoDB would return the item without the
         // write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {

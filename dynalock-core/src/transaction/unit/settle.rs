@@ -40,15 +40,15 @@ pub(super) struct Unit {
     attempts: Option<Attempts>,
     snapshot: bool,
     /// The ClientRequestToken of the last commit, if DynamoDB refused the last commit because of
-    /// another running transaction. The next commit uses the token of the refused commit, so
-    /// DynamoDB applies only one of the two commits, even if a duplicate of the refused request
-    /// arrives later.
+    /// another running transaction. The next commit uses the token of the refused commit. Because
+    /// of the shared token, DynamoDB applies only one of the two commits, even if a duplicate of
+    /// the refused request arrives later.
     token: Option<String>,
     /// The time at which the last run of the closure started.
     began: Instant,
     /// The items that the next run of the closure gets without a read from DynamoDB.
     known: Known,
-    /// `true` if `known` contains all items as they were at one moment.
+    /// `true` if the items in `known` are all from one moment.
     as_of_one_moment: bool,
 }
 
@@ -224,7 +224,7 @@ impl Unit {
             return Err(Error::Cancelled(refused));
         };
         // If DynamoDB can never accept one of the operations, each further run of the closure would
-        // also fail.
+        // fail.
         if refused.reasons().any(is_permanent) {
             return Err(Error::Cancelled(refused));
         }

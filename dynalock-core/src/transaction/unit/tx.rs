@@ -70,7 +70,7 @@ impl Tx {
     ///
     /// - [`Error::InvalidTransaction`]: the closure has recorded a write of the item before the
     ///   read.
-    /// - `Tx::get` also returns the errors of [`Repository::get`].
+    /// - `Tx::get` can return each error of [`Repository::get`].
     ///
     /// # Cancel safety
     ///
