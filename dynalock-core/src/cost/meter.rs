@@ -51,8 +51,8 @@ pub struct CostReport {
     /// The number of calls that have consumed capacity. A heartbeat of a lock does not count as a
     /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as a call.
     pub calls: u64,
-    /// The costs of the most expensive keys, at most 1,000 keys, the most expensive key first. For
-    /// the order of the keys, a write unit counts five times as much as a read unit.
+    /// The costs of the most expensive keys, at most 1,000 keys, the most expensive key first. In
+    /// the comparison of costs, a write unit counts five times as much as a read unit.
     pub keys: Vec<KeyCost>,
     /// The costs of all requests that are not part of `keys`: requests for cheaper keys, queries
     /// and scans.

@@ -7,7 +7,7 @@
 //! # Causes
 //!
 //! The library assigns the cost of each request to one cause. If several lines of the table of
-//! causes match a request, the first matching line names the cause of the request:
+//! causes match a request, the first matching line names the cause of the request.
 //!
 //! | request | cause |
 //! |---|---|
@@ -19,8 +19,8 @@
 //! | a request that no line above matches | useful |
 //!
 //! If a request receives no answer, the library sends the request again. The cost of the first
-//! request then counts as useful, and the cost of each repetition counts as a retry. A throttled request consumes nothing, so the repetition of a
-//! throttled request counts as useful.
+//! attempt of a request counts as useful, and the cost of each repetition counts as a retry. A
+//! throttled request consumes nothing, so the repetition of a throttled request counts as useful.
 //!
 //! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`
 //! condition was false. The metric `dynalock_conflicts_total` counts only the conflicts between
@@ -28,8 +28,8 @@
 //!
 //! # Estimates
 //!
-//! DynamoDB reports the capacity of an answered request. For the requests in the table of
-//! estimates, DynamoDB reports no capacity, and the library estimates the consumed capacity:
+//! DynamoDB reports the consumed capacity only of a successful request. For a failed or dropped
+//! request, the library estimates the consumed capacity by the following rules:
 //!
 //! | request | estimate |
 //! |---|---|
@@ -48,13 +48,13 @@
 //! | a batch or a transaction | the sum of the units of all items in the request, by the size of the items in the request |
 //! | a page of a query or a scan | the units of the previous page of the call; for the first page, the smallest cost of a page |
 //!
-//! A request may consume more than the estimate of the request. A call can exceed the budget by the
-//! cost of one request, for example of the first page of a scan, which may cost 256 units. A
-//! parallel scan can exceed the budget by one page of each segment.
+//! A request may consume more capacity than the library has estimated. A call can exceed the budget
+//! by the cost of one request. For example, the first page of a scan may cost 256 units. A parallel
+//! scan can exceed the budget by one page of each segment.
 //!
 //! The budget does not apply to reads that the call sends after an applied write, or after a write
-//! without an answer. A read after a write finds out the outcome of the write, or returns the item
-//! after the write.
+//! without an answer. A read after a write shows the outcome of the write, or returns the written
+//! item.
 //!
 //! The estimates do not include the costs of the indexes of the table. A write that changes entries
 //! of an index consumes additional write units for each changed index entry. A refused write
@@ -294,8 +294,8 @@ impl Cost {
         self.by_cause().into_iter().map(|(_, capacity)| capacity).sum()
     }
 
-    /// Returns the name of each cause, together with the capacity that the requests of the cause
-    /// have consumed.
+    /// Returns the consumed capacity for each cause, with the name of the cause, for example
+    /// `retries`.
     ///
     /// # Examples
     ///
@@ -326,8 +326,8 @@ impl Cost {
         } += capacity;
     }
 
-    /// Returns the price of the capacity as one number, so that two costs can be compared. In the
-    /// price, a write unit counts five times as much as a read unit.
+    /// Returns the price of the capacity as one number, so that two costs can be compared. A write
+    /// unit counts five times as much as a read unit.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
         read + write.times(5)
@@ -344,8 +344,8 @@ impl AddAssign for Cost {
     }
 }
 
-/// The text of a `Cost` contains the total capacity of all causes. After the total, the text lists
-/// the capacity of each cause except `useful`, and leaves out causes without any capacity.
+/// The text of a `Cost` contains the total capacity of all causes. After the total, the text of a
+/// `Cost` lists each cause with consumed capacity, except `useful`.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.total())?;
@@ -360,27 +360,27 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Returns the write units of a write of an item of `bytes` bytes outside a transaction. A write in
+/// Returns the write units that a write of `bytes` bytes consumes outside a transaction. A write in
 /// a transaction costs twice as many units as a write outside a transaction.
 pub(crate) const fn write_units(bytes: usize) -> Units {
     Units::whole(write_blocks(bytes))
 }
 
-/// Returns the read units of a strongly consistent read of an item of `bytes` bytes. An eventually
+/// Returns the read units that a strongly consistent read of `bytes` bytes consumes. An eventually
 /// consistent read costs half as much as a strongly consistent read. A read in a transaction costs
 /// twice as much as a strongly consistent read.
 pub(crate) const fn read_units(bytes: usize) -> Units {
     Units::whole(read_blocks(bytes))
 }
 
-/// Converts a size in bytes into kilobytes, rounded up. The size 0 of a missing item counts as one
-/// kilobyte.
+/// Converts a size in bytes into kilobytes, rounded up. A missing item has the size 0, and counts
+/// as one kilobyte.
 pub(crate) const fn write_blocks(bytes: usize) -> u64 {
     blocks(bytes, 1024)
 }
 
-/// Converts a size in bytes into blocks of 4 KB, rounded up. The size 0 of a missing item counts as
-/// one block.
+/// Converts a size in bytes into blocks of 4 KB, rounded up. A missing item has the size 0, and
+/// counts as one block.
 pub(crate) const fn read_blocks(bytes: usize) -> u64 {
     blocks(bytes, 4096)
 }

@@ -100,7 +100,8 @@ impl Cancelled {
     }
 
     /// Returns `true` if a later attempt of the cancelled transaction may succeed. A later attempt
-    /// may succeed if each failed operation met another running transaction or a lack of capacity.
+    /// may succeed if only other running transactions or a lack of capacity caused the
+    /// cancellation.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }
@@ -119,9 +120,9 @@ impl CancellationClass {
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns `true` if a later attempt of a cancelled request may succeed. Each reason for the
-    /// cancellation must be another running transaction or a lack of capacity, and there must be at
-    /// least one reason.
+    /// Returns `true` if a later attempt of a cancelled request may succeed: each reason for the
+    /// cancellation is another running transaction or a lack of capacity. Returns `false` if
+    /// `reasons` is empty.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();
         reasons.peek().is_some() && reasons.all(|class| matches!(class, Self::Contention | Self::Capacity))
@@ -135,7 +136,7 @@ impl<'c> OperationReason<'c> {
         self.index
     }
 
-    /// Returns the name of the table of the item.
+    /// Returns the name of the table that contains the item.
     pub fn table(&self) -> &'c str {
         &self.item_ref.table
     }
@@ -163,7 +164,7 @@ impl<'c> OperationReason<'c> {
     }
 
     /// Returns the stored attributes of the item that made the condition of the operation false.
-    /// Returns `None` if the key had no item, or if the condition was not false.
+    /// Returns `None` if the key had no item, or if the condition was not the cause of the refusal.
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
     }

@@ -2,9 +2,9 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 
 /// The error for a value that serde could not read from an item, or could not write into an item.
 ///
-/// The `Display` text names the table and the path of the field. [`CodecError::reason`] describes
-/// the problem. The `source()` of the error is the reason. Neither the `Display` text nor the
-/// reason shows a value of the item.
+/// The `Display` text of a `CodecError` names the table and the path of the field.
+/// [`CodecError::reason`] describes the problem. The `source()` of a `CodecError` is the
+/// [`CodecReason`]. Neither the `Display` text nor the reason shows a value of the item.
 #[derive(Clone)]
 pub struct CodecError(Box<CodecErrorParts>);
 
@@ -53,8 +53,8 @@ pub enum CodecReason {
         /// The name under which serde reads the field.
         field: Box<str>,
     },
-    /// The type has `deny_unknown_fields`, and the item has an attribute that the type does not
-    /// know.
+    /// The type has `deny_unknown_fields`, and the item has an attribute that is not a field of the
+    /// type.
     #[error("the attribute is not known, and the type denies unknown fields; expected {expected}")]
     #[non_exhaustive]
     UnknownField {
@@ -180,13 +180,13 @@ impl SerdeError {
         Self(Box::new(SerdeErrorParts { path: Vec::new(), reason: CodecReason::Refused, detail }))
     }
 
-    /// Adds to the path of the error the field that contains the value.
+    /// Adds the field `name` to the path of the value that caused the error.
     pub(crate) fn in_field(mut self, name: &str) -> Self {
         self.0.path.push(Part::Field(name.into()));
         self
     }
 
-    /// Adds a part to the path of the error: the value is a map value or a list element.
+    /// Adds a list element or a map value to the path of the value that caused the error.
     pub(crate) fn in_entry(mut self) -> Self {
         self.0.path.push(Part::Entry);
         self
@@ -265,8 +265,8 @@ fn one_of(names: &[&str]) -> Box<str> {
     format!("one of `{}`", names.join("`, `")).into()
 }
 
-/// Returns a name for the kind of a value, for example `a string`. The name does not show the
-/// value.
+/// Returns a name for the kind of a value, for example `a string`. The name of the kind does not
+/// show the value.
 fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
     use serde::de::Unexpected;
     match value {

@@ -58,7 +58,7 @@ impl Conflict {
         shown(model.shown_key(key).as_deref())
     }
 
-    /// Returns the message of the conflict, but leaves out the advice for the caller.
+    /// Returns the message of the conflict without the advice for the caller.
     pub(super) fn difference(&self) -> Difference<'_> {
         Difference(&self.0)
     }
@@ -70,8 +70,8 @@ impl Conflict {
     }
 }
 
-/// The message that describes the difference between the state that a write required and the state
-/// of the item.
+/// The message about the difference between the state that a write required and the stored state of
+/// the item.
 pub(super) struct Difference<'c>(&'c ConflictParts);
 
 impl fmt::Display for Difference<'_> {
@@ -85,7 +85,7 @@ impl fmt::Display for Difference<'_> {
             write!(f, "expected version {expected}, ")?;
         }
         match item.as_ref().map(|item| version_in(item, model.version)) {
-            // If the stored version equals the expected version, another content or a lease caused
+            // If the stored version equals the expected version, other content or a lease caused
             // the conflict, so the message names both possible causes.
             Some(Some(found)) if *expected == Some(found) => {
                 write!(f, "found version {found} with another content or lease")

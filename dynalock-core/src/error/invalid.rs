@@ -31,7 +31,7 @@ pub enum InvalidTransaction {
         bytes: usize,
         /// The index of the operation with the largest item.
         largest: usize,
-        /// The name of the table of the largest item.
+        /// The name of the table that contains the largest item.
         table: Arc<str>,
     },
     /// An item of the transaction is larger than 400 KB, the largest item that DynamoDB stores.
@@ -43,7 +43,7 @@ pub enum InvalidTransaction {
     ItemTooLarge {
         /// The index of the operation on the large item.
         operation: usize,
-        /// The name of the table of the item.
+        /// The name of the table that contains the item.
         table: Arc<str>,
         /// The size of the item in bytes, by DynamoDB's rules.
         bytes: usize,
@@ -61,7 +61,7 @@ pub enum InvalidTransaction {
         first: usize,
         /// The index of the second operation that writes the item.
         second: usize,
-        /// The name of the table of the item.
+        /// The name of the table that contains the item.
         table: Arc<str>,
     },
     /// The closure of a unit of work writes an item, and later reads the item. The read cannot
@@ -72,11 +72,11 @@ pub enum InvalidTransaction {
     )]
     #[non_exhaustive]
     ReadAfterWrite {
-        /// The name of the table of the item.
+        /// The name of the table that contains the item.
         table: Arc<str>,
     },
     /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned.
-    /// Writes that the program adds later through the clone would not be part of the commit.
+    /// Writes through the clone of the `Tx` would come too late for the commit.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]

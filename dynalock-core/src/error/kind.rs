@@ -81,7 +81,7 @@ impl Error {
 }
 
 impl Lost {
-    /// Returns a short name for the reason of the loss, for metrics.
+    /// Returns a short name of the reason why the caller lost the lock, for metrics.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Stolen { .. } => "stolen",

@@ -18,9 +18,9 @@ pub struct Locked {
     /// the lock's row without a fence.
     pub fence: u64,
     /// The duration until another caller can acquire the lock, unless the holder renews the lease.
-    /// The duration is the time until the end of the lease, by the clock of the caller's machine.
-    /// With [`Expiry::Clock`](crate::Expiry::Clock), the duration includes `max_skew` after the end
-    /// of the lease.
+    /// `remaining` is the time until the end of the lease, by the clock of the caller's machine.
+    /// With [`Expiry::Clock`](crate::Expiry::Clock), `remaining` includes the maximum clock skew
+    /// (`max_skew`) after the end of the lease.
     pub remaining: Duration,
     /// The number of requests that the failed call sent, and the duration of the failed call.
     pub spent: Spent,
@@ -39,8 +39,8 @@ pub enum Lost {
         /// The fence of the new holder.
         fence: u64,
     },
-    /// The lease has ended. Either the guard has not renewed the lease before the end of the ttl,
-    /// or an operator has broken the lock, or the lock was held for longer than `max_hold`.
+    /// The lease has ended. The guard did not renew the lease in time, an operator has broken the
+    /// lock, or the guard held the lock for longer than `max_hold`.
     #[error("its lease has ended")]
     Expired,
     /// The guard has released the lock: by a call of `release`, by a commit, or by the drop of the

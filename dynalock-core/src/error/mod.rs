@@ -61,7 +61,7 @@ pub enum Error {
     AlreadyExists(Conflict),
 
     /// The condition that the caller has added to a single write is false. The failed call has
-    /// written nothing, and has not attempted the write again after the refusal.
+    /// written nothing, and has not repeated the write after the refusal.
     #[error("the condition of a write is false for the item under {} in table `{}`; read it and decide again", .0.shown_key(), .0.table())]
     ConditionFailed(Conflict),
 
@@ -78,10 +78,10 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The stored item does not allow a patch, and the patch has written nothing. Either an
-    /// attribute has another type than the field of the struct, or an attribute is stored under an
-    /// alias. A missing attribute, if the patch requires the attribute, and a missing parent of a
-    /// path also prevent the patch.
+    /// The stored item does not allow a patch, and the patch has written nothing. For example, an
+    /// attribute has another type than the field of the struct, or is stored under an alias of the
+    /// field. A missing parent of a path, or a missing attribute that the patch requires, makes the
+    /// patch impossible.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -107,7 +107,7 @@ pub enum Error {
 
     /// DynamoDB has cancelled a transaction, and has applied no operation of the transaction.
     ///
-    /// [`Cancelled::reason`] returns the reason for each operation, with the item that made a
+    /// [`Cancelled::reason`] returns the reason for an operation, with the item that made the
     /// condition false. After a conflict with another writer, the function
     /// [`transact`](crate::transact) runs the closure of the caller again.
     #[error("{0}")]
@@ -118,9 +118,8 @@ pub enum Error {
     InvalidTransaction(InvalidTransaction),
 
     /// The caller has used the handle of one transaction with the result of another transaction, or
-    /// the handle of one read with the result of another read. A second call of `get` with one
-    /// handle also returns `ForeignHandle`, because the first call has taken the value of the
-    /// handle. The error does not show whether a transaction was committed.
+    /// the handle of one read with the result of another read. The error does not show whether a
+    /// transaction was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
@@ -139,12 +138,12 @@ pub enum Error {
     /// In the last ten minutes, DynamoDB has committed a transaction with the ClientRequestToken of
     /// the failed call, but with other content. The failed call has written nothing.
     ///
-    /// Read the items before you send the new content with a new token. A program that repeats a
-    /// transaction with the old token, for example after a crash, must send the old content. Each
-    /// process writes a `HashSet` or a `HashMap` in a different order, so a repetition by another
-    /// process would have different content. A `BTreeSet`, a `BTreeMap` or a `Vec` has a fixed
-    /// order. If an item shows that DynamoDB has committed a transaction with the token, the call
-    /// returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
+    /// Read the items before you send the changed transaction with a new token. A program that
+    /// repeats a transaction with the same token, for example after a crash, must send the same
+    /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so the same
+    /// transaction from another process would have different content. A `BTreeSet`, a `BTreeMap` or
+    /// a `Vec` has a fixed order. If an item shows that DynamoDB has committed a transaction with
+    /// the token, the call returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -224,8 +223,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid: either the key is empty, or serde writes another value for the key than
-    /// the key's `KeyAttribute` implementation returns.
+    /// A key is invalid: either the key is empty, or serde and the `KeyAttribute` implementation of
+    /// the key return different values.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -322,17 +321,17 @@ pub enum Error {
     /// The next request of the call would exceed the [budget](crate::Repository::budget) of the
     /// call, so the call has ended without the next request. The failed call has written no item.
     ///
-    /// The field `spent` contains the units that the failed call has consumed. If the call was
-    /// waiting in the queues of locks, the call has removed its own entries from the queues. After
-    /// `BudgetExceeded`, the caller can repeat the call with a larger budget. If the outcome of an
-    /// earlier write of the call is unknown, the call returns [`Error::Indeterminate`], which
+    /// The field `spent` contains the capacity units that the failed call has consumed. If the call
+    /// was waiting in the queues of locks, the call has removed its own entries from the queues.
+    /// After `BudgetExceeded`, the caller can repeat the call with a larger budget. If the outcome
+    /// of an earlier write of the call is unknown, the call returns [`Error::Indeterminate`], which
     /// contains `BudgetExceeded` in the field `last`.
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]
     BudgetExceeded {
         /// The budget of the call: read units and write units together.
         budget: Units,
-        /// The estimated units of the request that was not sent.
+        /// The estimated capacity units of the request that the call did not send.
         needed: Units,
         /// The number of requests, the duration and the cost of the failed call.
         spent: Spent,
@@ -392,8 +391,9 @@ pub enum Error {
     /// call has written nothing.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes of
-    /// the table with the key attributes of the struct, and reports the difference. If any other
-    /// call returns `TableMismatch`, the error contains DynamoDB's message, which has less detail.
+    /// the table with the key attributes of the struct, and reports the difference. If a call other
+    /// than `create_table` returns `TableMismatch`, the error contains DynamoDB's message, which
+    /// has less detail.
     #[error("the key of table `{table}` differs from the key of its type: {reason}")]
     #[non_exhaustive]
     TableMismatch {
@@ -460,8 +460,8 @@ pub enum Error {
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
     Decode(#[source] CodecError),
 
-    /// DynamoDB cannot store a value in the call, or serde cannot write a value in the call. The
-    /// failed call has written nothing.
+    /// Serde cannot serialize a value that the caller passed, or DynamoDB cannot store the value.
+    /// The failed call has written nothing.
     #[error("{} cannot be stored: {}", .0, .0.reason())]
     Encode(#[source] CodecError),
 }
@@ -533,8 +533,8 @@ impl Error {
     }
 }
 
-/// Returns the text of a key for a message. If the type has no `#[dynalock(show_key)]`, the key is
-/// `None` and the text is `this key`.
+/// Returns the text that names a key in an error message. If the type has no
+/// `#[dynalock(show_key)]`, the key is `None` and the text is `this key`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }

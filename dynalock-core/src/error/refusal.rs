@@ -28,7 +28,7 @@ impl Refusal {
         // shows the cause.
         const KNOWN: [&str; 8] = [
             "The provided key element does not match the schema",
-            // For a missing key attribute, DynamoDB Local sends the message in the line below.
+            // The message of DynamoDB Local for a missing key attribute.
             "One of the required keys was not given a value",
             "The number of conditions on the keys is invalid",
             "Missing the key",
@@ -100,7 +100,7 @@ impl Refusal {
 }
 
 impl Unavailable {
-    /// Adds to the refusal the number of requests and the duration of the refused call.
+    /// Adds the number of requests and the duration of the refused call to the refusal.
     pub(crate) fn after(self, spent: Spent) -> Self {
         match self {
             Self::Server(refusal) => Self::Server(refusal.after(spent)),
@@ -154,15 +154,16 @@ pub enum Unavailable {
     #[error("the runtime of the lock was shut down before the release was answered")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut
-    /// down. DynamoDB has not applied the combined call, and the caller may repeat the call.
+    /// down. DynamoDB has not applied the write of the failed call, and the caller may repeat the
+    /// call.
     #[error("the runtime of the queue was shut down before the call was applied; call again")]
     WorkerEnded,
     /// The operating system could not start the thread of
     /// [`Heartbeat::Thread`](crate::Heartbeat::Thread). The call has sent no request for the lock.
     #[error("the thread for heartbeats could not be started: {0}")]
     NoThread(Arc<str>),
-    /// DynamoDB has accepted the creation of the table. Either the new table or an index is not
-    /// active yet, or the time to live of the new table is not switched on yet.
+    /// DynamoDB has accepted the creation of the table. The new table, an index or the time to live
+    /// of the table is not active yet.
     #[error("the table, an index or its time to live is not active yet")]
     NotActive,
     /// DynamoDB answered with a server error. DynamoDB may have applied the request.

@@ -7,14 +7,14 @@ use crate::cost::Cost;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spent {
-    /// The number of requests that the call has sent. The number does not include the answered
-    /// reads of items.
+    /// The number of requests that the call has sent, without the reads that DynamoDB has answered.
     pub attempts: u32,
     /// The time from the start of the call to the error.
     pub elapsed: Duration,
     /// The capacity that the call has consumed, or `None` if the call was not
-    /// [metered](crate::Repository::metered). For a combined call that ends at its own deadline,
-    /// `cost` is `None`, because the calls of a batch share the requests of the batch.
+    /// [metered](crate::Repository::metered). If a call of [`Combining`](crate::request::Combining)
+    /// ends at its own deadline, `cost` is `None`, because the call shares its requests with other
+    /// calls.
     pub cost: Option<Arc<Cost>>,
 }
 

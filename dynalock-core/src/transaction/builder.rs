@@ -90,8 +90,8 @@ impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. Each operation of a
     /// transaction names a repository, which determines the table and the type of the item. If a
     /// repository of an operation was made from `client`, the transaction uses the internal client
-    /// of the repository. Otherwise, the transaction makes its own internal client. To make an
-    /// internal client takes as long as a few requests.
+    /// of the repository. If no repository was made from `client`, the transaction makes its own
+    /// internal client. The setup of an internal client takes as long as a few requests.
     ///
     /// # Examples
     ///
@@ -157,8 +157,8 @@ impl Transaction {
         self
     }
 
-    /// Limits the number of failed requests. The limit must be at least 1. By default, the number
-    /// is not limited, and the call repeats a failed request until the deadline.
+    /// Limits the number of failed requests. `attempts` must be at least 1. Without a limit, the
+    /// commit repeats a failed request until the deadline.
     ///
     /// # Examples
     ///
@@ -177,10 +177,10 @@ impl Transaction {
 
     /// Limits the capacity units that the transaction may consume: read units and write units
     /// together. The library estimates the capacity units of a request before it sends the request.
-    /// The [module `cost`](crate::cost) describes the estimate. If the estimate of a request is
-    /// more than the unused part of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
-    /// library always counts the cost of a call with a budget.
+    /// The [module `cost`](crate::cost) lists the estimate for each kind of request. If the
+    /// estimate of a request is more than the unused part of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. With
+    /// a budget, the library counts the cost of the call even if no repository has a meter.
     ///
     /// The budgets of the repositories do not apply to a transaction.
     ///
@@ -225,7 +225,8 @@ impl Transaction {
     ///
     /// DynamoDB applies transactions with the same token at most once in ten minutes. With a token,
     /// a program may commit the same transaction a second time with the same values, for example
-    /// after a crash. The second commit has one of these results:
+    /// after a crash. The result of a second commit with the same token depends on the time since
+    /// the first commit and on the stored items:
     ///
     /// | situation | result |
     /// |---|---|
@@ -236,38 +237,39 @@ impl Transaction {
     /// An item keeps the write id of a transaction during the next 15 writes of the item. If the
     /// transaction only patches the item, the item keeps the write id during the next seven patches
     /// of the item. A replace of an item removes the write ids of earlier patches of the item. If
-    /// the items may have lost the write id, compare the items with the intended result before you
-    /// commit the transaction a second time. A patch has no condition on the version, so the second
-    /// commit may apply a patch twice. To prevent a second patch, add an operation that DynamoDB
-    /// refuses in the second commit, for example the create of an item whose key is the token.
+    /// later writes may have removed the write id, read the items and compare them with the
+    /// intended result before you commit the transaction a second time. A patch has no condition on
+    /// the version, so the second commit may apply a patch twice. To prevent a second patch, add an
+    /// operation that DynamoDB refuses in the second commit, for example the create of an item
+    /// whose key is the token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
     /// must have exactly the same bytes as the first request. The elements of a `HashSet` or a
-    /// `HashMap` have a different order in each process. With a different order of the elements,
-    /// the second commit fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if
-    /// an item shows the write id. In a value that is committed with a token, use a `BTreeSet`, a
-    /// `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. A second commit with the same
+    /// `HashMap` have a different order in each process. A second commit with another order of the
+    /// `HashMap` elements fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if
+    /// an item contains the write id. In a value that is committed with a token, use a `BTreeSet`,
+    /// a `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. A second commit with the same
     /// token fails with [`Error::TokenReused`] or [`Error::AlreadyCommitted`] if the request
     /// contains the current time. The following operations send the current time: writes of a type
     /// with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
-    /// Without a token of the caller, the commit sends a second request with other content in these
-    /// cases:
+    /// If the caller has set no token, the commit of a transaction can send a second request with
+    /// other content:
     ///
-    /// - A create or a check meets an expired item.
-    /// - A patch meets a null in place of a missing attribute.
-    /// - A patch meets an item with `_writes` and without a version.
+    /// - DynamoDB refuses a create or a check because of an expired item.
+    /// - DynamoDB refuses a patch because an attribute is stored as a null instead of being absent.
+    /// - DynamoDB refuses a patch because the item has the attribute `_writes` but no version.
     ///
-    /// With a token of the caller, the commit fails with [`Error::Cancelled`] instead of a second
-    /// request, because a request with other content needs another token.
+    /// If the caller has set a token, the commit fails with [`Error::Cancelled`] and sends no
+    /// second request, because a request with other content needs another token.
     ///
-    /// The library derives the write id of the transaction, and the incarnations of the created
-    /// items, from the token. An incarnation is a random value that distinguishes an item from an
-    /// earlier item with the same key. If an item that the transaction created was deleted, do not
-    /// use the token a second time: the new item would get the incarnation of the deleted item. A
-    /// caller that has read the deleted item could then overwrite the new item.
+    /// From the token, the library derives the write id of the transaction and the random ids of
+    /// the created items (incarnations). The random id of an item distinguishes the item from an
+    /// earlier item with the same key. Do not use the token a second time after a created item was
+    /// deleted, because the new item would get the random id of the deleted item. With the same
+    /// random id, a caller that has read the deleted item could overwrite the new item.
     ///
     /// # Examples
     ///
@@ -319,7 +321,7 @@ impl Transaction {
         self.add(repository, PendingOperation::update(repository, stored))
     }
 
-    /// Adds an operation that replaces the whole item by the value, if the item has not changed
+    /// Adds an operation that replaces the whole item with the value, if the item has not changed
     /// since the program read it.
     ///
     /// # Examples
@@ -388,8 +390,8 @@ impl Transaction {
     }
 
     /// Adds the condition that the key has no item. An [expired](crate::Repository#expired-items)
-    /// item counts as absent: after DynamoDB's refusal has returned the expired item, the commit
-    /// sends a second request, which requires that the item is unchanged.
+    /// item counts as absent. If DynamoDB refuses the transaction because of an expired item, the
+    /// commit sends a second request, which requires that the expired item has not changed.
     ///
     /// # Examples
     ///
@@ -405,9 +407,9 @@ impl Transaction {
         self.add(repository, PendingOperation::absent(repository, key.into_key()))
     }
 
-    /// Adds a condition of the caller on the item with this key. DynamoDB evaluates the condition
-    /// even if the item has expired. If another operation of the transaction writes the item, the
-    /// condition applies to the state of the item before the write.
+    /// Adds a condition of the caller on the item with the given key. DynamoDB evaluates the
+    /// condition even if the item has expired. If another operation of the transaction writes the
+    /// item, the condition applies to the state of the item before the write.
     ///
     /// # Examples
     ///
@@ -432,7 +434,7 @@ impl Transaction {
     /// lock. The lock must be in the account and Region of the transaction. If the guard no longer
     /// holds the lease or lock, the commit fails with [`Error::Lost`]. A transaction that writes a
     /// leased item needs the guard of the lease. Without the guard, DynamoDB refuses the
-    /// transaction of the lease holder like a transaction of any other caller.
+    /// transaction even if the caller holds the lease.
     ///
     /// # Examples
     ///
@@ -485,10 +487,10 @@ impl Transaction {
     /// Returns the request that the transaction would send. `explain` sends nothing, and the caller
     /// can still change and commit the transaction.
     ///
-    /// Before the write, the commit reads the item of each value from [`Stored::assume`]. If a type
-    /// keeps the lease in the item, the commit reads the item of a replace before the write. If the
-    /// commit must read items before the write, the result of `explain` contains the reads, and is
-    /// not [complete](Explained::is_complete).
+    /// Before the write, the commit reads the item of each value from [`Stored::assume`]. For a
+    /// type that keeps the lease in the item, the commit first reads each item that the transaction
+    /// replaces. If the commit must read items before the write, the result of `explain` contains
+    /// the reads, and is not [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -562,10 +564,10 @@ impl Transaction {
     ///   [`InvalidTransaction`] lists. A commit with the error `InvalidTransaction` has written
     ///   nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
-    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid. The
-    ///   error has the same cause as for a write outside a transaction.
+    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, in
+    ///   the same way as for a write outside a transaction.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: the transaction has a value with an etag, and the
-    ///   stored item of the value cannot be decoded.
+    ///   stored item cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
     ///   token.
     /// - [`Error::TokenReused`]: a transaction with other content was committed with the caller's
@@ -662,8 +664,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: another transaction has made the handle, or an earlier call of
-    ///   `get` has returned the value. The transaction stays committed.
+    /// - [`Error::ForeignHandle`]: another transaction has made the handle. After the error
+    ///   `ForeignHandle`, the transaction is still committed.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);

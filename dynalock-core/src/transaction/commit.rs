@@ -30,15 +30,15 @@ use crate::{
     },
 };
 
-/// The next step of a commit that DynamoDB refused because of another running transaction, if no
-/// earlier attempt has an unknown outcome.
+/// The next step of a commit after DynamoDB has refused it because of another running transaction,
+/// if the outcome of each attempt is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
-    /// The commit repeats the same request. The program has computed the values in the request, so
-    /// the library cannot compute the values from newer items.
+    /// The commit sends the refused request again. The program has computed the values in the
+    /// request, so the library cannot compute the values from newer items.
     SendAgain,
     /// After a pause, the commit returns the refusal to the unit of work, which runs its closure
-    /// again with new reads. A repeated request would probably fail, because the other running
+    /// again with new reads. A repeated request would probably fail, because the running
     /// transaction may change an item that the request checks.
     ReadAgain,
 }
@@ -49,7 +49,7 @@ pub(super) struct Commit<'a> {
     pub(super) attempts: &'a mut Attempts,
     pub(super) transaction: TransactionId,
     pub(super) operations: &'a mut [Operation],
-    /// The current request of the operations.
+    /// The request that the commit sends for the operations.
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
     pub(super) token: &'a mut String,
@@ -59,10 +59,10 @@ pub(super) struct Commit<'a> {
 }
 
 impl Commit<'_> {
-    /// Sends a transaction, and returns the state of each item after the transaction. If an expired
-    /// lease in a separate row makes a condition false, `run` makes a second request, which removes
-    /// the lease. If an expired item makes a condition false, `run` makes a second request, which
-    /// overwrites the item.
+    /// Sends a transaction, and returns the state of each item after the transaction. If a
+    /// condition is false because of an expired lease in a separate row, `run` sends a second
+    /// request, which removes the lease. If a condition is false because of an expired item, `run`
+    /// sends a second request, which overwrites the item.
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
@@ -72,8 +72,8 @@ impl Commit<'_> {
                 WriteResult::Applied(()) => return Ok(self.assembly.next),
                 WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
             }
-            // The next request has other content than the refused request, and so needs another
-            // token: DynamoDB refuses a known token in a request with other content.
+            // The next request has other content than the refused request, so the next request
+            // needs another token.
             *self.token = random::token(self.attempts.rng());
             self.assembly = assemble(self.operations, &mut self.stamps)?;
         }
@@ -96,9 +96,9 @@ impl Commit<'_> {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
                     return Err(which_is_missing(self.attempts, &item_refs, missing).await);
                 }
-                // DynamoDB refuses a known token if the same values are serialized to other bytes,
-                // for example the values in a `HashMap`. If an item contains the write id, the
-                // earlier commit with the same token was a commit of the same transaction.
+                // DynamoDB refuses a remembered token if the bytes of the request differ, for
+                // example because of another order of a `HashMap`. The write id in an item proves
+                // that the earlier commit with the token was a commit of the same transaction.
                 Err(Error::TokenReused { .. })
                     if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
                 {
@@ -106,8 +106,8 @@ impl Commit<'_> {
                 }
                 // Only an earlier run of the closure of the unit of work can have sent a token that
                 // the library has generated. DynamoDB refused the request of the earlier run, but
-                // later received and applied a late copy of the request. The unit of work no longer
-                // has the result of the earlier run.
+                // later received and applied a duplicate of the request. The unit of work no longer
+                // has the result of the earlier run of its closure.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -127,9 +127,8 @@ impl Commit<'_> {
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
                 Ok(()) => return Ok(WriteResult::Applied(())),
-                // If DynamoDB cancelled the transaction without a false condition, the answer does
-                // not show whether DynamoDB applied an earlier attempt, so the call repeats the
-                // request.
+                // If no condition was false, a cancellation does not show whether DynamoDB applied
+                // an earlier attempt, so the call repeats the request.
                 Err(Failure::Cancelled(reasons)) if reasons.pass() => {
                     let (costs, contention) = (reasons.lack_capacity(), reasons.are_contention());
                     let reasons = reasons.into_vec();
@@ -176,9 +175,9 @@ impl Commit<'_> {
         let verdicts: Vec<_> = reasons.iter().enumerate().map(|(write, reason)| self.verdict(write, reason)).collect();
         let token_is_known = self.attempts.tokens_are_known();
         match verdicts.contains(&Verdict::Applied) {
-            // DynamoDB still remembers the token of each applied attempt of the call, and would
-            // have answered the repeated request with a success. So an earlier call with the same
-            // token wrote the write id that the item contains.
+            // If DynamoDB had applied an attempt of the call, DynamoDB would have recognized the
+            // token and reported a success. The write id in the item comes from an earlier call
+            // with the same token.
             true if token_is_known && self.has_given_token() => Ok(WriteResult::Conflict(reasons)),
             true => Ok(WriteResult::Applied(())),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
@@ -203,8 +202,8 @@ impl Commit<'_> {
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // `verdict` treats a write that requires no particular state of the item like a create,
-        // because the condition of either write can always become true later.
+        // `verdict` treats a write that requires no particular state of the item like a create: the
+        // condition of the write can become true later.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -212,8 +211,8 @@ impl Commit<'_> {
         verdict(expected, self.stamps.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// Removes the expired first entries of those lease queues that made the transaction fail.
-    /// Returns `true` if an entry was removed, so that the call can repeat the request.
+    /// If an expired first entry in the queue of a lease made the transaction fail, removes the
+    /// entry. Returns `true` if a queue entry was removed, so that the call can repeat the request.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
@@ -237,8 +236,8 @@ impl Commit<'_> {
     }
 
     /// Adapts the operations to the items that a refusal returned, so that the commit can send a
-    /// request with other content. If a request with other content would also fail, returns the
-    /// error of the transaction.
+    /// request with other content. If no changed request can succeed, returns the error of the
+    /// transaction.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
         // DynamoDB forgets a token after ten minutes, but the items of the transaction may still
@@ -246,7 +245,7 @@ impl Commit<'_> {
         if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
-        // With a token of the caller, the commit must not send a request with other content.
+        // If the caller has set a token, the commit must not send a request with other content.
         let may_pass = !self.has_given_token() && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
@@ -275,8 +274,8 @@ impl Commit<'_> {
     }
 
     /// Returns the cancellation reason of an operation, if DynamoDB refused the transaction because
-    /// of the operation's condition on a lease. If the transaction has a guard for the lease, only
-    /// the operation of the guard counts as the cause, and not a write of the leased item.
+    /// of the operation's condition on a lease. If the transaction has a guard for the lease,
+    /// `by_lease` returns the reason only for the guard's operation.
     fn by_lease<'r>(&self, index: usize, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         let refused = self.assembly.positions[index];
         let reason = refused.refused_lease(reasons)?;
@@ -287,8 +286,8 @@ impl Commit<'_> {
     }
 
     /// Returns the error of a cancelled transaction. If a lease made the transaction fail, returns
-    /// the error for the lease, for example [`Error::Locked`]. Otherwise, returns
-    /// [`Error::Cancelled`] with a reason for each operation.
+    /// the error for the lease, for example [`Error::Locked`]. If no lease made the transaction
+    /// fail, returns [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
@@ -303,8 +302,8 @@ impl Commit<'_> {
     }
 }
 
-/// Returns the outcome of the attempts whose replies were lost, for telemetry. All attempts have
-/// the same token, so DynamoDB applied at most one of the attempts.
+/// Returns the outcome of the attempts whose replies were lost, for telemetry. All attempts of a
+/// request have the same token, so DynamoDB applied at most one of the attempts.
 fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     match result {
         Ok(WriteResult::Applied(())) => LostReply::Applied,
@@ -313,9 +312,9 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
     }
 }
 
-/// Returns the cancellation reason of an operation, which is the reason that DynamoDB gave for the
-/// write of the item. If DynamoDB gave a reason only for the write of the separate lease row,
-/// `reason_at` returns the reason for the lease row, unless the reason is a false condition.
+/// Returns the cancellation reason of an operation: the reason that DynamoDB gave for the write of
+/// the item. If DynamoDB refused only the write of the separate lease row, and its condition was
+/// not false, `reason_at` returns the reason for the lease row.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

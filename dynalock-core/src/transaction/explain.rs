@@ -10,13 +10,11 @@ use crate::{
     },
 };
 
-/// The operations of a transaction, or the reads without whose results the library cannot make the
-/// operations.
+/// The operations of a transaction, or the reads that the commit must send first.
 pub(super) enum Resolved {
     /// The operations of a transaction whose commit sends no read before the write.
     Operations(Vec<Operation>),
-    /// The reads that the commit sends before the write, for example of the items of values with an
-    /// etag.
+    /// The reads that the commit sends before the write, for example because a value has an etag.
     Reads(Vec<ExplainedRequest>),
 }
 
@@ -44,8 +42,8 @@ pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     Ok(Resolved::Operations(operations.collect()))
 }
 
-/// Converts the operations of a transaction back into pending operations, so that the caller can
-/// still change the transaction.
+/// Restores the pending operations of a transaction after `explain`, so that the caller can still
+/// change the transaction.
 pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     let pending = operations.into_iter().map(|Operation { item_ref, kind, .. }| PendingOperation {
         item_ref,
@@ -63,8 +61,7 @@ pub(super) fn actions(operations: &[Operation], assembly: Assembly) -> Vec<Expla
     let Assembly { writes, positions, .. } = assembly;
     let row = |index| {
         let mut of_write = operations.iter().zip(&positions).filter(|(_, position)| position.write == index);
-        // A write goes to a lease row if all operations of the write concern a lease. Otherwise,
-        // the write goes to an item.
+        // A write goes to a lease row if all operations of the write concern a lease.
         if of_write.all(|(operation, _)| operation.is_of_lease_row()) { Row::Lease } else { Row::Item }
     };
     writes.into_iter().enumerate().map(|(index, write)| ExplainedAction::in_transaction(write, row(index))).collect()

@@ -8,9 +8,9 @@ use crate::{
 };
 
 /// The connection and the cost meters of a transaction. If a repository of the transaction was made
-/// from the transaction's SDK client, the transaction uses the connection of the repository, with
-/// the measured round trip and the retry budget of the connection. Otherwise, the transaction makes
-/// its own connection.
+/// from the transaction's SDK client, the transaction uses the connection of the repository. A
+/// connection contains the measured round trip and the retry budget. If no repository was made from
+/// the SDK client, the transaction makes its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
@@ -27,7 +27,7 @@ impl Link {
 
     /// Adds a repository to the transaction. If the repository was made from the transaction's SDK
     /// client, the transaction uses the connection of the repository. If the repository has a
-    /// meter, the transaction adds the cost of its requests to the repository's table to the meter.
+    /// meter, the meter counts the cost of the transaction's requests to the repository's table.
     pub(super) fn meet<T>(&mut self, Repository { connection, table, .. }: &Repository<T>) {
         if let Some(meter) = &connection.meter
             && !self.meters.iter().any(|(known, _)| known == table)
@@ -37,8 +37,8 @@ impl Link {
                 call_cost.add_meter(table, meter);
             }
         }
-        // A repository that was made from another SDK client may have other credentials, so the
-        // transaction must not use the connection of such a repository.
+        // A repository of another SDK client may have other credentials, so the transaction must
+        // not use its connection.
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));
         }

@@ -58,10 +58,10 @@ impl Transaction {
     /// If the patch has no change, or if two changes of the patch overlap, the commit fails with
     /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). If the transaction writes an item
     /// twice, for example by two patches, the commit fails with
-    /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). If the stored item does not
-    /// meet a condition of the patch, or if the sum of an `add` would be out of range, the commit
-    /// fails with [`Error::Cancelled`](crate::Error::Cancelled). `Cancelled` contains the item, but
-    /// does not name the false condition or the `add`.
+    /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). The commit fails with
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if the stored item does not meet a condition
+    /// of the patch, or if the sum of an `add` would be out of range. `Cancelled` contains the
+    /// item, but does not name the condition or the `add` that caused the refusal.
     pub fn patch<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
         let intent = repository.patch_intent(key.into_key(), content.clone());
@@ -71,7 +71,7 @@ impl Transaction {
 }
 
 impl Tx {
-    /// Records a change of attributes of an item, like
+    /// Records a patch, which changes attributes of an item without a read, like
     /// [`Repository::patch`](crate::Repository::patch). The methods of the returned [`PatchOp`] add
     /// changes to the patch. If the closure has read the item, the commit requires that the item
     /// has not changed since the read.

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// One operation of a transaction, which a method such as `update` or `check` has recorded.
+/// An operation that a method such as `update` or `check` has added to a transaction.
 pub(super) struct PendingOperation {
     pub(super) item_ref: ItemRef,
     pub(super) purpose: Purpose,
@@ -36,15 +36,15 @@ pub(super) enum Purpose {
 /// The state of an operation before the commit of its transaction.
 pub(super) enum PendingState {
     Ready(OperationKind),
-    /// The operation is invalid. The commit fails with the error in the field.
+    /// The operation is invalid. The commit fails with the error in `Invalid`.
     Invalid(Error),
-    /// The value of the operation has an etag. The commit must read the item of the value before
-    /// the write. The item must not have changed since the etag was made.
+    /// The value of the operation has an etag. Before the write, the commit must read the stored
+    /// item. The item must not have changed since the etag was made.
     Assumed(Etag, Resolve),
 }
 
-/// A function that makes the operation from the item that the commit has read. A `Resolve` function
-/// returns `None` if the item has changed since the etag was made.
+/// A function that makes an operation from the stored item that the commit has read. A `Resolve`
+/// function returns `None` if the item has changed since the etag was made.
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
@@ -139,9 +139,9 @@ impl PendingOperation {
         Self { item_ref, purpose: Purpose::Write, state }
     }
 
-    /// Makes the replace of an item that contains its lease. The commit reads the stored item
-    /// before the write, because the write must remove the attributes that only the stored item
-    /// has.
+    /// Makes the replace operation for an item that contains a lease. The commit reads the stored
+    /// item before the write, because the write must remove the attributes that only the stored
+    /// item has.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

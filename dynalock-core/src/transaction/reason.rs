@@ -13,8 +13,8 @@ pub enum Reason<T> {
     /// The operation did not cause the cancellation.
     None,
     /// The condition of the operation was false: the item has changed since the program read it, or
-    /// a condition of the caller is false. The field is the item with which DynamoDB evaluated the
-    /// condition, or `None` if the key had no item.
+    /// a condition of the caller is false. `Conflict` contains the item with which DynamoDB
+    /// evaluated the condition, or `None` if the key had no item.
     Conflict(Option<Stored<T>>),
     /// The condition of the operation was false, as for [`Conflict`](Self::Conflict), but the
     /// stored item cannot be decoded into a `T`.
@@ -30,9 +30,9 @@ pub enum Reason<T> {
     Contention(Refusal),
     /// DynamoDB or the table had no capacity left at the last attempt before the call ended.
     Capacity(Refusal),
-    /// All items with the partition key of the operation's item together have reached 10 GB. In a
-    /// table with local secondary indexes, 10 GB is DynamoDB's limit for all items with one
-    /// partition key.
+    /// The total size of all items with the operation's partition key has reached 10 GB. In a table
+    /// with local secondary indexes, 10 GB is DynamoDB's limit for all items with one partition
+    /// key.
     ItemCollectionTooLarge(Refusal),
     /// DynamoDB never accepts the operation: a key attribute or an index attribute has the wrong
     /// type, or the item would be larger than 400 KB.
@@ -45,8 +45,8 @@ pub enum Reason<T> {
 
 impl Cancelled {
     /// Returns the reason why DynamoDB refused the operation with the handle `operation`. If the
-    /// condition of the operation was false, the reason contains the stored item. DynamoDB returned
-    /// the stored item with the refusal, so `reason` sends no request.
+    /// condition of the operation was false, the reason contains the stored item. `reason` sends no
+    /// request, because DynamoDB's refusal already contains the stored item.
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         let operation = operation.borrow().index_in(self.transaction()).and_then(|index| self.reasons().nth(index));
         operation.map_or(Reason::ForeignHandle, |operation| Reason::read(&operation))

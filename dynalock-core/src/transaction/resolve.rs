@@ -1,5 +1,5 @@
-//! Makes the operations of a transaction from the pending operations, which the methods of the
-//! transaction have recorded.
+//! Converts the operations that the methods of a transaction have recorded into operations that the
+//! commit can send.
 
 use super::{
     pending::{PendingOperation, PendingState},
@@ -12,8 +12,8 @@ use crate::{
     write::operation::Operation,
 };
 
-/// Makes the operations of a transaction from its pending operations. For each value with an etag,
-/// `resolve` reads the item.
+/// Converts the recorded operations of a transaction into operations that the commit can send. For
+/// each value with an etag, `resolve` reads the item.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,

@@ -58,7 +58,7 @@ impl TransactionGet {
         }
     }
 
-    /// Limits the number of failed requests. The limit must be at least 1. Without a limit, the
+    /// Limits the number of failed requests. `attempts` must be at least 1. Without a limit, the
     /// call repeats a failed request until the deadline.
     ///
     /// # Examples
@@ -76,10 +76,10 @@ impl TransactionGet {
 
     /// Limits the capacity units that the read may consume: read units and write units together.
     /// The library estimates the capacity units of a request before it sends the request. The
-    /// [module `cost`](crate::cost) describes the estimate. If the estimate of a request is more
-    /// than the unused part of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
-    /// library always counts the cost of a call with a budget.
+    /// [module `cost`](crate::cost) lists the estimate for each kind of request. If the estimate of
+    /// a request is more than the unused part of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. With
+    /// a budget, the library counts the cost of the call even if no repository has a meter.
     ///
     /// # Examples
     ///
@@ -197,7 +197,7 @@ impl TransactionGet {
     /// # Errors
     ///
     /// - [`Error::InvalidTransaction`]: the read has no item, or more than 100 different items.
-    /// - `fetch` also returns the [errors of every call](Repository#errors-of-every-call).
+    /// - `fetch` can return each of the [errors of every call](Repository#errors-of-every-call).
     ///
     /// # Cancel safety
     ///
@@ -221,9 +221,9 @@ impl TransactionGet {
     }
 }
 
-/// Returns each different item once, and for each handle the position of the handle's item.
-/// DynamoDB refuses a TransactGetItems request that names an item twice, so two handles of the same
-/// item share one answer.
+/// Returns the items without duplicates. The second `Vec` contains, for each handle, the position
+/// of its item in the first `Vec`. DynamoDB refuses a TransactGetItems request that names an item
+/// twice, so two handles of the same item share one answer.
 fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     let mut different: Vec<&ItemRef> = Vec::new();
     let mut positions = Vec::with_capacity(item_refs.len());

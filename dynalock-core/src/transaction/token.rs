@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// Returns the caller's token, or a generated token if the caller has set no token. The returned
-/// [`WriteStamps`] contain the write id of the commit and the generator of the incarnations. If the
-/// caller has set a token, the library derives the write id and the incarnations from the token, so
-/// a later call with the same token sends the same ids.
+/// [`WriteStamps`] contain the write id of the commit and the random generator for the ids of new
+/// items. If the caller has set a token, the library derives all ids from the token, so a later
+/// call with the same token sends the same ids.
 pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
     match given {
         Some(token) => {
@@ -30,8 +30,8 @@ pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -
     }
 }
 
-/// Returns the write id that each commit with the caller's token stores in the items that it
-/// writes. Returns `None` if the caller did not set a token.
+/// Returns the write id that each commit with the caller's token stores in the written items.
+/// Returns `None` if the caller did not set a token.
 pub(super) fn known_id(stamps: &WriteStamps) -> Option<WriteId> {
     (stamps.id.repeats == Repeats::Ever).then_some(stamps.id)
 }
@@ -43,8 +43,8 @@ pub(super) fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
 }
 
 /// Returns an error if an item that the program has read contains the write id that the library
-/// derives from the caller's token. If an item contains the write id from the caller's token, an
-/// earlier call committed the transaction.
+/// derives from the caller's token. The write id in the item proves that an earlier call committed
+/// the transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],

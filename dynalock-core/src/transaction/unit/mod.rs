@@ -31,15 +31,15 @@ use crate::{
 /// starts after the closure has returned `Ok`. The commit writes each item on the condition that
 /// the item has not changed since the closure read the item. If the closure has only read an item,
 /// the commit checks that the item has not changed since the read. If an item has changed since the
-/// closure read the item, the closure runs again. In a new run without a pause, the closure gets
-/// the changed items from DynamoDB's refusal, and the unchanged items from the previous run. In a
-/// new run after a pause, the closure reads all items from DynamoDB. If the closure returns an
-/// error, the unit of work ends and writes nothing.
+/// closure read the item, the closure runs again. If the closure runs again without a pause, it
+/// gets the changed items from DynamoDB's refusal, and the unchanged items from the previous run.
+/// If the closure runs again after a pause, it reads all items from DynamoDB. If the closure
+/// returns an error, the unit of work ends and writes nothing.
 ///
-/// If DynamoDB refuses the transaction because another running transaction uses one of the same
-/// items, the unit of work sleeps. After the sleep, the unit of work runs the closure again, and
-/// the closure reads all items from DynamoDB. If a reply is lost, the unit of work repeats the
-/// request without another run of the closure.
+/// If DynamoDB refuses the transaction because another running transaction uses one of its items,
+/// the unit of work sleeps. After a sleep, the closure runs again and reads all items from
+/// DynamoDB. If a reply is lost, the unit of work repeats the request without another run of the
+/// closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -65,28 +65,29 @@ use crate::{
 /// ```
 ///
 /// The closure may run several times, so it should only read, decide and write through its [`Tx`].
-/// The closure reads one item after another, so it may see states of items that never existed
-/// together. DynamoDB refuses a write that is based on states that never existed together. If the
-/// closure returns an error that is based on states that never existed together, the caller
-/// receives the error, unless [`snapshot`](UnitOfWork::snapshot) is set. An error that is based on
-/// states that never existed together reaches the caller only from a run of the closure that has
-/// read all items from DynamoDB, for example the first run.
+/// The closure reads one item after another, so its reads may be inconsistent: it may see states of
+/// items that never existed together. DynamoDB refuses a write that is based on inconsistent reads.
+/// Without [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure
+/// returned because of inconsistent reads. Only a run that has read all items from DynamoDB, for
+/// example the first run, can end the unit of work with an error because of inconsistent reads.
 ///
-/// A unit of work can read and write up to 100 items. The commit of a unit of work consumes, for
-/// each item that the closure read or wrote, twice the write units of a plain write. If a unit of
-/// work only updates or replaces one item and reads no other item, the commit is a plain
-/// conditional write. A plain conditional write costs half as much as a transaction. A unit of work
-/// does not protect queries: after a query in the closure, another caller may add an item that the
-/// query would have found.
+/// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
+/// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
+/// only updates or replaces one item and reads no other item, the commit is a plain conditional
+/// write. A plain conditional write costs half as much as a transaction. A unit of work does not
+/// protect queries: after a query in the closure, another caller may add an item that the query
+/// would have found.
 ///
 /// # Errors
 ///
 /// - The error that the closure returned.
-/// - The errors of [`Transaction::commit`](crate::Transaction::commit), converted by `From`.
+/// - The errors of [`Transaction::commit`](crate::Transaction::commit), which `From` converts into
+///   the error type of the closure.
 /// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
-///   no item that the closure read has changed. Another run of the closure would have the same
-///   result.
-/// - [`Error::Exhausted`]: each run of the closure met a conflict until the deadline.
+///   no item that the closure read has changed. Another run of the closure would fail in the same
+///   way.
+/// - [`Error::Exhausted`]: the unit of work reached its deadline or its maximum number of attempts,
+///   or the retry budget was empty.
 ///
 /// # Cancel safety
 ///
@@ -143,7 +144,7 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts. The limit must be at least 1. Without a
+    /// Limits the number of failed requests and conflicts. `attempts` must be at least 1. Without a
     /// limit on its attempts, a unit of work runs its closure after each conflict until the
     /// deadline.
     ///
@@ -171,10 +172,11 @@ impl<F> UnitOfWork<'_, F> {
 
     /// Limits the capacity units that all runs of the unit of work together may consume: read units
     /// and write units together. The library estimates the capacity units of a request before it
-    /// sends the request. The [module `cost`](crate::cost) describes the estimate. If the estimate
-    /// of a request is more than the unused part of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. The
-    /// library always counts the cost of a call with a budget.
+    /// sends the request. The [module `cost`](crate::cost) lists the estimate for each kind of
+    /// request. If the estimate of a request is more than the unused part of the budget, the call
+    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the
+    /// request. With a budget, the library counts the cost of the call even if no repository has a
+    /// meter.
     ///
     /// The budgets of the repositories do not apply to a unit of work.
     ///
@@ -231,10 +233,10 @@ impl<F> UnitOfWork<'_, F> {
     }
 
     /// Sets how the unit of work reacts to conflicts: how many times the closure runs again without
-    /// a pause, and how long the pauses are. The documentation of [`Pace`] states pauses in round
-    /// trips. A unit of work uses the duration of one run of its closure in place of a round trip,
-    /// because a run of the closure takes longer than a round trip. If DynamoDB refuses a request
-    /// because of another running transaction, the pace does not apply.
+    /// a pause, and how long the pauses are. The documentation of [`Pace`] gives the pauses as
+    /// multiples of a round trip. In a unit of work, the duration of a run of the closure replaces
+    /// the round trip, because a run takes longer. If DynamoDB refuses a request because of another
+    /// running transaction, the pace does not apply.
     ///
     /// # Examples
     ///
@@ -259,8 +261,8 @@ impl<F> UnitOfWork<'_, F> {
     }
 
     /// Makes the unit of work validate each run of the closure that writes nothing or returns an
-    /// error. The validation ensures that all items that the run of the closure read existed at the
-    /// same moment. If a validated run read more than one item, the validation costs one
+    /// error. The validation makes sure that the run of the closure has read all items as they were
+    /// at the same moment. If a validated run read more than one item, the validation costs one
     /// TransactGetItems request.
     ///
     /// # Examples

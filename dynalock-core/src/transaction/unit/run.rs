@@ -23,8 +23,8 @@ pub(super) struct Run {
     pub(super) pending: Vec<PendingOperation>,
 }
 
-/// The items that a run of the closure knows, without duplicates: items that the run has read, and
-/// items from earlier runs.
+/// The items that a run of the closure has in memory, without duplicates: items that the run has
+/// read, and items from earlier runs.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) held: Vec<KnownItem>,
@@ -63,7 +63,7 @@ pub(super) enum ItemOrigin {
 }
 
 impl KnownItem {
-    /// Records an item whose content comes from an earlier run of the closure.
+    /// Makes a `KnownItem` with an item from an earlier run of the closure.
     pub(super) fn kept(item_ref: ItemRef, item: Option<Item>) -> Self {
         Self { item_ref, item, origin: ItemOrigin::Kept, is_read: false }
     }
@@ -78,11 +78,11 @@ impl UnitShared {
 }
 
 impl Run {
-    /// Returns an item if the run already knows the item, and records that the closure has read the
-    /// item.
+    /// Returns the item under `key` if the unit of work already has the item in memory.
+    /// `read_known` records that the closure has read the item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The unit of work sends the writes of the closure only after the closure ends. If the
-        // closure reads an item after a recorded write, DynamoDB would return the item without the
+        // closure read an item after a recorded write, DynamoDB would return the item without the
         // write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
@@ -95,8 +95,9 @@ impl Run {
         }))
     }
 
-    /// Keeps an item that the closure has read, in the memory of the unit of work. If two parts of the
-    /// closure read the same item at the same time, both parts get the answer that arrived first.
+    /// Adds an item that the closure has read to the memory of the unit of work. If two parts of
+    /// the closure read the same item at the same time, both parts get the answer that arrived
+    /// first.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.read_known(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),

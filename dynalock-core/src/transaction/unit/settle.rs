@@ -1,5 +1,4 @@
-//! The end of a run of the closure of a unit of work: the commit of the run, and the decision
-//! whether the closure runs again.
+//! The end of a run of the closure: the commit, and the decision whether the closure runs again.
 
 use aws_sdk_dynamodb::Client;
 
@@ -41,15 +40,15 @@ pub(super) struct Unit {
     attempts: Option<Attempts>,
     snapshot: bool,
     /// The ClientRequestToken of the last commit, if DynamoDB refused the last commit because of
-    /// another running transaction. The next commit uses the token of the refused commit, so
-    /// DynamoDB applies only one of the two commits, even if a late copy of the refused request
-    /// arrives.
+    /// another running transaction. The next commit uses the token of the refused commit. Because
+    /// of the shared token, DynamoDB applies only one of the two commits, even if a duplicate of
+    /// the refused request arrives later.
     token: Option<String>,
     /// The time at which the last run of the closure started.
     began: Instant,
     /// The items that the next run of the closure gets without a read from DynamoDB.
     known: Known,
-    /// `true` if all items in `known` existed at the same moment.
+    /// `true` if the items in `known` are all from one moment.
     as_of_one_moment: bool,
 }
 
@@ -83,13 +82,13 @@ impl Unit {
         Handle::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
-    /// Ends a run in which the closure returned an error. `abort` sends no write.
+    /// Ends a run of the closure that returned an error. `abort` sends no write.
     pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
         let (known, _) = self.resume(run);
         self.without_writing(known).await
     }
 
-    /// Ends a run in which the closure returned `Ok`, and sends the writes that the closure has
+    /// Ends a run of the closure that returned `Ok`, and sends the writes that the closure has
     /// recorded.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
         let (known, pending) = self.resume(run);
@@ -121,7 +120,7 @@ impl Unit {
         }
     }
 
-    /// Takes the known items and the recorded operations out of a run that has ended.
+    /// Takes the items and the recorded operations out of a run of the closure that has ended.
     fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
         let Run { session, known, pending, .. } = run;
         self.session = session;
@@ -133,8 +132,9 @@ impl Unit {
 
     /// Ends a run of the closure without a write. A run that reads several items one after another
     /// may see states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot),
-    /// a TransactGetItems validates the items of the run. Without `snapshot`, if the run has used
-    /// items of an earlier run, the closure runs again and reads all items from DynamoDB.
+    /// a TransactGetItems request checks that no item of the run has changed since the closure read
+    /// it. Without `snapshot`, the closure runs again with new reads if the run has used items of
+    /// an earlier run.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -171,7 +171,7 @@ impl Unit {
         let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
             if let Some(held) = known.read_of(&operation.item_ref) {
-                // The code ignores the result of `adapt`, because the code below makes a request in
+                // The result of `adapt` does not matter, because `assemble` makes a new request in
                 // any case.
                 let _ = operation.adapt(held.item.as_ref())?;
             }
@@ -183,15 +183,16 @@ impl Unit {
         let (drawn, mut stamps) = commit::token_and_stamps(None, attempts);
         let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
-        // If a run of the closure changes no item, the commit sends no transaction, unless the
-        // closure has called a method such as `check`.
+        // If a run of the closure changes no item and calls no method such as `check`, the commit
+        // sends no transaction.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
         match OnlyWrite::of(&operations, &assembly) {
-            // Only a write that requires the state that the closure has read is sent without a
-            // token. After a lost reply, a repeated create or delete without a token could undo a
-            // write that another caller made between the first attempt and the repeated attempt.
+            // The commit sends a write without a token only if the write requires the state that
+            // the closure has read. After a lost reply, a repeated create or delete without a token
+            // could undo a write that another caller made between the first attempt and the
+            // repeated attempt.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -212,8 +213,8 @@ impl Unit {
         Ok(CommitResult::Everything)
     }
 
-    /// Handles a refusal of the commit. Returns [`Next::Again`] if another run of the closure can
-    /// have another result.
+    /// Decides what the unit of work does after DynamoDB has refused the commit. Returns
+    /// [`Next::Again`] if another run of the closure can have another result.
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
@@ -223,7 +224,7 @@ impl Unit {
             return Err(Error::Cancelled(refused));
         };
         // If DynamoDB can never accept one of the operations, each further run of the closure would
-        // also fail.
+        // fail.
         if refused.reasons().any(is_permanent) {
             return Err(Error::Cancelled(refused));
         }
@@ -312,9 +313,10 @@ fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run of the closure. If the item caused the refusal, the content of
-/// the returned item comes from the refusal, and otherwise from the last run. Returns `None` if the
-/// next run must read the item from DynamoDB.
+/// Returns an item for the next run of the closure. If the item caused the refusal, the returned
+/// item has the content from the refusal. If the item did not cause the refusal, the returned item
+/// has the content from the last run. Returns `None` if the next run must read the item from
+/// DynamoDB.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

@@ -27,12 +27,12 @@ use crate::{
 /// A `Tx` is cheap to clone, so parts of the closure can run concurrently. The closure must drop
 /// all clones of its `Tx` before it ends. A `Tx` records the writes, and the commit sends the
 /// writes after the closure has ended. A read of an item that the closure has already written is an
-/// error, because the read would return the item without the write.
+/// error, because DynamoDB would return the item without the closure's write.
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// The handle through which the unit of work gets the reads and writes of a run of the closure
-/// after the end of the run.
+/// A handle of one run of the closure. After the end of the run, [`Handle::end`] returns the reads
+/// and writes of the run.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {
@@ -50,7 +50,7 @@ impl Handle {
 }
 
 impl Tx {
-    /// Returns the item with this key, or `None` if the key has no item. The read is strongly
+    /// Returns the item with the given key, or `None` if the key has no item. The read is strongly
     /// consistent. A second read of the item in the same run of the closure returns the same value.
     ///
     /// # Examples
@@ -70,12 +70,12 @@ impl Tx {
     ///
     /// - [`Error::InvalidTransaction`]: the closure has recorded a write of the item before the
     ///   read.
-    /// - `Tx::get` also returns the errors of [`Repository::get`].
+    /// - `Tx::get` can return each error of [`Repository::get`].
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `Tx::get` at any time. If the future is dropped, the item
-    /// does not count as an item that the closure has read.
+    /// The caller may drop the future of `Tx::get` at any time. After a dropped `Tx::get`, the item
+    /// does not count as read by the closure.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -98,7 +98,7 @@ impl Tx {
         }
     }
 
-    /// Returns the items with these keys, in the order of the keys, with as few requests as
+    /// Returns the items with the given keys, in the order of the keys, with as few requests as
     /// possible. `get_many` may read the items at different moments. The commit fails and the
     /// closure runs again if an item that `get_many` has returned changes before the commit.
     ///
@@ -122,9 +122,9 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `get_many` at any time. If the future is dropped, items
-    /// that an earlier run of the closure has read may still count as read by the current run. The
-    /// commit checks each item that counts as read.
+    /// The caller may drop the future of `get_many` at any time. After a dropped `get_many`, the
+    /// current run of the closure may count items from an earlier run as read. The commit checks
+    /// each item that counts as read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -171,8 +171,8 @@ impl Tx {
         self.add(repository, PendingOperation::create(repository, value));
     }
 
-    /// Records a write of the changed attributes of a value. The commit requires that the item has
-    /// not changed since the program read the item.
+    /// Records an update, which writes only the changed attributes of the value. The commit
+    /// requires that the item has not changed since the program read the item.
     ///
     /// # Examples
     ///
@@ -189,8 +189,8 @@ impl Tx {
         self.add(repository, PendingOperation::update(repository, stored));
     }
 
-    /// Records a write that replaces the whole item by the value. The commit requires that the item
-    /// has not changed since the program read the item.
+    /// Records a write that replaces the whole item with the value. The commit requires that the
+    /// item has not changed since the program read the item.
     ///
     /// # Examples
     ///
@@ -259,8 +259,8 @@ impl Tx {
     }
 
     /// Requires that the key has no item. An [expired](crate::Repository#expired-items) item counts
-    /// as absent: after DynamoDB's refusal has returned the expired item, the commit sends a second
-    /// request, which requires that the item is unchanged.
+    /// as absent. If DynamoDB refuses the transaction because of an expired item, the commit sends
+    /// a second request, which requires that the expired item has not changed.
     ///
     /// # Examples
     ///
@@ -276,11 +276,10 @@ impl Tx {
         self.add(repository, PendingOperation::absent(repository, key.into_key()));
     }
 
-    /// Requires that a condition is true for the item with this key, even if the item has expired.
-    /// If the condition is false and the item has changed since the closure read the item, the
-    /// closure runs again. If the condition is false and the item has not changed, the unit of work
-    /// fails with [`Error::Cancelled`], because another run of the closure would have the same
-    /// result.
+    /// Requires that a condition is true for the item with the given key, even if the item has
+    /// expired. If the condition is false and the item has changed since the closure read the item,
+    /// the closure runs again. If the condition is false and the item has not changed, the unit of
+    /// work fails with [`Error::Cancelled`].
     ///
     /// # Examples
     ///
@@ -347,8 +346,8 @@ impl Tx {
         outcome
     }
 
-    /// Returns the items of `item_refs` that the run of the closure does not know yet, without
-    /// duplicates.
+    /// Returns the items of `item_refs` that the run of the closure does not yet have in memory,
+    /// without duplicates.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();
         for item_ref in item_refs {
