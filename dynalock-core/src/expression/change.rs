@@ -1,5 +1,5 @@
-//! Defines one change of a patch (a write of single attributes). The module writes the text of the
-//! change in the update expression, and finds the reason why an item does not allow the change.
+//! One change of a patch (a write of single attributes): the text of the change in an update
+//! expression, and the reasons why an item does not allow the change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -62,8 +62,8 @@ pub(crate) struct PatchTexts {
 pub(crate) enum PatchFault {
     /// The result of an addition would be outside the range of the attribute's type.
     OutOfRange,
-    /// The item does not allow the change for a reason that is not the range. The text in `Unfit`
-    /// names the reason.
+    /// The item does not allow the change for the given reason, for example because the attribute
+    /// is missing.
     Unfit(&'static str),
 }
 

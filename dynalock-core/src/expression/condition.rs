@@ -23,21 +23,22 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the item has not expired. The range `over` contains the times to live
-/// that count as expired, in epoch seconds. The time to live of the item must not be in `over`.
+/// Returns the condition that the item has not expired. The condition is true if the time to live
+/// of the item is outside of the range `over`. The range `over` contains the times to live that
+/// count as expired, in epoch seconds.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
 }
 
-/// Returns the condition that the item has not changed since the read: neither the version nor the
-/// incarnation of the item has changed. An item gets a new incarnation, a random id, when a write
-/// creates the item.
+/// Returns the condition that the item has not changed since the read. The condition compares the
+/// version of the item, and the random id (the incarnation) that the item got when a write created
+/// the item.
 ///
-/// If an item has no version or no write ids, the condition compares the content of the item. For
-/// an item without a version or without write ids, each attribute that the read returned must be
-/// unchanged. An attribute that the read did not return must be absent, if the Rust type knows the
-/// attribute or `written` names the attribute.
+/// For an item without a version or without write ids, the condition compares the content of the
+/// item: each attribute that the read returned must be unchanged. An attribute that the read did
+/// not return must be absent if the Rust type has the attribute, or if `written` contains the name
+/// of the attribute.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,

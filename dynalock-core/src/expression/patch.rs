@@ -197,10 +197,10 @@ impl<T> PatchContent<T> {
         self.changes.iter().map(size).sum()
     }
 
-    /// Returns the indexes of the changes that treat a stored null as absent and that find a null
-    /// in `item`. The update expression that the patch uses for a missing attribute does not work
-    /// for a stored null. If an attribute is a stored null, the patch sends a second request, which
-    /// replaces the null.
+    /// Returns the index of each change whose attribute is a null in `item`, if the change treats a
+    /// stored null as absent. The update expression that the patch uses for a missing attribute
+    /// does not work for a stored null. If an attribute is a stored null, the patch sends a second
+    /// request, which replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)

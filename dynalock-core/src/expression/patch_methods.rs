@@ -7,7 +7,7 @@ macro_rules! patch_methods {
     () => {
         /// Sets an attribute to a value. `set` stores a `None` as a null, even if the field has
         /// `#[serde(skip_serializing_if)]`. DynamoDB refuses a null in the key of an index. To
-        /// leave an item out of an index, call `remove` for the attribute instead.
+        /// leave an item out of an index, call `remove` for the key attribute of the index.
         ///
         /// # Examples
         ///
@@ -52,10 +52,10 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Adds a delta to a number. The delta is an `i128` for integers, and an `f64` for floats.
-        /// If the attribute is missing, `add` adds the delta to the serde default of the field. A
-        /// missing `Option` without a serde default, a missing map entry and a stored null count as
-        /// zero.
+        /// Adds the number `delta` to a stored number. The type of `delta` is `i128` for integers,
+        /// and `f64` for floats. If the attribute is missing, `add` adds `delta` to the serde
+        /// default of the field. For `add`, a missing `Option` without a serde default, a missing
+        /// map entry and a stored null count as zero.
         ///
         /// If the sum of the stored number and the delta would be outside the range of the field's
         /// type, the patch changes nothing, and the call fails with

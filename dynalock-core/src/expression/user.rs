@@ -122,13 +122,12 @@ impl<T> fmt::Debug for Condition<T> {
 pub(super) enum Test {
     Exists(DocumentPath),
     Absent(DocumentPath),
-    /// A comparison of an attribute with an operand. The second field is the operator, for example
-    /// `<`.
+    /// A comparison of an attribute with an operand, by an operator such as `<`.
     Compare(Operand, &'static str, AttributeValue),
     Between(Operand, AttributeValue, AttributeValue),
     In(DocumentPath, Vec<AttributeValue>),
-    /// A call of a DynamoDB function, for example `contains`, with an attribute and an operand. The
-    /// first field is the name of the DynamoDB function.
+    /// A call of the DynamoDB function with the given name, for example `contains`, with an
+    /// attribute and an operand.
     Function(&'static str, DocumentPath, AttributeValue),
     /// A comparison whose operand cannot be encoded: the attribute of the comparison, and the error
     /// of the encoding.

@@ -99,8 +99,8 @@ impl LockGuard {
         self.held.grant.fence
     }
 
-    /// Returns the label of this holder, which [`Locks::owner`](crate::Locks::owner) sets. If the
-    /// holder has no label, returns the random nonce of the grant.
+    /// Returns the label of the holder, which [`Locks::owner`](crate::Locks::owner) sets, or the
+    /// random nonce of the grant if the holder has no label.
     ///
     /// # Examples
     ///
@@ -158,12 +158,12 @@ impl LockGuard {
     /// that holder. Returns `None` if the call took over no expired lease. A previous holder whose
     /// lease expired may have left its work unfinished.
     ///
-    /// The fence of a previous holder is only a hint that this holder crashed. If another caller or
-    /// an operator removed the expired holder, the result is `None`. In a call for several locks,
-    /// the result is `None` if the reply to the request that removed the expired holder was lost.
-    /// If the reply to the acquire request was lost, a normal release of the previous holder can
-    /// look like a crash. If your program must notice every crash, store the progress of the work
-    /// together with the work.
+    /// The fence of a previous holder is only a hint that this holder crashed.
+    /// `acquired_after_crash` returns `None` if another caller or an operator removed the expired
+    /// holder. After a call for several locks, `acquired_after_crash` also returns `None` if the
+    /// reply to the request that removed the expired holder was lost. If the reply to the acquire
+    /// request was lost, a normal release by the previous holder can look like a crash. If your
+    /// program must notice every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -234,8 +234,8 @@ impl LockGuard {
         Arc::clone(&self.held.grant.row.table)
     }
 
-    /// Waits until the lock is lost, and returns the reason. The future completes before another
-    /// caller can acquire the lock.
+    /// Waits until the lock is lost, and returns the reason. The future of `lost` completes before
+    /// another caller can acquire the lock.
     ///
     /// # Examples
     ///
@@ -253,16 +253,16 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future does not keep the lock held, and can
-    /// outlive the guard.
+    /// The future can be dropped at any time. The future of `lost` can outlive the guard, and does
+    /// not keep the lock held.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.held.grant);
         async move { grant.lost().await }
     }
 
-    /// Runs `work`. If the lock is lost, this method drops `work` before another caller can acquire
-    /// the lock. This method checks the clock before each poll of `work`, but cannot interrupt a
-    /// running poll.
+    /// Runs the future `work`. If the lock is lost, `run` drops the future `work` before another
+    /// caller can acquire the lock. `run` checks the clock before each poll of `work`, but cannot
+    /// interrupt a running poll.
     ///
     /// # Examples
     ///
@@ -277,11 +277,13 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// - [`Error::Lost`](crate::Error::Lost): the lock was lost, and `work` was dropped.
+    /// - [`Error::Lost`](crate::Error::Lost): the lock was lost, and `run` dropped the future
+    ///   `work`.
     ///
     /// # Cancel safety
     ///
-    /// A drop of the future also drops `work`. A drop of the future does not release the lock.
+    /// If the future of `run` is dropped, the future `work` is dropped too, but the lock is not
+    /// released.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.held.grant.lost(), work).await
     }

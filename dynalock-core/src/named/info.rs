@@ -87,8 +87,8 @@ debug_fields!(LockInfo, self => {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuePlace {
-    /// The number of entries that are before this entry in the fair queue. The caller whose queue
-    /// entry is at position 0 holds the lock.
+    /// The position of the entry in the fair queue. The holder of the lock is at position 0 of the
+    /// queue.
     pub position: usize,
     /// The label of the caller, or the nonce of the queue entry if the caller has no label.
     pub owner: String,

@@ -241,24 +241,25 @@ impl Locks {
     /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
-    /// Between the shortest and the longest interval, the interval depends on the times for which
-    /// the current holder and earlier holders have had the lock. The average hold is the average
-    /// time for which earlier holders had the lock. After a grant, the next waiter of a queue first
-    /// pauses for about four fifths of the average hold. A waiter without `fair` pauses for up to
-    /// half of the average hold longer. If a holder has the lock for more than four fifths of the
-    /// average hold, the excess is the overtime of the holder. During the overtime, the next waiter
-    /// of a queue pauses for a third of the overtime so far. During the overtime, a waiter without
-    /// `fair` pauses for twice the overtime so far. The waiters of one process share the rows that
-    /// they read. If the holder and a waiter are in the same process, a release wakes the next
-    /// waiter without a read, so these waiters read rarely.
+    /// The average hold is the average time for which earlier holders had the lock. A waiter expects
+    /// the release of the lock when the holder has had the lock for four fifths of the average hold.
+    /// If the shortest and the longest interval allow, a waiter pauses as the table shows:
     ///
-    /// If the row of the lock is smaller than 4 KB, a read of a waiter costs half a read unit. A
-    /// read of the next waiter of a queue is strongly consistent and costs one read unit. With an
-    /// interval of 250 milliseconds, the next waiter of a queue costs about 4 read units a second.
-    /// With the same interval, a waiter that is not the next waiter costs about 2 read units a
-    /// second. The shortest and the longest interval do not change the time after which the lease
-    /// of a crashed holder ends. The longer the interval, the later a waiter notices the release of
-    /// the lock.
+    /// | | pause before the expected release | pause after the expected release |
+    /// |---|---|---|
+    /// | without `fair` | until the expected release, and up to half of the average hold longer | twice the time since the expected release |
+    /// | the next waiter of a queue | until the expected release | a third of the time since the expected release |
+    ///
+    /// If several calls of one process wait for the same lock, one of the calls reads the row of the
+    /// lock for all of the calls. If the holder is in the same process as the waiters, a release of
+    /// the lock wakes the next waiter, so the waiters rarely read the row of the lock.
+    ///
+    /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter costs
+    /// half a read unit. Reads by the next waiter of a queue are strongly consistent, and cost one
+    /// read unit each. With 250 milliseconds between two reads, the next waiter of a queue costs
+    /// about 4 read units a second, and each other waiter costs about 2 read units a second. The
+    /// longer the interval between two reads, the later a waiter notices the release of the lock.
+    /// The interval does not affect the time after which the lease of a crashed holder ends.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
     ///
@@ -384,9 +385,9 @@ impl Locks {
     }
 
     /// Sets the timeout of the first attempt of a request, after which the library retries the
-    /// request. The default timeout is 1 second. The timeout of an attempt doubles with each
-    /// attempt without an answer, up to eight times the first timeout. A heartbeat has a shorter
-    /// timeout, which depends on the ttl.
+    /// request. The default timeout of the first attempt is 1 second. The timeout of an attempt
+    /// doubles with each attempt without an answer, up to eight times the first timeout. A
+    /// heartbeat has a shorter timeout, which depends on the ttl.
     ///
     /// # Examples
     ///
@@ -448,12 +449,12 @@ impl Locks {
     /// # Errors
     ///
     /// The [errors of every call](Locks#errors-of-every-call) are possible. If the table is
-    /// missing, the error is [`Error::TableNotFound`]. A difference between the table and the
-    /// requirements of a lock table is part of the report, and not an error.
+    /// missing, the error is [`Error::TableNotFound`]. If the table does not meet the requirements
+    /// of a lock table, `verify_table` returns a `TableReport` with the differences, and no error.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The call changes nothing.
+    /// The future can be dropped at any time: a read changes nothing.
     pub async fn verify_table(&self) -> Result<TableReport> {
         let Settings { connection, table, limits, .. } = &self.settings;
         observe("verify_table", Arc::clone(table), tables::verify(connection, table, &MODEL, *limits)).await
@@ -556,7 +557,7 @@ impl Locks {
         Acquire::new(self.settings.clone(), names.into_iter().map(Into::into).collect())
     }
 
-    /// Resumes a lock that was [detached](LockGuard::detach). The call first renews the lease by
+    /// Resumes a lock that was [detached](LockGuard::detach). `resume` first renews the lease by
     /// one heartbeat. The heartbeat also renews a lease that has ended, unless another caller has
     /// acquired the lock or removed the lease.
     ///

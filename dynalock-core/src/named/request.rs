@@ -52,10 +52,10 @@ impl<O, N> Acquire<O, N> {
     ///
     /// When the lease of a crashed holder ends, other callers remove the holder from the queue.
     /// Other callers remove a crashed waiter at most one ttl after the waiter's entry has become
-    /// the first entry of the queue. If a call that enters the queue or stops waiting loses its
-    /// connection, a background task removes the call's entry as soon as DynamoDB answers again.
-    /// Until the background task has removed the entry, further calls of the client for this queue
-    /// wait, at most until the deadline of the waiting call.
+    /// the first entry of the queue. If the connection to DynamoDB breaks while a call enters or
+    /// leaves the queue, a background task removes the entry of the call as soon as DynamoDB
+    /// answers again. A new call of the same client for the same lock waits until the background
+    /// task has removed the entry, at most until the deadline of the new call.
     ///
     /// # Examples
     ///
@@ -431,7 +431,7 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// # Errors
     ///
     /// - [`Error::QueueFull`]: the queue has the maximum number of entries.
-    /// - [`Error::Locked`]: a caller without `fair` held the lock until the wait was over.
+    /// - [`Error::Locked`]: a caller that did not set `fair` held the lock until the wait was over.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety

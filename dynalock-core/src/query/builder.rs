@@ -23,8 +23,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// A builder of a query or a scan. After the caller has chosen the settings of the read, one of the
-/// methods in the table sends the read:
+/// A builder of a query or a scan. The caller first chooses the settings, and then calls one of the
+/// methods that send the query or scan:
 ///
 /// | method | result |
 /// |---|---|
@@ -384,11 +384,11 @@ impl<T, K> Query<T, K> {
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
     /// consumed units of a call with a budget.
     ///
-    /// The estimate for a page is the number of read units that the previous page consumed. If the
-    /// next request would exceed the budget, a [`stream`](Self::stream) first returns the items of
-    /// the earlier pages, and then returns the error. If the budget is exhausted after the first
+    /// The estimated cost of a page is the number of read units that the previous page consumed. If
+    /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the items
+    /// of the earlier pages, and then returns the error. If the budget is exhausted after the first
     /// request of a [`page`](Self::page), `page` returns the items of the earlier requests. The
-    /// token of the next page continues after the returned items.
+    /// token of the page leads to the first item that `page` has not returned.
     ///
     /// # Examples
     ///
@@ -623,7 +623,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
     /// # use shop::Order;
     /// # use dynalock::Repository;
-    /// /// The numbers of one page, and the text of the token for the next one.
+    /// /// The numbers of one page, and the text of the token of the next page.
     /// async fn numbers(orders: &Repository<Order>, token: Option<String>) -> dynalock::Result<(Vec<u64>, Option<String>)> {
     ///     let page = orders.query("alice").limit(20).page(token.map(Into::into)).await?;
     ///     let numbers = page.items.into_iter().map(|order| Ok(order?.number)).collect::<dynalock::Result<_>>()?;

@@ -19,7 +19,7 @@ use crate::{
 
 type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 
-/// The pages of all segments of a scan, or of a query, which has one segment.
+/// The pages of a query, or of all segments of a parallel scan.
 #[derive(Default)]
 pub(super) struct Feed {
     /// The error that ends the read before the first request of the read.
@@ -35,10 +35,10 @@ struct SegmentFeed {
     next: Next,
 }
 
-/// The state of the next page of a segment.
+/// The request for the next page: not sent, failed, in flight, answered, or not needed.
 enum Next {
-    /// The segment has not requested the next page. The field contains the key after which the next
-    /// page begins, or `None` for the first page.
+    /// The segment has not requested the next page, which begins after the given key, or at the
+    /// first item if the key is `None`.
     After(Option<Item>),
     /// The segment requested the page before the caller needed the page, and the request failed.
     /// The segment requests the page again when the caller waits for the page.
@@ -46,7 +46,7 @@ enum Next {
     Coming {
         after: Option<Item>,
         page: Coming,
-        /// The urgency of the page at the moment when the segment sent the request.
+        /// Says whether the caller already waited for the page when the segment sent the request.
         asked: Demand,
     },
     Here(ItemPage),

@@ -67,8 +67,9 @@ pub(super) struct RawPage {
 /// The maximum number of requests for one page of a query whose filter leaves out many items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Reads the page that starts at `token`. The page contains at most `most` items. If `most` is
-/// `None`, the page ends with the first answer that contains an item.
+/// Reads the page that starts at `token`. The page contains at most the number of items in `most`.
+/// If the maximum `most` is `None`, the page ends after the first answer from DynamoDB that
+/// contains an item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,

@@ -188,7 +188,7 @@ impl Plan {
         hash.finish()
     }
 
-    /// Returns the error for a page token that the read with this `Plan` cannot use.
+    /// Returns the error for a page token that the read cannot use.
     pub(super) fn token_error(&self, reason: &'static str) -> Error {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }

@@ -21,7 +21,7 @@ use crate::{codec::Item, error::Result};
 /// If an item cannot be decoded, the stream returns an error in place of the item, and continues
 /// with the next item. If a page cannot be read, the stream returns an error and ends. If an early
 /// request for the next page fails while the stream still holds items, the stream requests the page
-/// a second time after the last item. The second request for the page has a new deadline.
+/// again after the last item, with a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,
