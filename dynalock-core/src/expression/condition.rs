@@ -12,8 +12,8 @@ use crate::{
     version::WRITES,
 };
 
-/// Returns the condition that the key has no item. The condition tests a key attribute, because an
-/// item can exist without a version.
+/// Returns the condition that the key has no item. The condition tests a key attribute, and not the
+/// version, because an item can exist without a version.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
 }
@@ -60,8 +60,8 @@ pub(crate) fn unchanged<'a>(
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
             // The attribute `_writes` begins with the incarnation: a random id that each create of
-            // an item generates. The write ids after the incarnation need no comparison, because
-            // the write ids change only together with the version.
+            // an item generates. The write ids in `_writes` need no comparison, because the write
+            // ids change only together with the version.
             terms.begins_with(to.name(WRITES), incarnation);
         }
         (Some(_), Some(ring)) => {

@@ -108,8 +108,8 @@ impl Placeholders {
         &self.values[index - self.before.1]
     }
 
-    /// Returns the names and the values for a request. Returns `None` instead of an empty map,
-    /// because DynamoDB refuses an empty map of names or values.
+    /// Returns the names and the values of all placeholders, for a request. Returns `None` instead
+    /// of an empty map, because DynamoDB refuses an empty map of names or values.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let Self { names, map_keys, values, before, .. } = self;
         let names = (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name));
@@ -123,8 +123,8 @@ impl Placeholders {
     }
 }
 
-/// The characters before the number in the placeholder of a map key. Only the placeholders of map
-/// keys contain an underscore, so they differ from all placeholders of attribute names.
+/// The characters before the number in the placeholder of a map key. The placeholders of attribute
+/// names contain no underscore, so no map key has the placeholder of an attribute name.
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
 impl Name {

@@ -48,9 +48,9 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
-            // The condition of the request requires that the attribute exists. The zero is the
-            // start value for a missing attribute, so a patch that requires the attribute never
-            // uses the zero.
+            // The condition of the request requires that the attribute exists. A patch starts from
+            // the zero only if the attribute is missing, so a patch that requires the attribute
+            // never uses the zero.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),

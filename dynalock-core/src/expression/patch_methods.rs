@@ -59,10 +59,10 @@ macro_rules! patch_methods {
         ///
         /// If the sum of the stored number and the delta would be outside the range of the field's
         /// type, the patch changes nothing, and the call fails with
-        /// [`Error::OutOfRange`](crate::Error::OutOfRange). If the delta is so large that each
-        /// possible sum would be outside the range, the library sends no request, and the call
-        /// fails with [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with
-        /// 38 digits, and may refuse a float whose sum needs more digits with
+        /// [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored number could give a sum in
+        /// the range, the library sends no request, and the call fails with
+        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38 digits,
+        /// and may refuse a float whose sum needs more digits with
         /// [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples

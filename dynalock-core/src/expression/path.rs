@@ -1,4 +1,4 @@
-//! The places in an item: attributes, and paths into attributes.
+//! The locations of values in an item: attributes, and paths into attributes.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -20,8 +20,8 @@ pub enum Required {}
 #[derive(Debug, Clone, Copy)]
 pub enum Defaulted {}
 
-/// The role of an attribute that a patch cannot change: a key, the version, a time that the
-/// repository keeps, or a field with `#[serde(deserialize_with)]`.
+/// The role of an attribute that a patch cannot change: a key, the version, the creation time or
+/// update time that the library writes, or a field with `#[serde(deserialize_with)]`.
 #[derive(Debug, Clone, Copy)]
 pub enum Fixed {}
 
@@ -429,7 +429,7 @@ impl DocumentPath {
     }
 
     /// Returns the path up to the step with the index `step`, but with the name `alias` for the
-    /// last step. The step with the index 0 is the name of the attribute.
+    /// last step. The first step of the path, with the index 0, is the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {

@@ -135,8 +135,9 @@ impl LockGuard {
 
     /// Returns the payload that the acquire call has read from the row of the lock. Returns `None`
     /// if the row had no payload, or if the lock was [resumed](crate::Locks::resume). If the
-    /// acquire call set no payload, the result is the payload of an earlier holder. If the acquire
-    /// call set a payload, the result is either this payload or the payload of an earlier holder.
+    /// acquire call set no payload, `payload` returns the payload of an earlier holder. If the
+    /// acquire call set a payload, `payload` returns either the new payload or the payload of an
+    /// earlier holder.
     ///
     /// # Examples
     ///
@@ -155,8 +156,8 @@ impl LockGuard {
     }
 
     /// Returns the fence of the previous holder if the acquire call took over the expired lease of
-    /// that holder. Returns `None` if the call took over no expired lease. A previous holder whose
-    /// lease expired may have left its work unfinished.
+    /// that holder. Returns `None` if the acquire call took over no expired lease. A previous
+    /// holder whose lease expired may have left its work unfinished.
     ///
     /// The fence of a previous holder is only a hint that this holder crashed.
     /// `acquired_after_crash` returns `None` if another caller or an operator removed the expired
@@ -343,11 +344,11 @@ impl LockGuard {
     /// Returns a token for the lock, like [`detach`](Self::detach), and keeps the guard. A process
     /// can store the token, and can resume the lock from the token after a crash or a restart.
     ///
-    /// Resume the token only when this guard no longer exists, because two processes with the same
-    /// token do not exclude each other. Heartbeats of a crashed process that reach DynamoDB late
-    /// are harmless. A release of a crashed process that reaches DynamoDB late can release the lock
-    /// of the process that has resumed the token. Do not resume a lock from a token if the earlier
-    /// process with this token may have sent a release.
+    /// Resume the lock from the token only when the guard no longer exists, because two processes
+    /// with the same token do not exclude each other. Delayed heartbeats of a crashed process are
+    /// harmless. A delayed release by a crashed process can release the lock of the process that
+    /// has resumed the token. Do not resume a lock from a token if the earlier process with the
+    /// token may have sent a release.
     ///
     /// # Examples
     ///
@@ -364,7 +365,7 @@ impl LockGuard {
     }
 }
 
-/// Returns the payload of a row, or `None` if the row has no payload.
+/// Returns the payload in a lock row, or `None` if the row has no payload.
 pub(super) fn payload_of(row: &Item) -> Option<Vec<u8>> {
     row.get(PAYLOAD).and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref().to_vec())
 }

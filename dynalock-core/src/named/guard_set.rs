@@ -88,8 +88,8 @@ impl LockSetGuard {
         self.get(name).map(LockGuard::fence)
     }
 
-    /// Returns the time after which another caller can acquire one of the locks if no heartbeat
-    /// renews the lease of this lock. If one of the locks is lost, the remaining time is zero.
+    /// Returns the time until the first lease of the guard ends, if no heartbeat renews the lease.
+    /// If one of the locks is lost, the remaining time is zero.
     ///
     /// # Examples
     ///
@@ -120,7 +120,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// At the first error of [`LockGuard::extend`], the call ends and returns the error.
+    /// At the first error of [`LockGuard::extend`], `extend` ends and returns the error.
     ///
     /// # Cancel safety
     ///
@@ -211,8 +211,8 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of [`LockGuard::release`]. If the release of one lock
-    /// fails, the call still releases the other locks.
+    /// `release` returns the first error of [`LockGuard::release`]. If the release of one lock
+    /// fails, `release` still releases the other locks.
     ///
     /// # Cancel safety
     ///

@@ -140,8 +140,8 @@ impl Locks {
     /// ttl plus the allowed clock skew. The default wait is long enough to take over the lock of a
     /// crashed holder.
     ///
-    /// The call ends at the limit of its wait even if DynamoDB does not answer. With [`Wait::No`]
-    /// or a wait of zero, the call tries to acquire the lock once, and the
+    /// An acquire call ends at the limit of its wait even if DynamoDB does not answer. With
+    /// [`Wait::No`] or a wait of zero, the call tries to acquire the lock once, and the
     /// [deadline](Self::deadline) limits the call.
     ///
     /// # Examples
@@ -405,7 +405,7 @@ impl Locks {
         self
     }
 
-    /// Creates the table, and waits at most a minute until the table is active. The billing is
+    /// Creates the lock table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
     /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
     /// live stays off for the new table, so that DynamoDB does not delete rows with fences.
@@ -602,8 +602,8 @@ impl Locks {
             });
         }
         let name = Arc::clone(&token.name);
-        // The call starts the heartbeat thread before it renews the lease, so that the token stays
-        // valid if the thread cannot be started.
+        // `resume` starts the heartbeat thread before the renewal of the lease, so that the token
+        // stays valid if the thread cannot be started.
         let background = Background::start(options.heartbeat, connection)?;
         let grant = Grant::resumed(connection, limits.deadline, self.settings.row_named(&name), *options, token);
         grant.beat().await?;

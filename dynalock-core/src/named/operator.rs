@@ -1,4 +1,4 @@
-//! Calls for operators: inspect, list, retire and break locks.
+//! Methods for operators, which inspect, list, retire and break locks.
 
 use std::sync::Arc;
 
@@ -176,8 +176,9 @@ impl Locks {
             Answered::Refused(met) => met,
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
-        // The refused request can only end the grant of a lock without a queue. After the refusal,
-        // only the first entry of a queue can still have the expected fence.
+        // The request of `Row::break_lock` can only end the grant of a lock without a queue. If
+        // DynamoDB refuses the request, only the first entry of a queue can still have the expected
+        // fence.
         match record.head_observation() {
             Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::on(attempts.call_cost(), connection, *limits);

@@ -342,8 +342,8 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
     /// Returns the parameters for the acquisition of each lock, in the order of the lock names and
     /// without duplicates.
     fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
-        // Each name must occur once, because DynamoDB refuses a transaction that names a row twice.
-        // The names must be sorted, because the guard finds a lock by a binary search.
+        // Each lock name must occur once, because DynamoDB refuses a transaction that names a row
+        // twice. The lock names must be sorted, because the guard finds a lock by a binary search.
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {

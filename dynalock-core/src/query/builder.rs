@@ -43,8 +43,8 @@ use crate::{
 ///
 /// - A read neither returns nor counts expired items, unless
 ///   [`including_expired`](Self::including_expired) is set. If an index does not hold the field
-///   with `#[dynalock(expires)]`, the keys that a query of the index returns or counts may be the
-///   keys of expired items.
+///   with `#[dynalock(expires)]`, a query of the index may return or count the keys of expired
+///   items.
 /// - Each item is a [`Stored`](crate::Stored) value. When the caller writes a value from a query,
 ///   the library checks the version of the stored item, as for a value from [`Repository::get`].
 /// - A query does not read all items at one moment. If two writes happen during a query, the query
@@ -265,10 +265,10 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the result to the items that meet a condition. DynamoDB evaluates the condition of a
-    /// filter after DynamoDB has read the items. A filter reduces the bytes that DynamoDB sends,
-    /// but not the read units of the query. If the caller sets several filters, the result contains
-    /// only items that meet all conditions.
+    /// Limits the result to the items that meet a condition. DynamoDB first reads the items, and
+    /// then applies the filter. A filter reduces the bytes that DynamoDB sends, but not the read
+    /// units of the query. If the caller sets several filters, the result contains only items that
+    /// meet all conditions.
     ///
     /// The filter of a query must not name a key attribute, or DynamoDB refuses the query. To limit
     /// the sort key, use [`sort`](Self::sort).
@@ -612,9 +612,10 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// that contained `token` ended. If `token` is `None`, the page begins at the first item.
     ///
     /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
-    /// contains the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves out
-    /// many items, the page ends after ten requests, even if the page contains fewer items than the
-    /// limit. A page of a query with a filter can be empty although a later page contains items.
+    /// contains the items of one DynamoDB response, for which DynamoDB reads up to 1 MB. If the
+    /// filter leaves out many items, the page ends after ten requests, even if the page contains
+    /// fewer items than the limit. A page of a query with a filter can be empty although a later
+    /// page contains items.
     ///
     /// # Examples
     ///

@@ -22,7 +22,7 @@ type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 /// The pages of a query, or of all segments of a parallel scan.
 #[derive(Default)]
 pub(super) struct Feed {
-    /// The error that ends the read before the first request of the read.
+    /// If the field contains an error, the read returns the error and sends no request.
     failed: Option<Error>,
     segments: Vec<SegmentFeed>,
 }
@@ -88,7 +88,8 @@ impl Feed {
     /// Requests the next page of each segment early, while the caller still has items.
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
-            // The segment keeps a failed request as `Next::Failed`, so this loop ignores the error.
+            // The segment keeps a failed request as `Next::Failed`, so the loop can ignore the
+            // error of the request.
             let _ = segment.advance(Demand::Ahead, wanted, context);
         }
     }
@@ -172,8 +173,8 @@ impl SegmentFeed {
         let wanted = Wanted { items: wanted, requests: self.requests };
         let (operation, table) = (plan.operation(), Arc::clone(plan.table()));
         let page = async move {
-            // If the query reads whole items from the table after the index, the read of the index
-            // and the read of the table together must end at the deadline of the page.
+            // If the query reads an index and then whole items from the table, both reads together
+            // must end at the deadline of the page.
             let began = clock::now();
             let mut page = plan.read(start, wanted, plan.limits).await?;
             let limits = plan.limits_after(clock::now().duration_since(began));

@@ -60,9 +60,9 @@ macro_rules! fetch {
             /// in a request. The reads by key are strongly consistent and return the newest state
             /// of each item. The newest state of an item may no longer have the queried partition
             /// key of the index. If a program deletes an item after the library has read the item's
-            /// key in the index, the result does not contain the item. A key without an item still
-            /// counts towards the [`limit`](Self::limit) of a page. [`count`](Query::count) counts
-            /// the keys in the index, and reads no items.
+            /// key in the index, the result does not contain the item. The key of a deleted item
+            /// may still count towards the [`limit`](Self::limit) of a page.
+            /// [`count`](Query::count) counts the keys in the index, and reads no items.
             ///
             /// # Examples
             ///

@@ -65,13 +65,13 @@ pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 #[derive(Debug)]
 pub enum NoSortKey {}
 
-/// The type argument `C` of an index that holds whole items. A query of an index with whole items
-/// returns items.
+/// The type argument `C` of an index that holds whole items. A query of an index that holds whole
+/// items returns the items.
 #[derive(Debug)]
 pub enum WholeItems {}
 
 /// The type argument `C` of an index that holds only some attributes of each item. A query of an
-/// index with only some attributes returns keys.
+/// index that holds only some attributes returns the keys of the items.
 #[derive(Debug)]
 pub enum KeysAlone {}
 

@@ -116,7 +116,7 @@ pub(super) async fn read(
         if is_full || after.is_none() {
             break;
         }
-        // If DynamoDB answers each request at once, this loop never returns to tokio's scheduler.
+        // If DynamoDB answers each request at once, the loop never returns to tokio's scheduler.
         // `yield_now` lets other tasks run, and lets a timeout around the call fire.
         tokio::task::yield_now().await;
     }

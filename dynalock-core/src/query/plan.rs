@@ -56,8 +56,8 @@ impl Wanted {
     /// few requests even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
         // A page of DynamoDB has at most 1 MB, which is at most about a million items. A limit of
-        // more than a million items would have no effect. The maximum of 20 doublings keeps the
-        // shift within 64 bits.
+        // more than a million items would have no effect. The maximum of 20 doublings of the limit
+        // keeps the shift within 64 bits.
         const MOST_DOUBLINGS: u32 = 20;
         let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
         let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
@@ -176,8 +176,8 @@ impl Plan {
             Access::Scan => text("scan"),
         }
         text(filter.as_deref().unwrap_or_default());
-        // A page token must be valid in all processes, so the hash must not depend on the order of
-        // a `HashMap`.
+        // A page token must be valid in all processes, so the hash of a query must not depend on
+        // the order of a `HashMap`.
         let mut names: Vec<_> = names.iter().flatten().collect();
         names.sort_unstable();
         for (placeholder, name) in names {

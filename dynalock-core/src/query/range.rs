@@ -115,9 +115,9 @@ impl SortBounds {
         }
     }
 
-    /// Returns a range that has no empty bound and contains the same stored keys, because DynamoDB
-    /// refuses empty key values. A stored key is never empty, so an empty bound is smaller than all
-    /// stored keys.
+    /// Returns a range without empty bounds, because DynamoDB refuses empty key values. The
+    /// returned range contains the same stored keys as the original range, because an empty bound
+    /// is smaller than all stored keys.
     pub(super) fn without_empty(self) -> Self {
         match self {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,

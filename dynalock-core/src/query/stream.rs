@@ -103,8 +103,8 @@ impl<R> Stream for ItemStream<R> {
         }
         let Some(item) = this.ready.pop_front() else {
             // After an empty page, the stream returns to the scheduler before the stream requests
-            // the next page. Without this return, many consecutive empty pages could block other
-            // tasks, and a timeout around the stream.
+            // the next page. Without a return to the scheduler, many consecutive empty pages could
+            // block other tasks, and a timeout around the stream.
             context.waker().wake_by_ref();
             return Poll::Pending;
         };
