@@ -221,8 +221,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A heartbeat that was sent before the drop may still
-    /// renew the lease.
+    /// The caller may drop the future of `extend` at any time. A heartbeat that was sent before the
+    /// drop may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.beat()).await
     }
@@ -254,8 +254,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future of `lost` can outlive the guard, and does
-    /// not keep the lock held.
+    /// The caller may drop the future of `lost` at any time. The future of `lost` can outlive the
+    /// guard, and does not keep the lock held.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.held.grant);
         async move { grant.lost().await }
@@ -313,7 +313,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a background task finishes the release.
+    /// The caller may drop the future of `release` at any time: a background task finishes the
+    /// release.
     pub async fn release(self) -> Result<()> {
         observe("release", self.table(), self.held.release()).await
     }

@@ -124,8 +124,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A dropped call may have renewed only some of the
-    /// leases.
+    /// The caller may drop the future of `extend` at any time. A dropped call may have renewed only
+    /// some of the leases.
     pub async fn extend(&self) -> Result<()> {
         let all = async {
             for held in &self.locks {
@@ -155,8 +155,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future of `lost` can outlive the guard, and does
-    /// not keep the locks held.
+    /// The caller may drop the future of `lost` at any time. The future of `lost` can outlive the
+    /// guard, and does not keep the locks held.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let mut each: Vec<Pin<Box<dyn Future<Output = Lost> + Send>>> =
             self.locks.iter().map(|held| Box::pin(held.lost()) as _).collect();
@@ -216,7 +216,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: background tasks finish the releases.
+    /// The caller may drop the future of `release` at any time: background tasks finish the
+    /// releases.
     pub async fn release(self) -> Result<()> {
         let table = self.table();
         let all = async {

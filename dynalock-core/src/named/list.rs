@@ -65,8 +65,8 @@ impl LockList {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The next call of `next` returns the lock that the
-    /// dropped future would have returned.
+    /// The caller may drop the future of `next` at any time. The next call of `next` returns the
+    /// lock that the dropped future would have returned.
     pub async fn next(&mut self) -> Option<Result<LockInfo>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

@@ -426,8 +426,9 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not have been created. The caller can call
-    /// `create_table` again, because the method accepts an existing table of locks.
+    /// If the caller drops the future of `create_table`, the table may or may not have been
+    /// created. The caller can call `create_table` again, because the method accepts an existing
+    /// table of locks.
     pub fn create_table(&self) -> CreateLockTable {
         CreateLockTable::new(self.settings.clone())
     }
@@ -454,7 +455,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `verify_table` at any time: a read changes nothing.
     pub async fn verify_table(&self) -> Result<TableReport> {
         let Settings { connection, table, limits, .. } = &self.settings;
         observe("verify_table", Arc::clone(table), tables::verify(connection, table, &MODEL, *limits)).await
@@ -483,9 +484,9 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If DynamoDB grants the lock to a dropped call, a task
-    /// on the caller's runtime releases the lock. If the caller's runtime has ended, the lock
-    /// expires after the ttl of the lock.
+    /// The caller may drop the future of `acquire` at any time. If DynamoDB grants the lock to a
+    /// dropped call, a task on the caller's runtime releases the lock. If the caller's runtime has
+    /// ended, the lock expires after the ttl of the lock.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self.settings.clone(), name.into())
     }
@@ -515,7 +516,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, as for [`acquire`](Self::acquire).
+    /// The caller may drop the future of `try_acquire` at any time, as for
+    /// [`acquire`](Self::acquire).
     pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<LockGuard>> {
         Acquire::new(self.settings.clone(), name.into())
     }
@@ -549,7 +551,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, as for [`acquire`](Self::acquire).
+    /// The caller may drop the future of `acquire_all` at any time, as for
+    /// [`acquire`](Self::acquire).
     pub fn acquire_all<N: Into<Arc<str>>>(
         &self,
         names: impl IntoIterator<Item = N>,
@@ -584,8 +587,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A dropped call does not release the lock, so a
-    /// program can call `resume` with the same token again while the lease lasts.
+    /// The caller may drop the future of `resume` at any time. A dropped call does not release the
+    /// lock, so a program can call `resume` with the same token again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token)).await
     }

@@ -49,7 +49,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `inspect` at any time: a read changes nothing.
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
         observe("inspect", Arc::clone(&self.settings.table), self.read_lock(name.as_ref())).await
     }
@@ -118,8 +118,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the row of the lock may or may not have been deleted. The caller
-    /// can call `retire` again.
+    /// If the caller drops the future of `retire`, the row of the lock may or may not have been
+    /// deleted. The caller can call `retire` again.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
     }
@@ -161,8 +161,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the lock may or may not have been taken from the holder. The
-    /// caller can call `break_lock` again.
+    /// If the caller drops the future of `break_lock`, the lock may or may not have been taken from
+    /// the holder. The caller can call `break_lock` again.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
     }
@@ -219,7 +219,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `queue` at any time: a read changes nothing.
     pub async fn queue(&self, name: impl AsRef<str>) -> Result<Vec<QueuePlace>> {
         observe("queue", Arc::clone(&self.settings.table), self.read_queue(name.as_ref())).await
     }

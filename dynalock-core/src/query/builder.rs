@@ -530,7 +530,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `collect` at any time: a read changes nothing.
     pub async fn collect(self) -> Result<Vec<K::Row>> {
         let mut stream = self.stream();
         let mut items = Vec::new();
@@ -562,7 +562,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `first` at any time: a read changes nothing.
     pub async fn first(self) -> Result<Option<K::Row>> {
         // A limit of 0 from the caller stays 0, so that `first` returns `None`.
         let limit = self.limit.map_or(1, |limit| limit.min(1));
@@ -592,7 +592,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `count` at any time: a read changes nothing.
     pub async fn count(self) -> Result<usize> {
         let limit = self.limit;
         let mut feed = self.feed(Selection::Count);
@@ -641,8 +641,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing. The caller can use the page
-    /// token of a dropped call again.
+    /// The caller may drop the future of `page` at any time: a read changes nothing. The caller can
+    /// use the page token of a dropped call again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,

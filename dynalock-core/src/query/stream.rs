@@ -69,8 +69,8 @@ impl<R> ItemStream<R> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: the next call of `next` returns the item that the
-    /// dropped future would have returned.
+    /// The caller may drop the future of `next` at any time: the next call of `next` returns the
+    /// item that the dropped future would have returned.
     pub async fn next(&mut self) -> Option<Result<R>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
