@@ -166,8 +166,8 @@ impl PatchChange {
         self.require(texts, to);
     }
 
-    /// Adds the conditions that the path of the change requires, for example that the map that
-    /// contains the changed value exists.
+    /// Adds the conditions that the path of the change requires, for example the condition that a
+    /// map around the changed value exists.
     fn require(&self, texts: &mut PatchTexts, to: &mut Placeholders) {
         for requirement in self.path.requirements() {
             texts.conditions.push(match requirement {

@@ -36,7 +36,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::codec::Item;
 
-/// The names and values that the expressions of one request contain as placeholders.
+/// The names and values for which the expressions of one request contain placeholders.
 #[derive(Default)]
 pub(crate) struct Placeholders {
     names: Vec<String>,

@@ -17,7 +17,7 @@ use crate::{
     error::{CodecError, Error, InvalidPatch, SerdeError, SerdeResult},
 };
 
-/// The changes and the condition of a patch of an item of type `T`.
+/// The changes and the condition of a patch for items of type `T`.
 pub(crate) struct PatchContent<T> {
     changes: Vec<PatchChange>,
     condition: Option<Condition<T>>,

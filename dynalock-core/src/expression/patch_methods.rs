@@ -88,7 +88,7 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Appends elements to a list. If `elements` is empty, the method adds no change to the
+        /// Appends elements to a list. If `elements` is empty, `append` adds no change to the
         /// patch.
         ///
         /// # Examples
@@ -117,8 +117,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Inserts elements at the front of a list, in the given order. If `elements` is empty, the
-        /// method adds no change to the patch.
+        /// Inserts elements at the front of a list, in the given order. If `elements` is empty,
+        /// `prepend` adds no change to the patch.
         ///
         /// # Examples
         ///

@@ -71,7 +71,7 @@ impl<T> Condition<T> {
         })
     }
 
-    /// Returns `true` if an item meets the condition. `None` stands for a key without an item.
+    /// Returns `true` if an item meets the condition. If `item` is `None`, the key has no item.
     pub(crate) fn is_true(&self, item: Option<&Item>) -> bool {
         match item {
             Some(item) => self.test.is_true(item),

@@ -120,7 +120,7 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// At the first error of [`LockGuard::extend`], `extend` ends and returns the error.
+    /// `extend` stops at the first error of [`LockGuard::extend`], and returns the error.
     ///
     /// # Cancel safety
     ///

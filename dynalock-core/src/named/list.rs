@@ -42,8 +42,8 @@ impl LockList {
         Self { settings, call_cost, read: VecDeque::new(), next: Next::Page(None) }
     }
 
-    /// Returns the state of the next lock, or `None` after the last lock. A program can call this
-    /// method without a `StreamExt` trait.
+    /// Returns the state of the next lock, or `None` after the last lock. A program can call `next`
+    /// without an import of a `StreamExt` trait.
     ///
     /// # Examples
     ///

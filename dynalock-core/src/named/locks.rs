@@ -117,8 +117,8 @@ impl Locks {
     }
 
     /// Sets the ttl: the time that a lock lasts without a heartbeat. The default ttl is 20 seconds.
-    /// The ttl must be between a millisecond and 366 days. The guard sends a heartbeat after each
-    /// third of the ttl. If the ttl is out of range, an acquire fails with
+    /// The ttl must be between a millisecond and 366 days. The guard sends a heartbeat whenever a
+    /// third of the ttl has passed. If the ttl is out of range, an acquire fails with
     /// [`Error::InvalidSetting`].
     ///
     /// # Examples
@@ -141,7 +141,7 @@ impl Locks {
     /// crashed holder.
     ///
     /// An acquire call ends at the limit of its wait even if DynamoDB does not answer. With
-    /// [`Wait::No`] or a wait of zero, the call tries to acquire the lock once, and the
+    /// [`Wait::No`] or a wait of zero, an acquire call tries to acquire the lock once, and the
     /// [deadline](Self::deadline) limits the call.
     ///
     /// # Examples
@@ -241,9 +241,10 @@ impl Locks {
     /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
-    /// The average hold is the average time for which earlier holders had the lock. A waiter expects
-    /// the release of the lock when the holder has had the lock for four fifths of the average hold.
-    /// If the shortest and the longest interval allow, a waiter pauses as the table shows:
+    /// The average hold is the average time for which earlier holders had the lock. A waiter
+    /// expects the release of the lock when the holder has had the lock for four fifths of the
+    /// average hold. Within the shortest and the longest interval, the pause of a waiter between
+    /// two reads depends on the expected release:
     ///
     /// | | pause before the expected release | pause after the expected release |
     /// |---|---|---|
@@ -259,7 +260,8 @@ impl Locks {
     /// read unit each. With 250 milliseconds between two reads, the next waiter of a queue costs
     /// about 4 read units a second, and each other waiter costs about 2 read units a second. The
     /// longer the interval between two reads, the later a waiter notices the release of the lock.
-    /// The interval does not affect the time after which the lease of a crashed holder ends.
+    /// The interval between two reads does not affect the time after which the lease of a crashed
+    /// holder ends.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
     ///
@@ -528,7 +530,7 @@ impl Locks {
     /// Without [`fair`](crate::lock::Acquire::fair), the call holds none of the locks while it
     /// waits, so calls for the same locks cannot deadlock. A call without `fair` waits until all
     /// its locks are free at the same moment. While a call without `fair` waits, other callers may
-    /// acquire some of its locks.
+    /// acquire some of the locks.
     ///
     /// # Examples
     ///

@@ -22,9 +22,9 @@ use crate::{
     telemetry::observe,
 };
 
-/// `retire` deletes a row only if the fence of the row is more than `MARGIN_MILLIS` milliseconds
-/// below the current time. The first fence of a row is the time of the first grant of the lock, in
-/// epoch milliseconds.
+/// `retire` deletes a lock row only if the fence in the row is more than `MARGIN_MILLIS`
+/// milliseconds below the current time. The first fence in a lock row is the time of the first
+/// grant of the lock, in epoch milliseconds.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
@@ -83,14 +83,14 @@ impl Locks {
     }
 
     /// Deletes the row of a lock that is no longer needed, if no caller holds the lock. Returns
-    /// `true` if the row no longer exists. Returns `false` if the lock is held, or was first
-    /// granted within the last minute.
+    /// `true` if the row of the lock no longer exists. Returns `false` if the lock is held, or was
+    /// first granted within the last minute.
     ///
     /// If callers use the name of a retired lock again, the new fences are higher than the old
-    /// fences, because the first fence in a new lock row is the current time in milliseconds.
-    /// `retire` deletes a lock row only if the fence in the row is more than a minute below the
-    /// current time. `retire` assumes that the clocks of all machines differ by less than a minute,
-    /// and that the lock is granted fewer than a thousand times a second on average.
+    /// fences. The first fence in a new lock row is the current time in milliseconds. `retire`
+    /// deletes a lock row only if the fence in the row is more than a minute below the current
+    /// time. `retire` assumes that the clocks of all machines differ by less than a minute, and
+    /// that the lock is granted fewer than a thousand times a second on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, the request may create the row of the lock again after

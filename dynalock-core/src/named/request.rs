@@ -275,7 +275,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
 
     /// Stores bytes in the row of the lock. Other callers read the stored bytes by
     /// [`inspect`](crate::Locks::inspect), and the next holder reads them by
-    /// [`LockGuard::payload`]. The stored bytes stay in the row when the lock is released.
+    /// [`LockGuard::payload`]. The stored bytes stay in the row of the lock when the lock is
+    /// released.
     ///
     /// # Examples
     ///

@@ -271,7 +271,7 @@ impl<T, K> Query<T, K> {
     /// meet all conditions.
     ///
     /// The filter of a query must not name a key attribute, or DynamoDB refuses the query. To limit
-    /// the sort key, use [`sort`](Self::sort).
+    /// a query to a range of sort keys, use [`sort`](Self::sort).
     ///
     /// # Examples
     ///
@@ -656,8 +656,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
 
     /// Returns the request for the first page, as [`collect`](Self::collect),
     /// [`stream`](Self::stream) and [`page`](Self::page) send it. For a scan in segments, returns
-    /// one request for each segment. The method `explain` sends nothing. If the range or the limit
-    /// allows no item, the explanation contains no request.
+    /// one request for each segment. `explain` sends no request. If the range or the limit allows
+    /// no item, the explanation contains no request.
     ///
     /// # Examples
     ///
@@ -685,7 +685,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     /// Returns the request for the first page, as [`count`](Self::count) sends it. Like
-    /// [`explain`](Self::explain), `explain_count` sends nothing.
+    /// [`explain`](Self::explain), `explain_count` sends no request.
     ///
     /// # Examples
     ///

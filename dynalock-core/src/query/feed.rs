@@ -71,7 +71,7 @@ impl Feed {
         Self { failed: None, segments: self::segments(segments).map(segment).collect() }
     }
 
-    /// Returns a feed that returns the given error instead of pages.
+    /// Returns a `Feed` that returns the given error instead of pages.
     pub(super) fn failed(error: Error) -> Self {
         Self { failed: Some(error), segments: Vec::new() }
     }

@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// A struct whose partition key the caller can pass as a value of type `P`. `#[derive(Versioned)]`
-/// implements the trait for the type of the partition key, for a reference to this type, and for
-/// `&str` if the key is a `String`.
+/// implements `Partitioned` for the type of the partition key, for a reference to this type, and
+/// for `&str` if the key is a `String`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` does not name a partition of `{Self}`",
     label = "not the partition key of `{Self}`",
@@ -25,7 +25,7 @@ pub trait Partitioned<P> {
 }
 
 /// A struct whose queries can be limited to a range of sort keys of type `R`.
-/// `#[derive(Versioned)]` implements the trait for a struct with a sort key.
+/// `#[derive(Versioned)]` implements `Sorted` for a struct with a sort key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no sort key",
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"

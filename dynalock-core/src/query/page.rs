@@ -67,9 +67,9 @@ pub(super) struct RawPage {
 /// The maximum number of requests for one page of a query whose filter leaves out many items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Reads the page that starts at `token`. The page contains at most the number of items in `most`.
-/// If the maximum `most` is `None`, the page ends after the first answer from DynamoDB that
-/// contains an item.
+/// Reads the page that starts at `token`. `most` is the maximum number of items in the page. If the
+/// maximum `most` is `None`, the page ends after the first answer from DynamoDB that contains an
+/// item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,

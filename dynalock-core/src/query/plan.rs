@@ -45,7 +45,7 @@ pub(super) struct Plan {
 pub(super) struct Wanted {
     /// The number of items that the caller still needs, or `None` if the caller needs all items.
     pub(super) items: Option<usize>,
-    /// The number of earlier requests for the same page, or for the same segment of a stream.
+    /// The number of earlier requests for the page, or for the segment of a stream.
     pub(super) requests: u32,
 }
 
@@ -78,7 +78,7 @@ impl Plan {
         }
     }
 
-    /// Explains the request of the first page of a segment.
+    /// Explains the request for the first page of a segment.
     pub(super) fn explain(&self, segment: Option<Segment>, limit: Option<usize>) -> ExplainedRequest {
         let limit = Wanted { items: limit, requests: 0 }.limit();
         ExplainedRequest::of_page(&self.request, &PageStart { after: None, limit, segment })
@@ -88,8 +88,8 @@ impl Plan {
         Attempts::on(self.call_cost.clone(), &self.connection, limits)
     }
 
-    /// Reads the page that begins at `start`. The result contains no lease rows, and contains
-    /// expired items only if the caller wants them.
+    /// Reads the page that begins at `start`. The result contains no lease rows, and no expired
+    /// items unless the caller has set `including_expired`.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();
         let mut attempts = self.attempts(limits);
