@@ -21,8 +21,8 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// The new elements for one end of a list, and the start value: the list that the elements
-    /// extend if the attribute is missing.
+    /// The new elements for one end of a list, and the list that the change extends if the
+    /// attribute is missing.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),

@@ -107,8 +107,8 @@ fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placehol
     }
 }
 
-/// Returns the condition that each named attribute of the stored item equals the attribute in
-/// `item`. If `item` does not have one of the named attributes, the stored item must not have the
+/// Returns the condition that the stored item and `item` have equal values for each attribute in
+/// `names`. If `item` does not have one of the attributes, the stored item must not have the
 /// attribute either.
 pub(crate) fn same_attributes<'n>(
     names: impl IntoIterator<Item = &'n str>,

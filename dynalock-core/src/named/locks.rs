@@ -244,16 +244,16 @@ impl Locks {
     /// The average hold is the average time for which earlier holders had the lock. A waiter
     /// expects the release of the lock when the holder has had the lock for four fifths of the
     /// average hold. Within the shortest and the longest interval, the pause of a waiter between
-    /// two reads depends on the expected release:
+    /// two reads depends on the expected release of the lock:
     ///
     /// | | pause before the expected release | pause after the expected release |
     /// |---|---|---|
     /// | without `fair` | until the expected release, and up to half of the average hold longer | twice the time since the expected release |
     /// | the next waiter of a queue | until the expected release | a third of the time since the expected release |
     ///
-    /// If several calls of one process wait for the same lock, one of the calls reads the row of the
-    /// lock for all of the calls. If the holder is in the same process as the waiters, a release of
-    /// the lock wakes the next waiter, so the waiters rarely read the row of the lock.
+    /// If several calls of one process wait for the same lock, one of the calls reads the row of
+    /// the lock for all of the calls. If the holder is in the same process as the waiters, a
+    /// release of the lock wakes the next waiter, so the waiters rarely read the row of the lock.
     ///
     /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter costs
     /// half a read unit. Reads by the next waiter of a queue are strongly consistent, and cost one

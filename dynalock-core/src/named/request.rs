@@ -437,8 +437,8 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
-    /// runtime removes the caller's entry from the queue.
+    /// The caller may drop the future of `enter` at any time. After a drop of the future, a task on
+    /// the caller's runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         observe("enter", self.table(), self.enter_queue()).await
     }
