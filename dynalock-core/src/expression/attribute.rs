@@ -35,7 +35,7 @@ use super::{
 ///
 /// # What a condition sees
 ///
-/// A condition tests the stored attribute. Serde decides the name of the stored attribute.
+/// A condition tests the attribute in the table, under the name with which serde writes the field.
 ///
 /// | stored | effect |
 /// |---|---|

@@ -1,5 +1,5 @@
-//! Defines one change of a patch (a write of single attributes). The module writes the text of the
-//! change in the update expression, and finds the reason why an item does not allow the change.
+//! One change of a patch (a write of single attributes): the text of the change in an update
+//! expression, and the reasons why an item does not allow the change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -21,8 +21,8 @@ pub(super) enum ChangeKind {
     Set(AttributeValue),
     SetIfAbsent(AttributeValue),
     Add(Box<Sum>, Presence),
-    /// The new elements for one end of a list, and the start value: the list that the elements
-    /// extend if the attribute is missing.
+    /// The new elements for one end of a list, and the list that the change extends if the
+    /// attribute is missing.
     Extend(ListEnd, Vec<AttributeValue>, Option<Vec<AttributeValue>>),
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
@@ -46,8 +46,7 @@ pub(super) enum ListEnd {
     Back,
 }
 
-/// The texts that the changes of a patch add to the update expression and to the condition of a
-/// request.
+/// The texts that a patch adds to the update expression and to the condition of a request.
 #[derive(Default)]
 pub(crate) struct PatchTexts {
     pub(crate) set: Vec<String>,
@@ -62,8 +61,8 @@ pub(crate) struct PatchTexts {
 pub(crate) enum PatchFault {
     /// The result of an addition would be outside the range of the attribute's type.
     OutOfRange,
-    /// The item does not allow the change for a reason that is not the range. The text in `Unfit`
-    /// names the reason.
+    /// The item does not allow the change for the given reason, for example because the attribute
+    /// is missing.
     Unfit(&'static str),
 }
 
@@ -111,8 +110,8 @@ impl PatchChange {
             }
             ChangeKind::Add(sum, presence) => {
                 let Sum { delta, range, start, .. } = &**sum;
-                // If the change has no start value for a missing attribute, the comparison with the
-                // range of the attribute's type is false, so DynamoDB refuses the patch.
+                // If the attribute is missing and the change has no start value, the condition on
+                // the range of the attribute's type is false, so DynamoDB refuses the patch.
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -121,7 +120,7 @@ impl PatchChange {
                     }
                     None => format!("{path}={path}+{delta}"),
                 });
-                // The comparison with the range of the attribute's type is false for a stored value
+                // The condition on the range of the attribute's type is false for a stored value
                 // that is not a number.
                 let Some((low, high)) = range else { return };
                 let between = format!("{path} BETWEEN {} AND {}", to.value(low.clone()), to.value(high.clone()));
@@ -167,8 +166,8 @@ impl PatchChange {
         self.require(texts, to);
     }
 
-    /// Adds the conditions that the path of the change requires, for example that the map around
-    /// the value exists.
+    /// Adds the conditions that the path of the change requires, for example the condition that a
+    /// map around the changed value exists.
     fn require(&self, texts: &mut PatchTexts, to: &mut Placeholders) {
         for requirement in self.path.requirements() {
             texts.conditions.push(match requirement {
@@ -198,8 +197,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // The code checks the path before the value. If a map on the path is missing, the missing
-        // map is the reason, and not the missing value inside the map.
+        // If a map on the path of the change is missing, the error must name the missing map, and
+        // not the missing value inside the map.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");

@@ -129,8 +129,8 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::Function("begins_with", path, encode_attribute(&prefix.as_prefix())?)))
             }
 
-            /// Returns a condition that is true if the attribute contains `part`. For a string,
-            /// `part` is a substring. For a list or a set, `part` is an element.
+            /// Returns a condition that is true if the attribute contains `part`. The operand
+            /// `part` is a substring of a string, or an element of a list or a set.
             pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
             }
@@ -201,32 +201,32 @@ conditions_of!(Path);
 
 /// Conditions that compare the size of an attribute. A size is a number of bytes or elements.
 impl<P: Place> Size<P> {
-    /// Returns a condition that is true if the size equals `size`.
+    /// Returns a condition that is true if the size of the attribute equals `size`.
     pub fn eq(self, size: u64) -> Condition<P::Item> {
         self.compare("=", size)
     }
 
-    /// Returns a condition that is true if the size differs from `size`.
+    /// Returns a condition that is true if the size of the attribute differs from `size`.
     pub fn ne(self, size: u64) -> Condition<P::Item> {
         self.compare("<>", size)
     }
 
-    /// Returns a condition that is true if the size is less than `size`.
+    /// Returns a condition that is true if the size of the attribute is less than `size`.
     pub fn lt(self, size: u64) -> Condition<P::Item> {
         self.compare("<", size)
     }
 
-    /// Returns a condition that is true if the size is at most `size`.
+    /// Returns a condition that is true if the size of the attribute is at most `size`.
     pub fn le(self, size: u64) -> Condition<P::Item> {
         self.compare("<=", size)
     }
 
-    /// Returns a condition that is true if the size is greater than `size`.
+    /// Returns a condition that is true if the size of the attribute is greater than `size`.
     pub fn gt(self, size: u64) -> Condition<P::Item> {
         self.compare(">", size)
     }
 
-    /// Returns a condition that is true if the size is at least `size`.
+    /// Returns a condition that is true if the size of the attribute is at least `size`.
     pub fn ge(self, size: u64) -> Condition<P::Item> {
         self.compare(">=", size)
     }

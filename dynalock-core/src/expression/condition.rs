@@ -12,8 +12,8 @@ use crate::{
     version::WRITES,
 };
 
-/// Returns the condition that the key has no item. The condition tests a key attribute, because an
-/// item can exist without a version.
+/// Returns the condition that the key has no item. The condition tests a key attribute, and not the
+/// version, because an item can exist without a version.
 pub(crate) fn absent(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({})", to.name(model.partition_key.name))
 }
@@ -23,21 +23,22 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the item has not expired. The range `over` contains the times to live
-/// that count as expired, in epoch seconds. The time to live of the item must not be in `over`.
+/// Returns the condition that the item has not expired. The condition is true if the time to live
+/// of the item is outside of the range `over`. The range `over` contains the times to live that
+/// count as expired, in epoch seconds.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
 }
 
-/// Returns the condition that the item has not changed since the read: neither the version nor the
-/// incarnation of the item has changed. An item gets a new incarnation, a random id, when a write
-/// creates the item.
+/// Returns the condition that the item has not changed since the read. The condition compares the
+/// version of the item, and the random id (the incarnation) that the item got when a write created
+/// the item.
 ///
-/// If an item has no version or no write ids, the condition compares the content of the item. For
-/// an item without a version or without write ids, each attribute that the read returned must be
-/// unchanged. An attribute that the read did not return must be absent, if the Rust type knows the
-/// attribute or `written` names the attribute.
+/// For an item without a version or without write ids, the condition compares the content of the
+/// item: each attribute that the read returned must be unchanged. An attribute that the read did
+/// not return must be absent if the Rust type has the attribute, or if `written` contains the name
+/// of the attribute.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -59,8 +60,8 @@ pub(crate) fn unchanged<'a>(
         (None, Some(ring)) => {
             let incarnation = to.value(blob(ring.incarnation().as_bytes()));
             // The attribute `_writes` begins with the incarnation: a random id that each create of
-            // an item generates. The write ids after the incarnation need no comparison, because
-            // the write ids change only together with the version.
+            // an item generates. The write ids in `_writes` need no comparison, because the write
+            // ids change only together with the version.
             terms.begins_with(to.name(WRITES), incarnation);
         }
         (Some(_), Some(ring)) => {
@@ -106,8 +107,8 @@ fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placehol
     }
 }
 
-/// Returns the condition that each named attribute of the stored item equals the attribute in
-/// `item`. If `item` does not have one of the named attributes, the stored item must not have the
+/// Returns the condition that the stored item and `item` have equal values for each attribute in
+/// `names`. If `item` does not have one of the attributes, the stored item must not have the
 /// attribute either.
 pub(crate) fn same_attributes<'n>(
     names: impl IntoIterator<Item = &'n str>,

@@ -36,7 +36,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::codec::Item;
 
-/// The names and values that the expressions of one request contain as placeholders.
+/// The names and values for which the expressions of one request contain placeholders.
 #[derive(Default)]
 pub(crate) struct Placeholders {
     names: Vec<String>,
@@ -73,8 +73,8 @@ impl Placeholders {
         Name::Attribute(self.before.0 + position(name, &mut self.names))
     }
 
-    /// Makes placeholders for an expression whose text must not show user data. The text shows
-    /// `[..]` instead of each map key.
+    /// Makes placeholders for an expression whose text must not show user data. The text of the
+    /// expression shows `[..]` instead of each map key.
     pub(crate) fn without_content() -> Self {
         Self { hides_keys: true, ..Self::default() }
     }
@@ -108,8 +108,8 @@ impl Placeholders {
         &self.values[index - self.before.1]
     }
 
-    /// Returns the names and the values for a request. Returns `None` instead of an empty map,
-    /// because DynamoDB refuses an empty map of names or values.
+    /// Returns the names and the values of all placeholders, for a request. Returns `None` instead
+    /// of an empty map, because DynamoDB refuses an empty map of names or values.
     pub(crate) fn finish(self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let Self { names, map_keys, values, before, .. } = self;
         let names = (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name));
@@ -123,8 +123,8 @@ impl Placeholders {
     }
 }
 
-/// The beginning of the placeholder of a map's key. The placeholder of an attribute name contains
-/// no underscore, so the two kinds of placeholders differ.
+/// The characters before the number in the placeholder of a map key. The placeholders of attribute
+/// names contain no underscore, so no map key has the placeholder of an attribute name.
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
 impl Name {
@@ -142,8 +142,8 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the index of a name in the list, and adds a name that the list does not have. Equal
-/// names share a placeholder, which keeps the expression short.
+/// Returns the index of `name` in `names`. If `names` does not contain the name, `position` adds
+/// the name at the end. Equal names share a placeholder, which keeps the expression short.
 fn position(name: &str, names: &mut Vec<String>) -> usize {
     names.iter().position(|known| known == name).unwrap_or_else(|| {
         if names.is_empty() {
@@ -168,7 +168,7 @@ fn push_placeholder(sign: &str, index: usize, text: &mut String) {
     write_digits(index, text).expect("a string takes any text");
 }
 
-/// Writes the number of a placeholder in base 36. With decimal numbers instead of base 36, an
+/// Writes the number of a placeholder in base 36. With decimal numbers in the placeholders, an
 /// expression of the maximum size of 4 KB could name a fifth fewer attributes.
 fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
@@ -244,8 +244,7 @@ impl Joined {
     }
 
     /// Adds a term that consists of a text, a name, a second text and a value. Most terms of an
-    /// expression contain one name and one value, so the method builds the term without `fmt`,
-    /// which would be slower.
+    /// expression contain one name and one value, so `pair` avoids the slower `fmt`.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();
         self.text.push_str(before);

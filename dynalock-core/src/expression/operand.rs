@@ -125,7 +125,7 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
 }
 
 /// The types of parts that [`contains`](super::Path::contains) accepts for an attribute of type
-/// `V`. For a string attribute, the part is a string. For a list or a set, the part is an element.
+/// `V`. A part of a string attribute is a string. A part of a list or a set is an element.
 ///
 /// A program can implement `AsPart` for a newtype, as in the example of [`AsPrefix`].
 #[diagnostic::on_unimplemented(

@@ -17,7 +17,7 @@ use crate::{
     error::{CodecError, Error, InvalidPatch, SerdeError, SerdeResult},
 };
 
-/// The changes and the condition of a patch of an item of type `T`.
+/// The changes and the condition of a patch for items of type `T`.
 pub(crate) struct PatchContent<T> {
     changes: Vec<PatchChange>,
     condition: Option<Condition<T>>,
@@ -48,9 +48,9 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
-            // The condition of the request requires that the attribute exists. The zero is the
-            // start value for a missing attribute, so a patch that requires the attribute never
-            // uses the zero.
+            // The condition of the request requires that the attribute exists. A patch starts from
+            // the zero only if the attribute is missing, so a patch that requires the attribute
+            // never uses the zero.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -197,10 +197,10 @@ impl<T> PatchContent<T> {
         self.changes.iter().map(size).sum()
     }
 
-    /// Returns the indexes of the changes that treat a stored null as absent and that find a null
-    /// in `item`. The update expression that the patch uses for a missing attribute does not work
-    /// for a stored null. If an attribute is a stored null, the patch sends a second request, which
-    /// replaces the null.
+    /// Returns the index of each change whose attribute is a null in `item`, if the change treats a
+    /// stored null as absent. The update expression that the patch uses for a missing attribute
+    /// does not work for a stored null. If an attribute is a stored null, the patch sends a second
+    /// request, which replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)

@@ -7,7 +7,7 @@ macro_rules! patch_methods {
     () => {
         /// Sets an attribute to a value. `set` stores a `None` as a null, even if the field has
         /// `#[serde(skip_serializing_if)]`. DynamoDB refuses a null in the key of an index. To
-        /// leave an item out of an index, call `remove` for the attribute instead.
+        /// leave an item out of an index, call `remove` for the key attribute of the index.
         ///
         /// # Examples
         ///
@@ -52,17 +52,17 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Adds a delta to a number. The delta is an `i128` for integers, and an `f64` for floats.
-        /// If the attribute is missing, `add` adds the delta to the serde default of the field. A
-        /// missing `Option` without a serde default, a missing map entry and a stored null count as
-        /// zero.
+        /// Adds the number `delta` to a stored number. The type of `delta` is `i128` for integers,
+        /// and `f64` for floats. If the attribute is missing, `add` adds `delta` to the serde
+        /// default of the field. For `add`, a missing `Option` without a serde default, a missing
+        /// map entry and a stored null count as zero.
         ///
         /// If the sum of the stored number and the delta would be outside the range of the field's
         /// type, the patch changes nothing, and the call fails with
-        /// [`Error::OutOfRange`](crate::Error::OutOfRange). If the delta is so large that each
-        /// possible sum would be outside the range, the library sends no request, and the call
-        /// fails with [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with
-        /// 38 digits, and may refuse a float whose sum needs more digits with
+        /// [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored number could give a sum in
+        /// the range, the library sends no request, and the call fails with
+        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38 digits,
+        /// and may refuse a float whose sum needs more digits with
         /// [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples
@@ -88,7 +88,7 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Appends elements to a list. If `elements` is empty, the method adds no change to the
+        /// Appends elements to a list. If `elements` is empty, `append` adds no change to the
         /// patch.
         ///
         /// # Examples
@@ -117,8 +117,8 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Inserts elements at the front of a list, in the given order. If `elements` is empty, the
-        /// method adds no change to the patch.
+        /// Inserts elements at the front of a list, in the given order. If `elements` is empty,
+        /// `prepend` adds no change to the patch.
         ///
         /// # Examples
         ///

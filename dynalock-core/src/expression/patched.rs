@@ -58,9 +58,8 @@ fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
     }
 }
 
-/// Returns the elements of the set `set` that are not in the set `gone`. The sets `set` and `gone`
-/// have the same type. DynamoDB has no empty set, so `without` returns `None` if no element is
-/// left.
+/// Returns the difference of two sets of the same type: the elements of `set` that are not in
+/// `gone`. DynamoDB has no empty set, so `without` returns `None` if no element is left.
 fn without(set: &AttributeValue, gone: &AttributeValue) -> Option<AttributeValue> {
     match (set, gone) {
         (AttributeValue::Ss(set), AttributeValue::Ss(gone)) => {

@@ -1,4 +1,4 @@
-//! The places in an item: attributes, and paths into attributes.
+//! The locations of values in an item: attributes, and paths into attributes.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -20,8 +20,8 @@ pub enum Required {}
 #[derive(Debug, Clone, Copy)]
 pub enum Defaulted {}
 
-/// The role of an attribute that a patch cannot change: a key, the version, a time that the
-/// repository keeps, or a field with `#[serde(deserialize_with)]`.
+/// The role of an attribute that a patch cannot change: a key, the version, the creation time or
+/// update time that the library writes, or a field with `#[serde(deserialize_with)]`.
 #[derive(Debug, Clone, Copy)]
 pub enum Fixed {}
 
@@ -49,8 +49,7 @@ impl Removable for Defaulted {}
 /// The role of an attribute: whether a patch (a write of single attributes) can change or remove
 /// the attribute.
 pub trait Role: sealed::Sealed {
-    /// The role of a value inside an attribute with the role `Self`. `R` is the role that the value
-    /// has by itself, without regard to the attribute.
+    /// The role of a nested value whose own role is `R`, inside an attribute whose role is `Self`.
     type Inside<R>;
 }
 
@@ -96,8 +95,8 @@ impl<T, V, R> sealed::Sealed for Path<T, V, R> {}
 /// `a.address.at(Address::ATTR.city)`, `a.lines.index(0)` or `a.prices.key("eur")`. The value at
 /// the end of the path has the type `V`.
 ///
-/// A `Path` has the same methods that make conditions as an [`Attribute`]. A patch accepts
-/// attributes and paths.
+/// `Path` and [`Attribute`] have the same methods for conditions. A patch accepts attributes and
+/// paths.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -122,8 +121,8 @@ pub struct Path<T, V, R = Required> {
 /// The start value of a patch: the value that a patch changes if the attribute is missing in the
 /// item.
 pub enum Missing<V> {
-    /// The patch has no start value, so the condition of the request requires that the attribute
-    /// exists.
+    /// If the attribute is missing, DynamoDB refuses the patch, because the condition of the
+    /// request requires the attribute.
     Refused,
     /// If the attribute is missing, the patch starts from zero, or from an empty list.
     Empty,
@@ -253,7 +252,7 @@ impl<T, V, R> Path<T, V, R> {
         Self { document: DocumentPath { root: field, steps: Vec::new() }, missing, of: PhantomData }
     }
 
-    /// Extends a path to a struct by a field of the struct. The struct at the end of the path must
+    /// Returns the path of the given field of the struct. The struct at the end of the path must
     /// have `#[derive(Attributes)]`.
     pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
@@ -269,8 +268,8 @@ impl<T, V, R> Path<T, V, R> {
         Path { document, missing, of: PhantomData }
     }
 
-    /// Extends a path to a list by an element of the list. The index of the first element is 0. If
-    /// the list does not have the element, DynamoDB refuses a patch of the element.
+    /// Returns the path of the list element with the given index. The index of the first element is
+    /// 0. If the list does not have the element, DynamoDB refuses a patch of the element.
     pub fn index(self, index: usize) -> Path<T, V::Element, R::Inside<Defaulted>>
     where
         R: Role,
@@ -281,7 +280,7 @@ impl<T, V, R> Path<T, V, R> {
         self.step(Step::Index(index), Missing::Refused)
     }
 
-    /// Extends a path to a map by an entry of the map.
+    /// Returns the path of the map entry with the given key.
     pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, R::Inside<Defaulted>>
     where
         R: Role,
@@ -401,8 +400,8 @@ impl DocumentPath {
     /// Returns the conditions that an item must meet before a patch changes the value at a path.
     /// All values that contain the changed value must exist, because DynamoDB refuses a path
     /// through a missing value. All list elements on the path must exist, because DynamoDB would
-    /// add a missing element at the end of the list. An item must not store a value under an alias,
-    /// because a change would store the value a second time.
+    /// add a missing element at the end of the list. The item must not store a field under an
+    /// alias, because a change would store the field a second time under its name.
     pub(crate) fn requirements(&self) -> Vec<PathRequirement> {
         let aliases = |before: usize, field: &FieldName| {
             let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
@@ -430,7 +429,7 @@ impl DocumentPath {
     }
 
     /// Returns the path up to the step with the index `step`, but with the name `alias` for the
-    /// last step. The step with the index 0 is the name of the attribute.
+    /// last step. The first step of the path, with the index 0, is the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {

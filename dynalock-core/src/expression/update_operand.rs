@@ -75,11 +75,12 @@ pub struct Sum {
     /// stays in the range of the attribute's type. `range` is `None` if no stored number gives a
     /// sum in the range of the type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// For a missing attribute: the start value of the addition, and the sum of this start value
-    /// and the delta. `start` is `None` if the sum is outside the range of the attribute's type.
+    /// The start value of the addition for a missing attribute, and the sum of the start value and
+    /// the delta. The field `start` is `None` if the sum is outside the range of the attribute's
+    /// type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
-    /// The value that replaces a stored null: the sum of zero and the delta. `from_null` is `None`
-    /// if the sum is outside the range of the attribute's type.
+    /// The value that replaces a stored null: the sum of zero and the delta. The field `from_null`
+    /// is `None` if the sum is outside the range of the attribute's type.
     pub(super) from_null: Option<AttributeValue>,
 }
 

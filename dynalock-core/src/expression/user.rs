@@ -71,7 +71,7 @@ impl<T> Condition<T> {
         })
     }
 
-    /// Returns `true` if an item meets the condition. `None` stands for a key without an item.
+    /// Returns `true` if an item meets the condition. If `item` is `None`, the key has no item.
     pub(crate) fn is_true(&self, item: Option<&Item>) -> bool {
         match item {
             Some(item) => self.test.is_true(item),
@@ -80,9 +80,9 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Returns the text of the condition in an expression. A caller that joins the text of the
-    /// condition to other conditions by `AND` must add no parentheses. The text of a condition with
-    /// `OR` already has parentheses, and DynamoDB refuses doubled parentheses.
+    /// Returns the text of the condition for a DynamoDB expression. A caller that joins the text of
+    /// the condition to other conditions by `AND` must add no parentheses. The text of a condition
+    /// with `OR` already has parentheses, and DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
@@ -122,13 +122,12 @@ impl<T> fmt::Debug for Condition<T> {
 pub(super) enum Test {
     Exists(DocumentPath),
     Absent(DocumentPath),
-    /// A comparison of an attribute with an operand. The second field is the operator, for example
-    /// `<`.
+    /// A comparison of an attribute with an operand, by an operator such as `<`.
     Compare(Operand, &'static str, AttributeValue),
     Between(Operand, AttributeValue, AttributeValue),
     In(DocumentPath, Vec<AttributeValue>),
-    /// A call of a DynamoDB function, for example `contains`, with an attribute and an operand. The
-    /// first field is the name of the DynamoDB function.
+    /// A call of the DynamoDB function with the given name, for example `contains`, with an
+    /// attribute and an operand.
     Function(&'static str, DocumentPath, AttributeValue),
     /// A comparison whose operand cannot be encoded: the attribute of the comparison, and the error
     /// of the encoding.

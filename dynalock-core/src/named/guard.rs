@@ -99,8 +99,8 @@ impl LockGuard {
         self.held.grant.fence
     }
 
-    /// Returns the label of this holder, which [`Locks::owner`](crate::Locks::owner) sets. If the
-    /// holder has no label, returns the random nonce of the grant.
+    /// Returns the label of the holder, which [`Locks::owner`](crate::Locks::owner) sets, or the
+    /// random nonce of the grant if the holder has no label.
     ///
     /// # Examples
     ///
@@ -135,8 +135,9 @@ impl LockGuard {
 
     /// Returns the payload that the acquire call has read from the row of the lock. Returns `None`
     /// if the row had no payload, or if the lock was [resumed](crate::Locks::resume). If the
-    /// acquire call set no payload, the result is the payload of an earlier holder. If the acquire
-    /// call set a payload, the result is either this payload or the payload of an earlier holder.
+    /// acquire call set no payload, `payload` returns the payload of an earlier holder. If the
+    /// acquire call set a payload, `payload` returns either the new payload or the payload of an
+    /// earlier holder.
     ///
     /// # Examples
     ///
@@ -155,15 +156,15 @@ impl LockGuard {
     }
 
     /// Returns the fence of the previous holder if the acquire call took over the expired lease of
-    /// that holder. Returns `None` if the call took over no expired lease. A previous holder whose
-    /// lease expired may have left its work unfinished.
+    /// that holder. Returns `None` if the acquire call took over no expired lease. A previous
+    /// holder whose lease expired may have left its work unfinished.
     ///
-    /// The fence of a previous holder is only a hint that this holder crashed. If another caller or
-    /// an operator removed the expired holder, the result is `None`. In a call for several locks,
-    /// the result is `None` if the reply to the request that removed the expired holder was lost.
-    /// If the reply to the acquire request was lost, a normal release of the previous holder can
-    /// look like a crash. If your program must notice every crash, store the progress of the work
-    /// together with the work.
+    /// The fence of a previous holder is only a hint that this holder crashed.
+    /// `acquired_after_crash` returns `None` if another caller or an operator removed the expired
+    /// holder. After a call for several locks, `acquired_after_crash` also returns `None` if the
+    /// reply to the request that removed the expired holder was lost. If the reply to the acquire
+    /// request was lost, a normal release by the previous holder can look like a crash. If your
+    /// program must notice every crash, store the progress of the work together with the work.
     ///
     /// # Examples
     ///
@@ -220,8 +221,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A heartbeat that was sent before the drop may still
-    /// renew the lease.
+    /// The caller may drop the future of `extend` at any time. A heartbeat that was sent before the
+    /// drop may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.beat()).await
     }
@@ -234,8 +235,8 @@ impl LockGuard {
         Arc::clone(&self.held.grant.row.table)
     }
 
-    /// Waits until the lock is lost, and returns the reason. The future completes before another
-    /// caller can acquire the lock.
+    /// Waits until the lock is lost, and returns the reason. The future of `lost` completes before
+    /// another caller can acquire the lock.
     ///
     /// # Examples
     ///
@@ -253,16 +254,16 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future does not keep the lock held, and can
-    /// outlive the guard.
+    /// The caller may drop the future of `lost` at any time. The future of `lost` can outlive the
+    /// guard, and does not keep the lock held.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.held.grant);
         async move { grant.lost().await }
     }
 
-    /// Runs `work`. If the lock is lost, this method drops `work` before another caller can acquire
-    /// the lock. This method checks the clock before each poll of `work`, but cannot interrupt a
-    /// running poll.
+    /// Runs the future `work`. If the lock is lost, `run` drops the future `work` before another
+    /// caller can acquire the lock. `run` checks the clock before each poll of `work`, but cannot
+    /// interrupt a running poll.
     ///
     /// # Examples
     ///
@@ -277,11 +278,13 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// - [`Error::Lost`](crate::Error::Lost): the lock was lost, and `work` was dropped.
+    /// - [`Error::Lost`](crate::Error::Lost): the lock was lost, and `run` dropped the future
+    ///   `work`.
     ///
     /// # Cancel safety
     ///
-    /// A drop of the future also drops `work`. A drop of the future does not release the lock.
+    /// If the future of `run` is dropped, the future `work` is dropped too, but the lock is not
+    /// released.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.held.grant.lost(), work).await
     }
@@ -310,7 +313,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a background task finishes the release.
+    /// The caller may drop the future of `release` at any time: a background task finishes the
+    /// release.
     pub async fn release(self) -> Result<()> {
         observe("release", self.table(), self.held.release()).await
     }
@@ -341,11 +345,11 @@ impl LockGuard {
     /// Returns a token for the lock, like [`detach`](Self::detach), and keeps the guard. A process
     /// can store the token, and can resume the lock from the token after a crash or a restart.
     ///
-    /// Resume the token only when this guard no longer exists, because two processes with the same
-    /// token do not exclude each other. Heartbeats of a crashed process that reach DynamoDB late
-    /// are harmless. A release of a crashed process that reaches DynamoDB late can release the lock
-    /// of the process that has resumed the token. Do not resume a lock from a token if the earlier
-    /// process with this token may have sent a release.
+    /// Resume the lock from the token only when the guard no longer exists, because two processes
+    /// with the same token do not exclude each other. Delayed heartbeats of a crashed process are
+    /// harmless. A delayed release by a crashed process can release the lock of the process that
+    /// has resumed the token. Do not resume a lock from a token if the earlier process with the
+    /// token may have sent a release.
     ///
     /// # Examples
     ///
@@ -362,7 +366,7 @@ impl LockGuard {
     }
 }
 
-/// Returns the payload of a row, or `None` if the row has no payload.
+/// Returns the payload in a lock row, or `None` if the row has no payload.
 pub(super) fn payload_of(row: &Item) -> Option<Vec<u8>> {
     row.get(PAYLOAD).and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref().to_vec())
 }

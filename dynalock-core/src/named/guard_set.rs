@@ -26,7 +26,7 @@ use crate::{
 /// `clippy::let_underscore_must_use` finds a `let _` that drops a guard.
 #[must_use = "locks that are dropped are released"]
 pub struct LockSetGuard {
-    /// The locks of this guard, in the order of their names.
+    /// The guards of the locks, in the order of the lock names.
     locks: Vec<LockGuard>,
 }
 
@@ -88,8 +88,8 @@ impl LockSetGuard {
         self.get(name).map(LockGuard::fence)
     }
 
-    /// Returns the time after which another caller can acquire one of the locks if no heartbeat
-    /// renews the lease of this lock. If one of the locks is lost, the remaining time is zero.
+    /// Returns the time until the first lease of the guard ends, if no heartbeat renews the lease.
+    /// If one of the locks is lost, the remaining time is zero.
     ///
     /// # Examples
     ///
@@ -120,12 +120,12 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// At the first error of [`LockGuard::extend`], the call ends and returns the error.
+    /// `extend` stops at the first error of [`LockGuard::extend`], and returns the error.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A dropped call may have renewed only some of the
-    /// leases.
+    /// The caller may drop the future of `extend` at any time. A dropped call may have renewed only
+    /// some of the leases.
     pub async fn extend(&self) -> Result<()> {
         let all = async {
             for held in &self.locks {
@@ -136,8 +136,8 @@ impl LockSetGuard {
         observe("extend", self.table(), all).await
     }
 
-    /// Waits until one of the locks is lost, and returns the reason. The future completes before
-    /// another caller can acquire the lost lock.
+    /// Waits until one of the locks is lost, and returns the reason. The future of `lost` completes
+    /// before another caller can acquire the lost lock.
     ///
     /// # Examples
     ///
@@ -155,8 +155,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future does not keep the locks held, and can
-    /// outlive the guard.
+    /// The caller may drop the future of `lost` at any time. The future of `lost` can outlive the
+    /// guard, and does not keep the locks held.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let mut each: Vec<Pin<Box<dyn Future<Output = Lost> + Send>>> =
             self.locks.iter().map(|held| Box::pin(held.lost()) as _).collect();
@@ -170,9 +170,9 @@ impl LockSetGuard {
         })
     }
 
-    /// Runs `work`. If one of the locks is lost, this method drops `work` before another caller can
-    /// acquire the lost lock. This method checks the clock before each poll of `work`, but cannot
-    /// interrupt a running poll.
+    /// Runs the future `work`. If one of the locks is lost, `run` drops the future `work` before
+    /// another caller can acquire the lost lock. `run` checks the clock before each poll of `work`,
+    /// but cannot interrupt a running poll.
     ///
     /// # Examples
     ///
@@ -187,11 +187,12 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// - [`Error::Lost`](crate::Error::Lost): a lock was lost, and `work` was dropped.
+    /// - [`Error::Lost`](crate::Error::Lost): a lock was lost, and `run` dropped the future `work`.
     ///
     /// # Cancel safety
     ///
-    /// A drop of the future also drops `work`. A drop of the future does not release the locks.
+    /// If the future of `run` is dropped, the future `work` is dropped too, but the locks are not
+    /// released.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.lost(), work).await
     }
@@ -210,12 +211,13 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// The call returns the first error of [`LockGuard::release`]. If the release of one lock
-    /// fails, the call still releases the other locks.
+    /// `release` returns the first error of [`LockGuard::release`]. If the release of one lock
+    /// fails, `release` still releases the other locks.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: background tasks finish the releases.
+    /// The caller may drop the future of `release` at any time: background tasks finish the
+    /// releases.
     pub async fn release(self) -> Result<()> {
         let table = self.table();
         let all = async {

@@ -12,8 +12,7 @@ use crate::{
     model::LockModel,
 };
 
-/// The state of a lock, as stored in the row of the lock, which
-/// [`Locks::inspect`](crate::Locks::inspect) returns.
+/// The stored state of a lock, which [`Locks::inspect`](crate::Locks::inspect) returns.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockInfo {
@@ -34,8 +33,8 @@ pub struct LockInfo {
     pub queue: Vec<QueuePlace>,
     /// The fence of the last grant.
     pub fence: u64,
-    /// The time, by this machine's clock, until the lease ends if the holder does not renew the
-    /// lease. The remaining time of a free lock is zero.
+    /// The time, by the local clock, until the lease ends if the holder does not renew the lease.
+    /// The remaining time of a free lock is zero.
     pub remaining: Duration,
     /// The payload in the row of the lock, which
     /// [`Acquire::payload`](crate::lock::Acquire::payload) stores.
@@ -87,16 +86,16 @@ debug_fields!(LockInfo, self => {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuePlace {
-    /// The number of entries that are before this entry in the fair queue. The caller whose queue
-    /// entry is at position 0 holds the lock.
+    /// The position of the entry in the fair queue. The holder of the lock is at position 0 of the
+    /// queue.
     pub position: usize,
     /// The label of the caller, or the nonce of the queue entry if the caller has no label.
     pub owner: String,
     /// The nonce of the queue entry. If a program without dynalock wrote the queue entry, the nonce
     /// may be empty.
     pub nonce: String,
-    /// The time since the caller entered the queue, by this machine's clock. The field is `None` if
-    /// a program without dynalock wrote the queue entry without a time.
+    /// The time since the caller entered the queue, by the local clock. The field is `None` if a
+    /// program without dynalock wrote the queue entry without a time.
     pub since_entry: Option<Duration>,
 }
 

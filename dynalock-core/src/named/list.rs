@@ -42,8 +42,8 @@ impl LockList {
         Self { settings, call_cost, read: VecDeque::new(), next: Next::Page(None) }
     }
 
-    /// Returns the state of the next lock, or `None` after the last lock. A program can call this
-    /// method without a `StreamExt` trait.
+    /// Returns the state of the next lock, or `None` after the last lock. A program can call `next`
+    /// without an import of a `StreamExt` trait.
     ///
     /// # Examples
     ///
@@ -65,8 +65,8 @@ impl LockList {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The next call returns the same lock that the dropped
-    /// future would have returned.
+    /// The caller may drop the future of `next` at any time. The next call of `next` returns the
+    /// lock that the dropped future would have returned.
     pub async fn next(&mut self) -> Option<Result<LockInfo>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

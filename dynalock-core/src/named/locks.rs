@@ -117,8 +117,8 @@ impl Locks {
     }
 
     /// Sets the ttl: the time that a lock lasts without a heartbeat. The default ttl is 20 seconds.
-    /// The ttl must be between a millisecond and 366 days. The guard sends a heartbeat after each
-    /// third of the ttl. If the ttl is out of range, an acquire fails with
+    /// The ttl must be between a millisecond and 366 days. The guard sends a heartbeat whenever a
+    /// third of the ttl has passed. If the ttl is out of range, an acquire fails with
     /// [`Error::InvalidSetting`].
     ///
     /// # Examples
@@ -140,8 +140,8 @@ impl Locks {
     /// ttl plus the allowed clock skew. The default wait is long enough to take over the lock of a
     /// crashed holder.
     ///
-    /// The call ends at the limit of its wait even if DynamoDB does not answer. With [`Wait::No`]
-    /// or a wait of zero, the call tries to acquire the lock once, and the
+    /// An acquire call ends at the limit of its wait even if DynamoDB does not answer. With
+    /// [`Wait::No`] or a wait of zero, an acquire call tries to acquire the lock once, and the
     /// [deadline](Self::deadline) limits the call.
     ///
     /// # Examples
@@ -241,24 +241,27 @@ impl Locks {
     /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
-    /// Between the shortest and the longest interval, the interval depends on the times for which
-    /// the current holder and earlier holders have had the lock. The average hold is the average
-    /// time for which earlier holders had the lock. After a grant, the next waiter of a queue first
-    /// pauses for about four fifths of the average hold. A waiter without `fair` pauses for up to
-    /// half of the average hold longer. If a holder has the lock for more than four fifths of the
-    /// average hold, the excess is the overtime of the holder. During the overtime, the next waiter
-    /// of a queue pauses for a third of the overtime so far. During the overtime, a waiter without
-    /// `fair` pauses for twice the overtime so far. The waiters of one process share the rows that
-    /// they read. If the holder and a waiter are in the same process, a release wakes the next
-    /// waiter without a read, so these waiters read rarely.
+    /// The average hold is the average time for which earlier holders had the lock. A waiter
+    /// expects the release of the lock when the holder has had the lock for four fifths of the
+    /// average hold. Within the shortest and the longest interval, the pause of a waiter between
+    /// two reads depends on the expected release of the lock:
     ///
-    /// If the row of the lock is smaller than 4 KB, a read of a waiter costs half a read unit. A
-    /// read of the next waiter of a queue is strongly consistent and costs one read unit. With an
-    /// interval of 250 milliseconds, the next waiter of a queue costs about 4 read units a second.
-    /// With the same interval, a waiter that is not the next waiter costs about 2 read units a
-    /// second. The shortest and the longest interval do not change the time after which the lease
-    /// of a crashed holder ends. The longer the interval, the later a waiter notices the release of
-    /// the lock.
+    /// | | pause before the expected release | pause after the expected release |
+    /// |---|---|---|
+    /// | without `fair` | until the expected release, and up to half of the average hold longer | twice the time since the expected release |
+    /// | the next waiter of a queue | until the expected release | a third of the time since the expected release |
+    ///
+    /// If several calls of one process wait for the same lock, one of the calls reads the row of
+    /// the lock for all of the calls. If the holder is in the same process as the waiters, a
+    /// release of the lock wakes the next waiter, so the waiters rarely read the row of the lock.
+    ///
+    /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter costs
+    /// half a read unit. Reads by the next waiter of a queue are strongly consistent, and cost one
+    /// read unit each. With 250 milliseconds between two reads, the next waiter of a queue costs
+    /// about 4 read units a second, and each other waiter costs about 2 read units a second. The
+    /// longer the interval between two reads, the later a waiter notices the release of the lock.
+    /// The interval between two reads does not affect the time after which the lease of a crashed
+    /// holder ends.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
     ///
@@ -384,9 +387,9 @@ impl Locks {
     }
 
     /// Sets the timeout of the first attempt of a request, after which the library retries the
-    /// request. The default timeout is 1 second. The timeout of an attempt doubles with each
-    /// attempt without an answer, up to eight times the first timeout. A heartbeat has a shorter
-    /// timeout, which depends on the ttl.
+    /// request. The default timeout of the first attempt is 1 second. The timeout of an attempt
+    /// doubles with each attempt without an answer, up to eight times the first timeout. A
+    /// heartbeat has a shorter timeout, which depends on the ttl.
     ///
     /// # Examples
     ///
@@ -404,7 +407,7 @@ impl Locks {
         self
     }
 
-    /// Creates the table, and waits at most a minute until the table is active. The billing is
+    /// Creates the lock table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
     /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
     /// live stays off for the new table, so that DynamoDB does not delete rows with fences.
@@ -425,8 +428,9 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the table may or may not have been created. The caller can call
-    /// `create_table` again, because the method accepts an existing table of locks.
+    /// If the caller drops the future of `create_table`, the table may or may not have been
+    /// created. The caller can call `create_table` again, because the method accepts an existing
+    /// table of locks.
     pub fn create_table(&self) -> CreateLockTable {
         CreateLockTable::new(self.settings.clone())
     }
@@ -448,12 +452,12 @@ impl Locks {
     /// # Errors
     ///
     /// The [errors of every call](Locks#errors-of-every-call) are possible. If the table is
-    /// missing, the error is [`Error::TableNotFound`]. A difference between the table and the
-    /// requirements of a lock table is part of the report, and not an error.
+    /// missing, the error is [`Error::TableNotFound`]. If the table does not meet the requirements
+    /// of a lock table, `verify_table` returns a `TableReport` with the differences, and no error.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The call changes nothing.
+    /// The caller may drop the future of `verify_table` at any time: a read changes nothing.
     pub async fn verify_table(&self) -> Result<TableReport> {
         let Settings { connection, table, limits, .. } = &self.settings;
         observe("verify_table", Arc::clone(table), tables::verify(connection, table, &MODEL, *limits)).await
@@ -482,9 +486,9 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If DynamoDB grants the lock to a dropped call, a task
-    /// on the caller's runtime releases the lock. If the caller's runtime has ended, the lock
-    /// expires after the ttl of the lock.
+    /// The caller may drop the future of `acquire` at any time. If DynamoDB grants the lock to a
+    /// dropped call, a task on the caller's runtime releases the lock. If the caller's runtime has
+    /// ended, the lock expires after the ttl of the lock.
     pub fn acquire(&self, name: impl Into<Arc<str>>) -> Acquire<LockGuard> {
         Acquire::new(self.settings.clone(), name.into())
     }
@@ -514,7 +518,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, as for [`acquire`](Self::acquire).
+    /// The caller may drop the future of `try_acquire` at any time, as for
+    /// [`acquire`](Self::acquire).
     pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<LockGuard>> {
         Acquire::new(self.settings.clone(), name.into())
     }
@@ -525,7 +530,7 @@ impl Locks {
     /// Without [`fair`](crate::lock::Acquire::fair), the call holds none of the locks while it
     /// waits, so calls for the same locks cannot deadlock. A call without `fair` waits until all
     /// its locks are free at the same moment. While a call without `fair` waits, other callers may
-    /// acquire some of its locks.
+    /// acquire some of the locks.
     ///
     /// # Examples
     ///
@@ -548,7 +553,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, as for [`acquire`](Self::acquire).
+    /// The caller may drop the future of `acquire_all` at any time, as for
+    /// [`acquire`](Self::acquire).
     pub fn acquire_all<N: Into<Arc<str>>>(
         &self,
         names: impl IntoIterator<Item = N>,
@@ -556,7 +562,7 @@ impl Locks {
         Acquire::new(self.settings.clone(), names.into_iter().map(Into::into).collect())
     }
 
-    /// Resumes a lock that was [detached](LockGuard::detach). The call first renews the lease by
+    /// Resumes a lock that was [detached](LockGuard::detach). `resume` first renews the lease by
     /// one heartbeat. The heartbeat also renews a lease that has ended, unless another caller has
     /// acquired the lock or removed the lease.
     ///
@@ -583,8 +589,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A dropped call does not release the lock, so a
-    /// program can call `resume` with the same token again while the lease lasts.
+    /// The caller may drop the future of `resume` at any time. A dropped call does not release the
+    /// lock, so a program can call `resume` with the same token again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
         observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token)).await
     }
@@ -601,8 +607,8 @@ impl Locks {
             });
         }
         let name = Arc::clone(&token.name);
-        // The call starts the heartbeat thread before it renews the lease, so that the token stays
-        // valid if the thread cannot be started.
+        // `resume` starts the heartbeat thread before the renewal of the lease, so that the token
+        // stays valid if the thread cannot be started.
         let background = Background::start(options.heartbeat, connection)?;
         let grant = Grant::resumed(connection, limits.deadline, self.settings.row_named(&name), *options, token);
         grant.beat().await?;

@@ -1,4 +1,4 @@
-//! Calls for operators: inspect, list, retire and break locks.
+//! Methods for operators, which inspect, list, retire and break locks.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::{
     telemetry::observe,
 };
 
-/// `retire` deletes a row only if the fence of the row is more than this number of milliseconds
-/// below the current time. The first fence of a row is the time of the first grant of the lock, in
-/// epoch milliseconds.
+/// `retire` deletes a lock row only if the fence in the row is more than `MARGIN_MILLIS`
+/// milliseconds below the current time. The first fence in a lock row is the time of the first
+/// grant of the lock, in epoch milliseconds.
 const MARGIN_MILLIS: u64 = 60_000;
 
 impl Locks {
@@ -49,7 +49,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The call only reads the row of the lock.
+    /// The caller may drop the future of `inspect` at any time: a read changes nothing.
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
         observe("inspect", Arc::clone(&self.settings.table), self.read_lock(name.as_ref())).await
     }
@@ -61,9 +61,9 @@ impl Locks {
         Ok(item.and_then(|item| LockInfo::read(options, &item)))
     }
 
-    /// Returns a stream of the states of all locks of the table. A Scan reads the states page by
-    /// page. The locks are in no particular order. The stream reads the locks of different pages at
-    /// different times.
+    /// Returns a stream of the states of all locks of the table. The stream reads the table page by
+    /// page with Scan requests. The stream returns the locks in no particular order. The stream
+    /// reads the locks of different pages at different times.
     ///
     /// # Examples
     ///
@@ -83,20 +83,19 @@ impl Locks {
     }
 
     /// Deletes the row of a lock that is no longer needed, if no caller holds the lock. Returns
-    /// `true` if the row no longer exists. Returns `false` if the lock is held, or was first
-    /// granted within the last minute.
+    /// `true` if the row of the lock no longer exists. Returns `false` if the lock is held, or was
+    /// first granted within the last minute.
     ///
     /// If callers use the name of a retired lock again, the new fences are higher than the old
-    /// fences. The first fence of a new row is the current time in milliseconds. `retire` deletes a
-    /// row only if the fence of the row is at least a minute below the current time. The new fences
-    /// are higher than the old fences only under two conditions. The clocks of all machines must
-    /// differ by less than a minute. The lock must be granted fewer than a thousand times a second
-    /// on average.
+    /// fences. The first fence in a new lock row is the current time in milliseconds. `retire`
+    /// deletes a lock row only if the fence in the row is more than a minute below the current
+    /// time. `retire` assumes that the clocks of all machines differ by less than a minute, and
+    /// that the lock is granted fewer than a thousand times a second on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
-    /// delayed by more than a minute, the request may create the row again after `retire` has deleted
-    /// the row. The first fence of the new row is then the time at which the caller sent the
-    /// delayed request. This first fence may be lower than the fences of the deleted row.
+    /// delayed by more than a minute, the request may create the row of the lock again after
+    /// `retire` has deleted the row. The delayed request sets the fence to the time at which the
+    /// caller sent the request, so the fence may be lower than the fences of the deleted row.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
     /// DynamoDB could delete the rows of held locks.
@@ -119,7 +118,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the row may have been deleted. The caller can repeat the call.
+    /// If the caller drops the future of `retire`, the row of the lock may or may not have been
+    /// deleted. The caller can call `retire` again.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
     }
@@ -135,13 +135,13 @@ impl Locks {
     }
 
     /// Takes a lock away from the holder, if the fence of the holder is the expected fence. The
-    /// former holder learns of the loss of the lock at its next heartbeat, and may continue its
-    /// work until its next heartbeat. Before the next heartbeat of the former holder, only systems
-    /// that check the fence refuse the requests of the former holder.
+    /// former holder may continue its work until its next heartbeat, which reports the loss of the
+    /// lock. Before the next heartbeat of the former holder, only systems that check the fence
+    /// refuse the requests of the former holder.
     ///
-    /// Returns `true` if the call ended the grant with the expected fence. Returns `false` if the
-    /// lock is free, or is held with another fence. If DynamoDB's reply was lost, `true` means that
-    /// the grant has ended, either by the call of `break_lock` or by a release by the holder.
+    /// Returns `true` if `break_lock` ended the grant with the expected fence. Returns `false` if
+    /// the lock is free, or is held with another fence. If DynamoDB's reply was lost, `true` means
+    /// that the grant has ended, either by the call of `break_lock` or by a release by the holder.
     ///
     /// # Examples
     ///
@@ -161,8 +161,8 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the lock may or may not have been taken from the holder. The
-    /// caller can repeat the call.
+    /// If the caller drops the future of `break_lock`, the lock may or may not have been taken from
+    /// the holder. The caller can call `break_lock` again.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
     }
@@ -176,8 +176,9 @@ impl Locks {
             Answered::Refused(met) => met,
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
-        // The refused request can only end the grant of a lock without a queue. After the refusal,
-        // only the first entry of a queue can still have the expected fence.
+        // The request of `Row::break_lock` can only end the grant of a lock without a queue. If
+        // DynamoDB refuses the request, only the first entry of a queue can still have the expected
+        // fence.
         match record.head_observation() {
             Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::on(attempts.call_cost(), connection, *limits);
@@ -196,9 +197,9 @@ impl Locks {
         }
     }
 
-    /// Returns the entries of the fair queue of a lock. The caller of the first queue entry holds
-    /// the lock. If no caller uses the queue of the lock, this method returns an empty list. A lock
-    /// with an empty queue may still have a holder, which [`inspect`](Self::inspect) returns.
+    /// Returns the entries of the fair queue of a lock. The caller with the first entry in the
+    /// queue holds the lock. If no caller uses the fair queue, `queue` returns an empty list. A
+    /// lock with an empty queue may still have a holder, which [`inspect`](Self::inspect) returns.
     ///
     /// # Examples
     ///
@@ -218,7 +219,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The call only reads the row of the lock.
+    /// The caller may drop the future of `queue` at any time: a read changes nothing.
     pub async fn queue(&self, name: impl AsRef<str>) -> Result<Vec<QueuePlace>> {
         observe("queue", Arc::clone(&self.settings.table), self.read_queue(name.as_ref())).await
     }

@@ -52,10 +52,10 @@ impl<O, N> Acquire<O, N> {
     ///
     /// When the lease of a crashed holder ends, other callers remove the holder from the queue.
     /// Other callers remove a crashed waiter at most one ttl after the waiter's entry has become
-    /// the first entry of the queue. If a call that enters the queue or stops waiting loses its
-    /// connection, a background task removes the call's entry as soon as DynamoDB answers again.
-    /// Until the background task has removed the entry, further calls of the client for this queue
-    /// wait, at most until the deadline of the waiting call.
+    /// the first entry of the queue. If the connection to DynamoDB breaks while a call enters or
+    /// leaves the queue, a background task removes the entry of the call as soon as DynamoDB
+    /// answers again. A new call of the same client for the same lock waits until the background
+    /// task has removed the entry, at most until the deadline of the new call.
     ///
     /// # Examples
     ///
@@ -275,7 +275,8 @@ impl<O, N, Q> Acquire<O, N, Q> {
 
     /// Stores bytes in the row of the lock. Other callers read the stored bytes by
     /// [`inspect`](crate::Locks::inspect), and the next holder reads them by
-    /// [`LockGuard::payload`]. The stored bytes stay in the row when the lock is released.
+    /// [`LockGuard::payload`]. The stored bytes stay in the row of the lock when the lock is
+    /// released.
     ///
     /// # Examples
     ///
@@ -342,8 +343,8 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
     /// Returns the parameters for the acquisition of each lock, in the order of the lock names and
     /// without duplicates.
     fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
-        // Each name must occur once, because DynamoDB refuses a transaction that names a row twice.
-        // The names must be sorted, because the guard finds a lock by a binary search.
+        // Each lock name must occur once, because DynamoDB refuses a transaction that names a row
+        // twice. The lock names must be sorted, because the guard finds a lock by a binary search.
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {
@@ -431,13 +432,13 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// # Errors
     ///
     /// - [`Error::QueueFull`]: the queue has the maximum number of entries.
-    /// - [`Error::Locked`]: a caller without `fair` held the lock until the wait was over.
+    /// - [`Error::Locked`]: a caller that did not set `fair` held the lock until the wait was over.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. After a drop, a task on the caller's runtime removes
-    /// the caller's entry from the queue.
+    /// The caller may drop the future of `enter` at any time. After a drop of the future, a task on
+    /// the caller's runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         observe("enter", self.table(), self.enter_queue()).await
     }

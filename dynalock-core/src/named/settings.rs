@@ -35,7 +35,7 @@ pub(super) static MODEL: Model = Model {
     indexes: &[],
 };
 
-/// Returns the name of a lock from the row of the lock, or from the key of this row.
+/// Returns the name of a lock from the lock row, or from the key of the lock row.
 pub(super) fn lock_name(row: &Item) -> Option<String> {
     shown(row.get(MODEL.partition_key.name)?.as_s().ok()?).map(|name| name.to_string())
 }

@@ -47,8 +47,8 @@ impl CreateLockTable {
     }
 
     /// Protects the new table from deletion: DynamoDB refuses a DeleteTable until the protection is
-    /// switched off. If the table already exists, the call does not change the deletion protection
-    /// of the table.
+    /// switched off. If the table already exists, `create_table` does not change the deletion
+    /// protection of the table.
     ///
     /// # Examples
     ///

@@ -23,8 +23,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// A builder of a query or a scan. After the caller has chosen the settings of the read, one of the
-/// methods in the table sends the read:
+/// A builder of a query or a scan. The caller first chooses the settings, and then calls one of the
+/// methods that send the query or scan:
 ///
 /// | method | result |
 /// |---|---|
@@ -43,8 +43,8 @@ use crate::{
 ///
 /// - A read neither returns nor counts expired items, unless
 ///   [`including_expired`](Self::including_expired) is set. If an index does not hold the field
-///   with `#[dynalock(expires)]`, the keys that a query of the index returns or counts may be the
-///   keys of expired items.
+///   with `#[dynalock(expires)]`, a query of the index may return or count the keys of expired
+///   items.
 /// - Each item is a [`Stored`](crate::Stored) value. When the caller writes a value from a query,
 ///   the library checks the version of the stored item, as for a value from [`Repository::get`].
 /// - A query does not read all items at one moment. If two writes happen during a query, the query
@@ -265,13 +265,13 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the result to the items that meet a condition. DynamoDB evaluates the condition of a
-    /// filter after DynamoDB has read the items. A filter reduces the bytes that DynamoDB sends,
-    /// but not the read units of the query. If the caller sets several filters, the result contains
-    /// only items that meet all conditions.
+    /// Limits the result to the items that meet a condition. DynamoDB first reads the items, and
+    /// then applies the filter. A filter reduces the bytes that DynamoDB sends, but not the read
+    /// units of the query. If the caller sets several filters, the result contains only items that
+    /// meet all conditions.
     ///
     /// The filter of a query must not name a key attribute, or DynamoDB refuses the query. To limit
-    /// the sort key, use [`sort`](Self::sort).
+    /// a query to a range of sort keys, use [`sort`](Self::sort).
     ///
     /// # Examples
     ///
@@ -384,11 +384,11 @@ impl<T, K> Query<T, K> {
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
     /// consumed units of a call with a budget.
     ///
-    /// The estimate for a page is the number of read units that the previous page consumed. If the
-    /// next request would exceed the budget, a [`stream`](Self::stream) first returns the items of
-    /// the earlier pages, and then returns the error. If the budget is exhausted after the first
+    /// The estimated cost of a page is the number of read units that the previous page consumed. If
+    /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the items
+    /// of the earlier pages, and then returns the error. If the budget is exhausted after the first
     /// request of a [`page`](Self::page), `page` returns the items of the earlier requests. The
-    /// token of the next page continues after the returned items.
+    /// token of the page leads to the first item that `page` has not returned.
     ///
     /// # Examples
     ///
@@ -530,7 +530,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `collect` at any time: a read changes nothing.
     pub async fn collect(self) -> Result<Vec<K::Row>> {
         let mut stream = self.stream();
         let mut items = Vec::new();
@@ -562,7 +562,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `first` at any time: a read changes nothing.
     pub async fn first(self) -> Result<Option<K::Row>> {
         // A limit of 0 from the caller stays 0, so that `first` returns `None`.
         let limit = self.limit.map_or(1, |limit| limit.min(1));
@@ -592,7 +592,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `count` at any time: a read changes nothing.
     pub async fn count(self) -> Result<usize> {
         let limit = self.limit;
         let mut feed = self.feed(Selection::Count);
@@ -612,9 +612,10 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// that contained `token` ended. If `token` is `None`, the page begins at the first item.
     ///
     /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
-    /// contains the items of one page of DynamoDB, which reads up to 1 MB. If the filter leaves out
-    /// many items, the page ends after ten requests, even if the page contains fewer items than the
-    /// limit. A page of a query with a filter can be empty although a later page contains items.
+    /// contains the items of one DynamoDB response, for which DynamoDB reads up to 1 MB. If the
+    /// filter leaves out many items, the page ends after ten requests, even if the page contains
+    /// fewer items than the limit. A page of a query with a filter can be empty although a later
+    /// page contains items.
     ///
     /// # Examples
     ///
@@ -623,7 +624,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
     /// # use shop::Order;
     /// # use dynalock::Repository;
-    /// /// The numbers of one page, and the text of the token for the next one.
+    /// /// The numbers of one page, and the text of the token of the next page.
     /// async fn numbers(orders: &Repository<Order>, token: Option<String>) -> dynalock::Result<(Vec<u64>, Option<String>)> {
     ///     let page = orders.query("alice").limit(20).page(token.map(Into::into)).await?;
     ///     let numbers = page.items.into_iter().map(|order| Ok(order?.number)).collect::<dynalock::Result<_>>()?;
@@ -640,8 +641,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing. The caller can use the page
-    /// token of a dropped call again.
+    /// The caller may drop the future of `page` at any time: a read changes nothing. The caller can
+    /// use the page token of a dropped call again.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<K::Row>>
     where
         K: Paged,
@@ -655,8 +656,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
 
     /// Returns the request for the first page, as [`collect`](Self::collect),
     /// [`stream`](Self::stream) and [`page`](Self::page) send it. For a scan in segments, returns
-    /// one request for each segment. The method `explain` sends nothing. If the range or the limit
-    /// allows no item, the explanation contains no request.
+    /// one request for each segment. `explain` sends no request. If the range or the limit allows
+    /// no item, the explanation contains no request.
     ///
     /// # Examples
     ///
@@ -684,7 +685,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     /// Returns the request for the first page, as [`count`](Self::count) sends it. Like
-    /// [`explain`](Self::explain), `explain_count` sends nothing.
+    /// [`explain`](Self::explain), `explain_count` sends no request.
     ///
     /// # Examples
     ///

@@ -19,10 +19,10 @@ use crate::{
 
 type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 
-/// The pages of all segments of a scan, or of a query, which has one segment.
+/// The pages of a query, or of all segments of a parallel scan.
 #[derive(Default)]
 pub(super) struct Feed {
-    /// The error that ends the read before the first request of the read.
+    /// If the field contains an error, the read returns the error and sends no request.
     failed: Option<Error>,
     segments: Vec<SegmentFeed>,
 }
@@ -35,10 +35,10 @@ struct SegmentFeed {
     next: Next,
 }
 
-/// The state of the next page of a segment.
+/// The request for the next page: not sent, failed, in flight, answered, or not needed.
 enum Next {
-    /// The segment has not requested the next page. The field contains the key after which the next
-    /// page begins, or `None` for the first page.
+    /// The segment has not requested the next page, which begins after the given key, or at the
+    /// first item if the key is `None`.
     After(Option<Item>),
     /// The segment requested the page before the caller needed the page, and the request failed.
     /// The segment requests the page again when the caller waits for the page.
@@ -46,7 +46,7 @@ enum Next {
     Coming {
         after: Option<Item>,
         page: Coming,
-        /// The urgency of the page at the moment when the segment sent the request.
+        /// Says whether the caller already waited for the page when the segment sent the request.
         asked: Demand,
     },
     Here(ItemPage),
@@ -71,7 +71,7 @@ impl Feed {
         Self { failed: None, segments: self::segments(segments).map(segment).collect() }
     }
 
-    /// Returns a feed that returns the given error instead of pages.
+    /// Returns a `Feed` that returns the given error instead of pages.
     pub(super) fn failed(error: Error) -> Self {
         Self { failed: Some(error), segments: Vec::new() }
     }
@@ -88,7 +88,8 @@ impl Feed {
     /// Requests the next page of each segment early, while the caller still has items.
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
-            // The segment keeps a failed request as `Next::Failed`, so this loop ignores the error.
+            // The segment keeps a failed request as `Next::Failed`, so the loop can ignore the
+            // error of the request.
             let _ = segment.advance(Demand::Ahead, wanted, context);
         }
     }
@@ -172,8 +173,8 @@ impl SegmentFeed {
         let wanted = Wanted { items: wanted, requests: self.requests };
         let (operation, table) = (plan.operation(), Arc::clone(plan.table()));
         let page = async move {
-            // If the query reads whole items from the table after the index, the read of the index
-            // and the read of the table together must end at the deadline of the page.
+            // If the query reads an index and then whole items from the table, both reads together
+            // must end at the deadline of the page.
             let began = clock::now();
             let mut page = plan.read(start, wanted, plan.limits).await?;
             let limits = plan.limits_after(clock::now().duration_since(began));

@@ -18,8 +18,8 @@ impl<T: Versioned> Repository<T> {
     /// | holds some attributes | the keys of the items, in the generated key type; [`fetch`](Query::fetch) reads the items |
     ///
     /// A read of a global index is eventually consistent: the read may miss recent writes, and may
-    /// return an earlier state of an item. If an item has changed since the state that the query
-    /// returned, a write that checks the version of the returned item fails with
+    /// return an earlier state of an item. If a query of a global index has returned an earlier
+    /// state of an item, a write that checks the version of the item fails with
     /// [`Error::Conflict`](crate::Error::Conflict). An item that lacks a key attribute of an index
     /// does not appear in the index.
     ///
@@ -59,10 +59,10 @@ macro_rules! fetch {
             /// Reads whole items from the table by the keys that the index returns, up to 100 items
             /// in a request. The reads by key are strongly consistent and return the newest state
             /// of each item. The newest state of an item may no longer have the queried partition
-            /// key of the index. If a program deletes an item between the two reads, the
-            /// result does not contain the item. The key of the deleted item still counts towards
-            /// the [`limit`](Self::limit) of a page. [`count`](Query::count) counts the keys in the
-            /// index, and reads no items.
+            /// key of the index. If a program deletes an item after the library has read the item's
+            /// key in the index, the result does not contain the item. The key of a deleted item
+            /// may still count towards the [`limit`](Self::limit) of a page.
+            /// [`count`](Query::count) counts the keys in the index, and reads no items.
             ///
             /// # Examples
             ///

@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// A struct whose partition key the caller can pass as a value of type `P`. `#[derive(Versioned)]`
-/// implements the trait for the type of the partition key, for a reference to this type, and for
-/// `&str` if the key is a `String`.
+/// implements `Partitioned` for the type of the partition key, for a reference to this type, and
+/// for `&str` if the key is a `String`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` does not name a partition of `{Self}`",
     label = "not the partition key of `{Self}`",
@@ -25,7 +25,7 @@ pub trait Partitioned<P> {
 }
 
 /// A struct whose queries can be limited to a range of sort keys of type `R`.
-/// `#[derive(Versioned)]` implements the trait for a struct with a sort key.
+/// `#[derive(Versioned)]` implements `Sorted` for a struct with a sort key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no sort key",
     label = "no field of `{Self}` has `#[dynalock(sort_key)]`"
@@ -65,13 +65,13 @@ pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 #[derive(Debug)]
 pub enum NoSortKey {}
 
-/// The type argument `C` of an index that holds whole items. A query of an index with whole items
-/// returns items.
+/// The type argument `C` of an index that holds whole items. A query of an index that holds whole
+/// items returns the items.
 #[derive(Debug)]
 pub enum WholeItems {}
 
 /// The type argument `C` of an index that holds only some attributes of each item. A query of an
-/// index with only some attributes returns keys.
+/// index that holds only some attributes returns the keys of the items.
 #[derive(Debug)]
 pub enum KeysAlone {}
 

@@ -67,8 +67,9 @@ pub(super) struct RawPage {
 /// The maximum number of requests for one page of a query whose filter leaves out many items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Reads the page that starts at `token`. The page contains at most `most` items. If `most` is
-/// `None`, the page ends with the first answer that contains an item.
+/// Reads the page that starts at `token`. `most` is the maximum number of items in the page. If the
+/// maximum `most` is `None`, the page ends after the first answer from DynamoDB that contains an
+/// item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,
@@ -115,7 +116,7 @@ pub(super) async fn read(
         if is_full || after.is_none() {
             break;
         }
-        // If DynamoDB answers each request at once, this loop never returns to tokio's scheduler.
+        // If DynamoDB answers each request at once, the loop never returns to tokio's scheduler.
         // `yield_now` lets other tasks run, and lets a timeout around the call fire.
         tokio::task::yield_now().await;
     }

@@ -45,7 +45,7 @@ pub(super) struct Plan {
 pub(super) struct Wanted {
     /// The number of items that the caller still needs, or `None` if the caller needs all items.
     pub(super) items: Option<usize>,
-    /// The number of earlier requests for the same page, or for the same segment of a stream.
+    /// The number of earlier requests for the page, or for the segment of a stream.
     pub(super) requests: u32,
 }
 
@@ -56,8 +56,8 @@ impl Wanted {
     /// few requests even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
         // A page of DynamoDB has at most 1 MB, which is at most about a million items. A limit of
-        // more than a million items would have no effect. The maximum of 20 doublings keeps the
-        // shift within 64 bits.
+        // more than a million items would have no effect. The maximum of 20 doublings of the limit
+        // keeps the shift within 64 bits.
         const MOST_DOUBLINGS: u32 = 20;
         let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
         let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
@@ -78,7 +78,7 @@ impl Plan {
         }
     }
 
-    /// Explains the request of the first page of a segment.
+    /// Explains the request for the first page of a segment.
     pub(super) fn explain(&self, segment: Option<Segment>, limit: Option<usize>) -> ExplainedRequest {
         let limit = Wanted { items: limit, requests: 0 }.limit();
         ExplainedRequest::of_page(&self.request, &PageStart { after: None, limit, segment })
@@ -88,8 +88,8 @@ impl Plan {
         Attempts::on(self.call_cost.clone(), &self.connection, limits)
     }
 
-    /// Reads the page that begins at `start`. The result contains no lease rows, and contains
-    /// expired items only if the caller wants them.
+    /// Reads the page that begins at `start`. The result contains no lease rows, and no expired
+    /// items unless the caller has set `including_expired`.
     pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
         start.limit = wanted.limit();
         let mut attempts = self.attempts(limits);
@@ -176,8 +176,8 @@ impl Plan {
             Access::Scan => text("scan"),
         }
         text(filter.as_deref().unwrap_or_default());
-        // A page token must be valid in all processes, so the hash must not depend on the order of
-        // a `HashMap`.
+        // A page token must be valid in all processes, so the hash of a query must not depend on
+        // the order of a `HashMap`.
         let mut names: Vec<_> = names.iter().flatten().collect();
         names.sort_unstable();
         for (placeholder, name) in names {
@@ -188,7 +188,7 @@ impl Plan {
         hash.finish()
     }
 
-    /// Returns the error for a page token that the read with this `Plan` cannot use.
+    /// Returns the error for a page token that the read cannot use.
     pub(super) fn token_error(&self, reason: &'static str) -> Error {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }

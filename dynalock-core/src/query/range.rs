@@ -59,16 +59,16 @@ pub enum SortBounds {
     Nothing,
     /// The range contains exactly one sort key.
     Is(KeyValue),
-    /// The range contains all sort keys that are equal to or larger than this value.
+    /// The range contains all sort keys that are equal to or larger than the given value.
     AtLeast(KeyValue),
-    /// The range contains all sort keys that are equal to or smaller than this value.
+    /// The range contains all sort keys that are equal to or smaller than the given value.
     AtMost(KeyValue),
-    /// The range contains all sort keys that are smaller than this value.
+    /// The range contains all sort keys that are smaller than the given value.
     Below(KeyValue),
     /// The range contains all sort keys from the first value to the second value, including both
     /// values.
     Between(KeyValue, KeyValue),
-    /// The range contains all sort keys (strings or bytes) that begin with this prefix.
+    /// The range contains all sort keys (strings or bytes) that begin with the given prefix.
     Prefix(KeyValue),
 }
 
@@ -84,8 +84,8 @@ mod sealed {
 }
 
 impl SortBounds {
-    /// Returns `true` if a sort key is in the range. The method compares keys in the order of
-    /// DynamoDB: numbers by value, strings and bytes by their bytes.
+    /// Returns `true` if a sort key is in the range. Sort keys have the same order as in DynamoDB:
+    /// numbers by value, strings and bytes by their bytes.
     ///
     /// # Examples
     ///
@@ -115,9 +115,9 @@ impl SortBounds {
         }
     }
 
-    /// Returns a range that has no empty bound and contains the same stored keys, because DynamoDB
-    /// refuses empty key values. A stored key is never empty, so an empty bound is smaller than all
-    /// stored keys.
+    /// Returns a range without empty bounds, because DynamoDB refuses empty key values. The
+    /// returned range contains the same stored keys as the original range, because an empty bound
+    /// is smaller than all stored keys.
     pub(super) fn without_empty(self) -> Self {
         match self {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,

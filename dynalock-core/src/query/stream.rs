@@ -21,7 +21,7 @@ use crate::{codec::Item, error::Result};
 /// If an item cannot be decoded, the stream returns an error in place of the item, and continues
 /// with the next item. If a page cannot be read, the stream returns an error and ends. If an early
 /// request for the next page fails while the stream still holds items, the stream requests the page
-/// a second time after the last item. The second request for the page has a new deadline.
+/// again after the last item, with a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,
@@ -69,8 +69,8 @@ impl<R> ItemStream<R> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: the next call of `next` returns the item that the
-    /// dropped future would have returned.
+    /// The caller may drop the future of `next` at any time: the next call of `next` returns the
+    /// item that the dropped future would have returned.
     pub async fn next(&mut self) -> Option<Result<R>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -103,8 +103,8 @@ impl<R> Stream for ItemStream<R> {
         }
         let Some(item) = this.ready.pop_front() else {
             // After an empty page, the stream returns to the scheduler before the stream requests
-            // the next page. Without this return, many consecutive empty pages could block other
-            // tasks, and a timeout around the stream.
+            // the next page. Without a return to the scheduler, many consecutive empty pages could
+            // block other tasks, and a timeout around the stream.
             context.waker().wake_by_ref();
             return Poll::Pending;
         };

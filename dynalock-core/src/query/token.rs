@@ -20,10 +20,10 @@ use crate::{
 ///
 /// `Display` and serde convert a page token into a string, and `From` and serde convert a string
 /// into a page token. The text of a page token uses only characters that a URL may contain: `A-Z`,
-/// `a-z`, `0-9`, `-` and `_`. The rules for a page token are:
+/// `a-z`, `0-9`, `-` and `_`.
 ///
 /// - A page token is valid for one query, with one table, index, partition, range, direction and
-///   filter. A different query refuses the page token with
+///   filter. A query refuses the page token of a different query with
 ///   [`Error::PageToken`](crate::Error::PageToken). The caller may change the `limit` and the
 ///   consistency of the read from one page to the next page.
 /// - A page token is not encrypted. A page token contains the key of the last item of the page in
@@ -36,7 +36,7 @@ use crate::{
 /// ```
 /// use dynalock_core::query::PageToken;
 ///
-/// // `next` comes from the address of a web page.
+/// // The page token `next` comes from the address of a web page.
 /// fn token(next: Option<String>) -> Option<PageToken> {
 ///     next.map(PageToken::from)
 /// }
