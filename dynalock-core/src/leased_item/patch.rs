@@ -24,10 +24,10 @@ pub struct GuardPatch<'g, T> {
 }
 
 impl<T: Lockable> LeaseGuard<T> {
-    /// Changes attributes of the leased item by one request, like
-    /// [`Repository::patch`](crate::Repository::patch). DynamoDB refuses the request if this guard
-    /// has lost the lease. The patch renews the lease. After the patch, the guard contains the
-    /// changed item.
+    /// Changes attributes of the leased item with one request, like
+    /// [`Repository::patch`](crate::Repository::patch). DynamoDB refuses the patch if the guard has
+    /// lost the lease. The patch renews the lease. After the patch, the guard contains the changed
+    /// item.
     ///
     /// # Examples
     ///
@@ -53,8 +53,8 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Cancel safety
     ///
     /// If the future is dropped, the patch may or may not have been applied. A drop of the future
-    /// leaves the value in the guard unchanged. The next write of the guard starts from the stored
-    /// item.
+    /// leaves the value in the guard unchanged. If the patch was applied, the next write of the
+    /// guard starts from the patched item.
     pub fn patch(&mut self) -> GuardPatch<'_, T> {
         GuardPatch { guard: self, content: SharedPatch::default() }
     }

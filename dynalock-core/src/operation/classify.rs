@@ -20,11 +20,10 @@ use crate::{
 
 /// The failure of a request. Each variant of `Failure` stands for one reaction of the retry loop.
 pub(crate) enum Failure {
-    /// The condition of the write was false. The field contains the item with which DynamoDB
+    /// The condition of the write was false. The variant contains the item with which DynamoDB
     /// evaluated the condition.
     Condition(Option<Item>),
-    /// DynamoDB cancelled a transaction. The field contains a reason for each action of the
-    /// transaction.
+    /// DynamoDB cancelled a transaction, with a reason for each action of the transaction.
     Cancelled(ActionReasons),
     /// DynamoDB remembers a transaction with the token of the request but with other content, so
     /// the retry loop stops.
@@ -99,7 +98,7 @@ impl Failure {
 /// their error code.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
     /// Returns the failure for an error that contains data, for example the item of a false
-    /// condition. Returns `None` for an error without data.
+    /// condition. Returns `None` for an error that contains only an error code.
     fn modelled(&mut self) -> Option<Failure> {
         None
     }
@@ -131,8 +130,8 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
     }
 }
 
-/// The error for a response without a body. DynamoDB's shortest body is `{}`. If the body of a
-/// response is empty, a proxy has cut the response or has answered instead of DynamoDB.
+/// The error for a response without a body. The shortest response body of DynamoDB is `{}`. If the
+/// body of a response is empty, a proxy has cut the response or has answered instead of DynamoDB.
 #[derive(Debug, thiserror::Error)]
 #[error("it has no content")]
 pub(crate) struct EmptyAnswer;
@@ -263,8 +262,8 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
     )
 }
 
-/// Returns the texts of an error and of its causes. The result leaves out texts with a brace,
-/// because a text of the SDK with a brace may contain a whole request with its item.
+/// Returns the texts of an error and of its causes. `chain` leaves out each text with a brace,
+/// because the SDK's texts with a brace may contain a whole request with its item.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")
