@@ -90,8 +90,8 @@ impl<T: Lockable> LeaseGuard<T> {
     /// The first fence of an item comes from the time of the first lease request. If the caller's
     /// clock is behind other clocks, a new item can have lower fences than a deleted item with the
     /// same key. A lease request that was sent before the delete and arrives after the create can
-    /// also lower the fences of the new item. With [`#[lockable(separate)]`](crate::Lockable), the
-    /// lease row survives the delete of the item, so the fences of one key always grow.
+    /// lower the fences of the new item. With [`#[lockable(separate)]`](crate::Lockable), the lease
+    /// row survives the delete of the item, so the fences of one key always grow.
     ///
     /// # Examples
     ///
@@ -289,7 +289,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// If a caller that ignores leases has written the item, `update` runs the closure again on the
     /// stored value. If a heartbeat of the guard overtakes the write on the way to DynamoDB,
-    /// `update` also runs the closure again.
+    /// `update` runs the closure again.
     ///
     /// # Examples
     ///

@@ -78,11 +78,11 @@ impl<T> Repository<T> {
     /// A delete of the item deletes the lease in the item. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
     /// item. After the delete of a leased item, another caller may create and lease a new item with
-    /// the same key. For a short time, the holder of the deleted item and the holder of the new
-    /// item both believe that they hold the lease. The holder of the deleted item notices the loss
-    /// of its lease at its next heartbeat. DynamoDB refuses every write by the holder of the
-    /// deleted item. With `#[lockable(separate)]`, the lease is in a separate row, so a delete of
-    /// the item does not change the lease.
+    /// the same key. For a time, the holder of the deleted item and the holder of the new item both
+    /// believe that they hold the lease. The holder of the deleted item notices the loss of its
+    /// lease at its next heartbeat. DynamoDB refuses every write by the holder of the deleted item.
+    /// With `#[lockable(separate)]`, the lease is in a separate row, so a delete of the item does
+    /// not change the lease.
     ///
     /// # Examples
     ///
