@@ -541,8 +541,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 AfterWrite::Release => mem::take(&mut self.item),
             };
             let (mut value, mut basis) = decode::<T>(&table, item)?;
-            // The library records the value's fingerprints before the closure runs, so that it can
-            // find the attributes that the closure changes.
+            // The library records a fingerprint of each attribute before the closure runs, so that
+            // the library can find the attributes that the closure changes.
             basis.remember(&value);
             change(&mut value)?;
             let changes = basis.changes(&table, &value)?;
@@ -551,7 +551,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 return Ok(Wrote::No);
             }
             let applied = changes.clone();
-            // The guard counts the renewed lease from the time before it sends the write.
+            // The guard measures the renewed lease from a time before the guard sends the write.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             match session.update(value, Change::Update(basis), changes).await? {
                 WriteResult::Applied(stored) => {
@@ -566,8 +566,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 WriteResult::Conflict(met) => {
                     let met = session.after_conflict(&get, &key, expected, met).await?;
                     self.item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
-                    // If DynamoDB has applied a late copy of an earlier attempt, the write has
-                    // succeeded.
+                    // If the item contains the id of the write, DynamoDB has applied an earlier
+                    // attempt, and the write has succeeded.
                     if session.has_written(&self.item) {
                         self.stored = decode_stored(&table, self.item.clone())?;
                         return Ok(Wrote::Yes);

@@ -147,9 +147,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The order of the following checks matters. A refused connection proves that DynamoDB did not
-    // receive the request. A timeout proves nothing, so the check for a timeout comes after the
-    // checks for exact causes.
+    // The checks for exact causes come before the check for a timeout. A refused connection proves
+    // that DynamoDB did not receive the request, but a timeout proves nothing.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }
@@ -189,7 +188,7 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
                 return Some(Misconfigured::Credentials(why()));
             }
             // A credentials provider that failed or timed out may succeed at the next attempt, so
-            // this failure is not permanent.
+            // the failure is not permanent.
             Some(_) => return None,
             None => {}
         }
@@ -232,9 +231,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
         return failure;
     }
     let refusal = refusal(&error);
-    // The order of the match arms matters. The HTTP status of a response decides before the error
-    // code. If the status is 2xx, 408 or 5xx, DynamoDB may have applied the write, even if the
-    // answer contains an error code.
+    // If the HTTP status is 2xx, 408 or 5xx, DynamoDB may have applied the write, even if the
+    // answer contains an error code. The match arms for 2xx, 408 and 5xx must therefore come first.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),

@@ -72,9 +72,9 @@ impl Transact {
             None if self.body.is_kept() => {
                 let body = self.body.clone();
                 let write = client.transact_write_items().customize();
-                // The first attempt has moved the actions out, so the SDK builds an empty request
-                // for a retry. The stored body replaces the empty body before the SDK signs the
-                // request.
+                // The first attempt has moved the actions out of `Transact`, so the SDK builds an
+                // empty request for a retry. The stored body replaces the empty body before the SDK
+                // signs the request.
                 let write = write.mutate_request(move |request| body.put_into(request));
                 request(NAME, &table_names(&self.tables), pin!(write.send())).await
             }
@@ -97,8 +97,8 @@ impl Transact {
     /// first attempt takes the actions out of `Transact`, so `Transact` stores the estimates for
     /// the retries.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
-        // The library measures the cost only of requests that an attempt of a call sends. A request
-        // outside a call has no `IN_FLIGHT` state.
+        // A request outside a call has no `IN_FLIGHT` state, so the library does not measure the
+        // cost of the request.
         let _ = IN_FLIGHT.try_with(|in_flight| {
             let Some(metered) = &in_flight.metered else { return };
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
