@@ -332,7 +332,7 @@ impl ExplainedAction {
     }
 
     /// Returns the projection expression of a count that must leave out lease rows or expired
-    /// items. Returns `None` for every other query or scan.
+    /// items, and `None` for any other action.
     ///
     /// # Examples
     ///

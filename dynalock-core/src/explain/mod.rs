@@ -78,7 +78,7 @@ impl Explained {
         Self { requests: reads, rest: Rest::DependentWrite }
     }
 
-    /// Inserts the request that the call sends first at the front of the explanation.
+    /// Inserts the first request of the call at the front of the list of requests.
     pub(crate) fn after(mut self, first: ExplainedRequest) -> Self {
         self.requests.insert(0, first);
         self
@@ -133,7 +133,7 @@ impl Explained {
     /// counts as an item of `item_bytes` bytes.
     ///
     /// For each started kilobyte, DynamoDB bills one write unit outside a transaction, and two
-    /// write units in a transaction. The result does not include the write units of indexes. A
+    /// write units in a transaction. `write_units` does not count the write units of indexes. A
     /// write that changes an entry of an index costs at least one additional write unit for the
     /// index.
     ///

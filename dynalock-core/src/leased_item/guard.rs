@@ -394,7 +394,7 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::patch(&mut self.unsent()?, self.stored.key(), content)
     }
 
-    /// Makes a [`Session`] for the explanation of a write by the holder of the lease. The methods
+    /// Makes a [`Session`] that explains a write by the holder of the lease. The methods
     /// `explain_update` and `explain_patch` send no request.
     fn unsent(&self) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);

@@ -160,8 +160,8 @@ impl MeteredRequest {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the parameter by which a request asks for its consumed capacity, and reserves the
-    /// estimated units in the budget.
+    /// Sets the parameter `ReturnConsumedCapacity` of a request, and reserves the estimated units
+    /// in the budget.
     pub(crate) fn ask(&self, input: &mut Input) -> Result<(), OverBudget> {
         let shares = self.shares_of(input);
         let mut state = self.state();
@@ -276,9 +276,9 @@ impl MeteredRequest {
         self.share(table, None, Capacity::read(least.max(self.facts.page.read)))
     }
 
-    /// Sets the parameter by which a request asks for its consumed capacity, and returns the
-    /// estimated capacity of each key. Returns `None` for a request that consumes no capacity, and
-    /// for a TransactWriteItems, whose estimates the method `expect` sets.
+    /// Sets the parameter `ReturnConsumedCapacity` of a request, and returns the estimated capacity
+    /// of each key. Returns `None` for a request that consumes no capacity, and for a
+    /// TransactWriteItems, whose estimates the method `expect` sets.
     fn shares_of(&self, input: &mut Input) -> Option<Vec<Share>> {
         macro_rules! asked {
             ($kind:ident) => {
@@ -351,8 +351,7 @@ pub(crate) struct Consumed {
     pub(crate) shares: Vec<Share>,
     /// The item that the answer of DynamoDB contained.
     pub(crate) seen: Option<SizedItem>,
-    /// The consumed capacity of a page of a query or a scan, or `None` if the request reads no
-    /// page.
+    /// The consumed capacity of a Query or a Scan, or `None` for any other request.
     pub(crate) page: Option<Capacity>,
 }
 

@@ -104,8 +104,8 @@ pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + S
     }
 }
 
-/// Returns the failure for an error of the SDK. The retry loop decides by the returned failure, and
-/// not by the error of the SDK.
+/// Returns the failure for an error of the SDK. The returned failure decides how the retry loop
+/// reacts.
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
         SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),
@@ -231,8 +231,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
         return failure;
     }
     let refusal = refusal(&error);
-    // If the HTTP status is 2xx, 408 or 5xx, DynamoDB may have applied the write, even if the
-    // answer contains an error code. The match arms for 2xx, 408 and 5xx must therefore come first.
+    // The code checks the HTTP statuses 2xx, 408 and 5xx before the error code: with one of these
+    // statuses, DynamoDB may have applied the write.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
