@@ -214,7 +214,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// - [`Error::Lost`]: the lease is lost.
     /// - [`Error::Corrupt`]: another program wrote a heartbeat number (`_beat`) that no heartbeat
     ///   can exceed.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -307,7 +307,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Errors
     ///
     /// - [`Error::Lost`]: the lease is lost.
-    /// - The errors of [`Repository::update`] are possible too.
+    /// - The errors of [`Repository::update`] are possible.
     ///
     /// # Cancel safety
     ///
@@ -344,7 +344,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Errors
     ///
     /// - The error that the closure returned.
-    /// - The errors of [`update`](Self::update), converted by `From`.
+    /// - The errors of [`update`](Self::update), converted into `E` by `From`.
     ///
     /// # Cancel safety
     ///
@@ -487,7 +487,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// - [`Error::Exhausted`]: DynamoDB did not answer the release before the lease ended, so other
     ///   callers can acquire the lease.
     /// - [`Error::Unavailable`]: the runtime of the lease was shut down during the release.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///

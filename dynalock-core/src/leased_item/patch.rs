@@ -48,7 +48,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lease has ended, or the item was deleted.
     /// - All errors of [`Repository::patch`](crate::Repository::patch) except `Locked` and
-    ///   `NotFound` are possible too.
+    ///   `NotFound` are possible.
     ///
     /// # Cancel safety
     ///
@@ -85,7 +85,7 @@ impl<T: Lockable> GuardPatch<'_, T> {
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lease has ended.
     /// - The errors of [`Request::<T, Patch>::explain`](crate::request::Request::explain) are
-    ///   possible too.
+    ///   possible.
     pub fn explain(&self) -> Result<Explained> {
         self.guard.explain_patch(self.content.clone())
     }

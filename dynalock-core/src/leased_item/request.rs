@@ -104,7 +104,7 @@ impl<T> Repository<T> {
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started, so the
     ///   call sent no request.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -167,7 +167,7 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::NotFound`]: none of the keys has an item.
     /// - [`Error::InvalidSetting`]: the list of keys is empty.
-    /// - The errors of [`lock`](Self::lock) are possible too.
+    /// - The errors of [`lock`](Self::lock) are possible.
     ///
     /// # Cancel safety
     ///
@@ -203,7 +203,7 @@ impl<T> Repository<T> {
     /// - [`Error::InvalidKey`]: the token is for a lock by name.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -583,7 +583,7 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::QueueFull`]: the queue has the maximum number of entries.
     /// - [`Error::Locked`]: a caller without `fair` held the lease until the end of the wait.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
