@@ -121,7 +121,7 @@ impl ExplainedAction {
         Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, rate) }
     }
 
-    /// Makes the explanation of the read of one item.
+    /// Explains the read of one item.
     pub(super) fn get(operation: &'static str, GetItem { table, key, consistent }: GetItem) -> Self {
         let settings = vec![consistency(consistent).to_owned()];
         Self { key: Some(key), settings, ..Self::new(operation, table, UnitRate::of_read(consistent)) }
@@ -331,8 +331,8 @@ impl ExplainedAction {
         self.filter.as_ref()
     }
 
-    /// Returns the projection of a query or scan. Only a count has a projection, and only if the
-    /// count must leave out lease rows or expired items.
+    /// Returns the projection expression of a count that must leave out lease rows or expired
+    /// items, and `None` for any other action.
     ///
     /// # Examples
     ///
@@ -397,8 +397,8 @@ impl ExplainedAction {
         }
     }
 
-    /// Writes a line with the operation, and a line for each part of the action. Each line begins
-    /// with `indent`.
+    /// Writes one line with the operation, and one line for each key, item or expression of the
+    /// action. Each line begins with `indent`.
     pub(super) fn write_lines(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{indent}{} {}", self.operation, self.table)?;
         if let Some(index) = self.index {

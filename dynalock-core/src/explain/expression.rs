@@ -8,8 +8,8 @@ use crate::{codec::Item, expression::MAP_KEY_SIGN};
 /// An expression of a request, with attribute names instead of placeholders.
 ///
 /// The format `{}` shows the type of each value, and shows `[..]` instead of a map key. The format
-/// `{:#}` shows the values and the map keys. The expression shows each attribute name in the stored
-/// form, even if the name contains a dot.
+/// `{:#}` shows the values and the map keys. An attribute name appears unchanged, even if the name
+/// contains a dot.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -30,7 +30,7 @@ pub struct ExplainedExpression {
 
 #[derive(Clone, PartialEq)]
 enum Part {
-    /// A text of operators, functions and attribute names.
+    /// A text without user data: operators, functions and attribute names.
     Text(String),
     /// The key of a map, which is user data.
     MapKey(String),
@@ -88,11 +88,11 @@ fn is_operator(c: char) -> bool {
     matches!(c, '=' | '<' | '>' | '+' | '-')
 }
 
-/// The parts of an expression during the replacement of the placeholders.
+/// The expression that [`ExplainedExpression::new`] builds part by part.
 #[derive(Default)]
 struct Resolved {
     parts: Vec<Part>,
-    /// The text of the unfinished part, which follows the last part in `parts`.
+    /// The text at the end of the expression, which is not yet in `parts`.
     text: String,
 }
 
@@ -104,8 +104,8 @@ impl Resolved {
         self.parts.push(part);
     }
 
-    /// Adds an operator with one space on each side. The library sends expressions without spaces
-    /// that DynamoDB does not need, so the text may have no space around the operator.
+    /// Adds an operator with one space on each side. The library sends expressions without
+    /// unnecessary spaces, so an operator in a sent expression may have no spaces around it.
     fn operator(&mut self, operator: &str) {
         if !self.text.ends_with(' ') {
             self.text.push(' ');

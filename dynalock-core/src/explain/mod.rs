@@ -44,10 +44,10 @@ use crate::cost::Units;
 /// - An explanation does not contain requests that a call sends only after a lost reply, a
 ///   throttled request or a conflict. An explanation does not contain the additional requests that
 ///   an expired item, an expired lease or an unprocessed part of a batch causes.
-/// - An explanation of a query or scan contains only the first page. The explanation does not
-///   contain the reads of items whose keys the page finds in an index.
-/// - An explanation does not contain a write that depends on an item that the call reads first. For
-///   a call with a dependent write, [`is_complete`](Self::is_complete) returns `false`.
+/// - An explanation of a query or scan contains only the first page. An explanation does not
+///   contain the reads of items whose keys a query finds in an index.
+/// - An explanation does not contain a write that depends on an item that the call reads first. If
+///   an explanation leaves out a write, [`is_complete`](Self::is_complete) returns `false`.
 ///
 /// Each attempt of a write contains new random bytes, and some writes contain the time. A sent
 /// write differs from the explanation of the write in random bytes and in times.
@@ -61,24 +61,24 @@ pub struct Explained {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Rest {
     Nothing,
-    /// The explanation leaves out a write, because the write depends on items that the explained
-    /// requests read.
+    /// The call ends with a write that depends on the items that the call reads, so the explanation
+    /// leaves out the write.
     DependentWrite,
 }
 
 impl Explained {
-    /// Makes the explanation of a call that sends the `requests`.
+    /// Explains a call that sends only `requests`.
     pub(crate) fn of(requests: Vec<ExplainedRequest>) -> Self {
         Self { requests, rest: Rest::Nothing }
     }
 
-    /// Makes the explanation of a call that first sends the requests `reads`, and then sends a
-    /// write that depends on the read items.
+    /// Explains a call that first sends `reads`, and then sends a write that depends on the items
+    /// that the call has read.
     pub(crate) fn before_write(reads: Vec<ExplainedRequest>) -> Self {
         Self { requests: reads, rest: Rest::DependentWrite }
     }
 
-    /// Adds the request that the call sends first.
+    /// Inserts the first request of the call at the front of the list of requests.
     pub(crate) fn after(mut self, first: ExplainedRequest) -> Self {
         self.requests.insert(0, first);
         self
@@ -133,7 +133,7 @@ impl Explained {
     /// counts as an item of `item_bytes` bytes.
     ///
     /// For each started kilobyte, DynamoDB bills one write unit outside a transaction, and two
-    /// write units in a transaction. The result does not include the write units of indexes. A
+    /// write units in a transaction. `write_units` does not count the write units of indexes. A
     /// write that changes an entry of an index costs at least one additional write unit for the
     /// index.
     ///

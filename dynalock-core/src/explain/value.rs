@@ -1,4 +1,4 @@
-//! Formats values and items for the texts of an explanation.
+//! Formats attribute values and items for the printed requests of a call.
 
 use std::fmt::{self, Write as _};
 
@@ -6,12 +6,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::codec::{Item, type_of};
 
-/// An attribute value to print. The format `{}` shows the type of the value, and the format `{:#}`
-/// shows the content.
+/// An attribute value with two formats: `{}` shows the type of the value, and `{:#}` shows the
+/// content of the value.
 pub(super) struct ValueText<'v>(pub(super) &'v AttributeValue);
 
 /// The attributes of an item or a key, sorted by attribute name. The format `{}` shows the types of
-/// the values, and the format `{:#}` shows the content of the values.
+/// the attributes, and the format `{:#}` shows the content of the attributes.
 pub(super) struct ItemText<'i>(pub(super) &'i Item);
 
 impl fmt::Display for ValueText<'_> {
@@ -53,8 +53,8 @@ impl fmt::Display for ItemText<'_> {
     }
 }
 
-/// Returns the attributes of an item, sorted by attribute name. The order of a `HashMap` differs in
-/// each process.
+/// Returns the attributes of an item, sorted by attribute name. The iteration order of a `HashMap`
+/// is different in each process.
 fn sorted(item: &Item) -> Vec<(&String, &AttributeValue)> {
     let mut entries: Vec<_> = item.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);

@@ -41,8 +41,8 @@ pub struct LeaseGuard<T> {
     repository: Repository<T>,
     guard: HeldGrant,
     stored: Stored<T>,
-    /// The stored item, including the attributes without a field in the caller's struct. The next
-    /// write of the guard starts from the stored item.
+    /// The whole item at the grant, or after the last write of the guard, including the attributes
+    /// without a field in the caller's struct.
     item: Item,
 }
 
@@ -87,11 +87,11 @@ impl<T: Lockable> LeaseGuard<T> {
     /// each request. A system that receives the fence can refuse a request whose fence is lower
     /// than the highest fence that the system has received.
     ///
-    /// The first fence of an item comes from the time of the first lease request. A new item can
-    /// have lower fences than a deleted item with the same key. The fences can be lower if the
-    /// caller's clock is behind other clocks, or if DynamoDB receives an old lease request after
-    /// the create. With [`#[lockable(separate)]`](crate::Lockable), the lease row survives the
-    /// delete of the item, so the fences of one key always grow.
+    /// The first fence of an item comes from the time of the first lease request. If the caller's
+    /// clock is behind other clocks, a new item can have lower fences than a deleted item with the
+    /// same key. A lease request that was sent before the delete and arrives after the create can
+    /// lower the fences of the new item. With [`#[lockable(separate)]`](crate::Lockable), the lease
+    /// row survives the delete of the item, so the fences of one key always grow.
     ///
     /// # Examples
     ///
@@ -109,7 +109,7 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.fence
     }
 
-    /// Returns the label of this holder, which
+    /// Returns the label of the holder, which
     /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. If the holder has no label,
     /// returns the random nonce of the grant.
     ///
@@ -129,7 +129,7 @@ impl<T: Lockable> LeaseGuard<T> {
         Owner::parse(&self.guard.grant.owner).label
     }
 
-    /// Returns the nonce of the grant: a random text that distinguishes this grant from all other
+    /// Returns the nonce of the grant: a random text that distinguishes the grant from all other
     /// grants.
     ///
     /// # Examples
@@ -148,14 +148,14 @@ impl<T: Lockable> LeaseGuard<T> {
         Owner::parse(&self.guard.grant.owner).nonce
     }
 
-    /// Returns the fence of the previous holder if the call for this lease took over the expired
-    /// lease of the previous holder. Returns `None` in all other cases. A holder whose lease
-    /// expired may have left its work unfinished.
+    /// Returns the fence of the expired lease that the lock call took over, or `None` if the lease
+    /// was free. A holder whose lease expired may have left its work unfinished.
     ///
     /// A returned fence is only a hint that the previous holder crashed. If another caller removed
-    /// the expired holder, `acquired_after_crash` returns `None`. If the reply to the lease request
-    /// was lost, a normal release by the previous holder can look like a crash. If your program
-    /// must notice every crash, store the progress of the work together with the work.
+    /// the expired lease of the previous holder, `acquired_after_crash` returns `None`. If the
+    /// reply to the lease request was lost, a normal release by the previous holder can look like a
+    /// crash. If your program must notice every crash, store the progress of the work together with
+    /// the work.
     ///
     /// # Examples
     ///
@@ -214,11 +214,12 @@ impl<T: Lockable> LeaseGuard<T> {
     /// - [`Error::Lost`]: the lease is lost.
     /// - [`Error::Corrupt`]: another program wrote a heartbeat number (`_beat`) that no heartbeat
     ///   can exceed.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A heartbeat that was sent may still renew the lease.
+    /// The future can be dropped at any time. A heartbeat that was sent before the drop may still
+    /// renew the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.guard.grant.beat()).await
     }
@@ -282,13 +283,13 @@ impl<T: Lockable> LeaseGuard<T> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
 
-    /// Changes the value, and writes the changed attributes. The condition of the write requires
-    /// that this guard holds the lease. The write renews the lease. If the write fails, the value
-    /// in the guard stays unchanged.
+    /// Changes the value of the leased item, and writes the changed attributes. The condition of
+    /// the write requires that the guard holds the lease. The write renews the lease. If the write
+    /// fails, the value in the guard stays unchanged.
     ///
-    /// `update` repeats the closure on the stored value if a caller that ignores leases has written
-    /// the item. `update` also repeats the closure if DynamoDB applied a later heartbeat of this
-    /// guard before the write.
+    /// If a caller that ignores leases has written the item, `update` runs the closure again on the
+    /// stored value. If a heartbeat of the guard overtakes the write on the way to DynamoDB,
+    /// `update` runs the closure again.
     ///
     /// # Examples
     ///
@@ -306,13 +307,13 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Errors
     ///
     /// - [`Error::Lost`]: the lease is lost.
-    /// - The errors of [`Repository::update`] are possible too.
+    /// - The errors of [`Repository::update`] are possible.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A drop of the future
-    /// leaves the value in the guard unchanged. The next write of the guard starts from the stored
-    /// item.
+    /// leaves the value in the guard unchanged. If the write was applied, the next write of the
+    /// guard starts from the changed item.
     pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
         let change = |value: &mut T| {
             change(value);
@@ -321,9 +322,9 @@ impl<T: Lockable> LeaseGuard<T> {
         observe("lease_update", self.table(), self.write(AfterWrite::Renew, change)).await.map(drop)
     }
 
-    /// Changes the value like [`update`](Self::update), with a closure that may return an error. If
-    /// the closure returns an error, the guard writes nothing, and the value in the guard stays
-    /// unchanged.
+    /// Changes the value of the leased item like [`update`](Self::update), with a closure that may
+    /// return an error. If the closure returns an error, the guard writes nothing, and the value in
+    /// the guard stays unchanged.
     ///
     /// # Examples
     ///
@@ -343,7 +344,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Errors
     ///
     /// - The error that the closure returned.
-    /// - The errors of [`update`](Self::update), converted by `From`.
+    /// - The errors of [`update`](Self::update), converted into `E` by `From`.
     ///
     /// # Cancel safety
     ///
@@ -358,7 +359,7 @@ impl<T: Lockable> LeaseGuard<T> {
         observe_closure("lease_try_update", table, write).await.map(drop)
     }
 
-    /// Returns the requests that [`update`](Self::update) would send, with the condition that this
+    /// Returns the requests that [`update`](Self::update) would send, with the condition that the
     /// guard holds the lease. The closure runs on a copy of the value. `explain_update` sends no
     /// request, and the value in the guard stays unchanged.
     ///
@@ -393,8 +394,8 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::patch(&mut self.unsent()?, self.stored.key(), content)
     }
 
-    /// Returns a session for a write by the holder of the lease. The caller uses the session only
-    /// to explain the write, and sends no request.
+    /// Makes a [`Session`] that explains a write by the holder of the lease. The methods
+    /// `explain_update` and `explain_patch` send no request.
     fn unsent(&self) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);
         match grant.lost_now() {
@@ -421,8 +422,8 @@ impl<T: Lockable> LeaseGuard<T> {
         Ok(())
     }
 
-    /// Changes the value, writes the changed attributes, and releases the lease by the same
-    /// request.
+    /// Changes the value of the leased item, and sends one request that writes the changed
+    /// attributes and releases the lease.
     ///
     /// # Examples
     ///
@@ -465,7 +466,7 @@ impl<T: Lockable> LeaseGuard<T> {
         Ok(stored)
     }
 
-    /// Releases the lease, waits for DynamoDB's answer, and returns the value.
+    /// Releases the lease, waits for DynamoDB's answer, and returns the value of the item.
     ///
     /// # Examples
     ///
@@ -486,7 +487,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// - [`Error::Exhausted`]: DynamoDB did not answer the release before the lease ended, so other
     ///   callers can acquire the lease.
     /// - [`Error::Unavailable`]: the runtime of the lease was shut down during the release.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -497,7 +498,7 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Converts the guard into a token. Another task or process can [resume](Repository::resume)
-    /// the lease from the token. After the conversion, no heartbeat renews the lease until a task or
+    /// the lease from the token. After `detach`, no heartbeat renews the lease until a task or
     /// process resumes the lease.
     ///
     /// # Examples
@@ -517,8 +518,8 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
-    /// Changes a copy of the value, and writes the copy. If the write fails or the caller drops the
-    /// future, the value in the guard stays unchanged.
+    /// Changes a copy of the item's value, and writes the copy. If the write fails or the caller
+    /// drops the future, the value in the guard stays unchanged.
     async fn write<E: From<Error>>(
         &mut self,
         ends: AfterWrite,
@@ -540,8 +541,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 AfterWrite::Release => mem::take(&mut self.item),
             };
             let (mut value, mut basis) = decode::<T>(&table, item)?;
-            // The library records the value's fingerprints before the closure runs, so that it can
-            // find the attributes that the closure changes.
+            // The library records a fingerprint of each attribute before the closure runs, so that
+            // the library can find the attributes that the closure changes.
             basis.remember(&value);
             change(&mut value)?;
             let changes = basis.changes(&table, &value)?;
@@ -550,7 +551,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 return Ok(Wrote::No);
             }
             let applied = changes.clone();
-            // The guard counts the renewed lease from the time before it sends the write.
+            // The guard measures the renewed lease from a time before the guard sends the write.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             match session.update(value, Change::Update(basis), changes).await? {
                 WriteResult::Applied(stored) => {
@@ -565,8 +566,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 WriteResult::Conflict(met) => {
                     let met = session.after_conflict(&get, &key, expected, met).await?;
                     self.item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
-                    // If DynamoDB has applied a late copy of an earlier attempt, the write has
-                    // succeeded.
+                    // If the item contains the id of the write, DynamoDB has applied an earlier
+                    // attempt, and the write has succeeded.
                     if session.has_written(&self.item) {
                         self.stored = decode_stored(&table, self.item.clone())?;
                         return Ok(Wrote::Yes);

@@ -24,10 +24,10 @@ pub struct GuardPatch<'g, T> {
 }
 
 impl<T: Lockable> LeaseGuard<T> {
-    /// Changes attributes of the leased item by one request, like
-    /// [`Repository::patch`](crate::Repository::patch). DynamoDB refuses the request if this guard
-    /// has lost the lease. The patch renews the lease. After the patch, the guard contains the
-    /// changed item.
+    /// Changes attributes of the leased item with one request, like
+    /// [`Repository::patch`](crate::Repository::patch). DynamoDB refuses the patch if the guard has
+    /// lost the lease. The patch renews the lease. After the patch, the guard contains the changed
+    /// item.
     ///
     /// # Examples
     ///
@@ -48,13 +48,13 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lease has ended, or the item was deleted.
     /// - All errors of [`Repository::patch`](crate::Repository::patch) except `Locked` and
-    ///   `NotFound` are possible too.
+    ///   `NotFound` are possible.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the patch may or may not have been applied. A drop of the future
-    /// leaves the value in the guard unchanged. The next write of the guard starts from the stored
-    /// item.
+    /// leaves the value in the guard unchanged. If the patch was applied, the next write of the
+    /// guard starts from the patched item.
     pub fn patch(&mut self) -> GuardPatch<'_, T> {
         GuardPatch { guard: self, content: SharedPatch::default() }
     }
@@ -85,7 +85,7 @@ impl<T: Lockable> GuardPatch<'_, T> {
     ///
     /// - [`Error::Lost`](crate::Error::Lost): the lease has ended.
     /// - The errors of [`Request::<T, Patch>::explain`](crate::request::Request::explain) are
-    ///   possible too.
+    ///   possible.
     pub fn explain(&self) -> Result<Explained> {
         self.guard.explain_patch(self.content.clone())
     }

@@ -35,7 +35,7 @@ use crate::{
 #[must_use = "a lease is not acquired until this is awaited"]
 pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
     repository: Repository<T>,
-    /// The keys of the items. The call leases one of these items.
+    /// The keys from which the call chooses the item to lease.
     keys: Vec<Key>,
     options: LeaseOptions,
     wait: Option<Wait>,
@@ -47,7 +47,7 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
 
 impl<T> Repository<T> {
     /// Sets the rule that decides when a lease has expired. The expiry rule applies to the writes
-    /// and the lease requests of this repository. All users of one table must set the same expiry
+    /// and the lease requests of the repository. All users of one table must set the same expiry
     /// rule.
     ///
     /// # Examples
@@ -69,19 +69,20 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of an item, and waits while another caller holds the lease. While the
-    /// lease lasts, only the holder and callers that ignore leases can write the item. Writes of
-    /// all other callers to the leased item fail with [`Error::Locked`].
+    /// lease lasts, writes of other callers fail with [`Error::Locked`], unless a caller asks to
+    /// ignore leases.
     ///
     /// The returned guard contains the value of the item. If the lease is free, the call sends one
     /// request, or two requests if the type has [`separate`](Lockable) leases.
     ///
     /// A delete of the item deletes the lease in the item. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
-    /// item. After a delete of a leased item, another caller may lease a new item with the same
-    /// key. The old and the new holder then both believe that they hold the lease. The holder from
-    /// before the delete notices the loss of the lease at its next heartbeat. DynamoDB refuses all
-    /// writes of the new item by the holder from before the delete. With `#[lockable(separate)]`,
-    /// the lease is in a separate row, so a delete of the item does not change the lease.
+    /// item. After the delete of a leased item, another caller may create and lease a new item with
+    /// the same key. For a time, the holder of the deleted item and the holder of the new item both
+    /// believe that they hold the lease. The holder of the deleted item notices the loss of its
+    /// lease at its next heartbeat. DynamoDB refuses every write by the holder of the deleted item.
+    /// With `#[lockable(separate)]`, the lease is in a separate row, so a delete of the item does
+    /// not change the lease.
     ///
     /// # Examples
     ///
@@ -103,7 +104,7 @@ impl<T> Repository<T> {
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started, so the
     ///   call sent no request.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -166,7 +167,7 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::NotFound`]: none of the keys has an item.
     /// - [`Error::InvalidSetting`]: the list of keys is empty.
-    /// - The errors of [`lock`](Self::lock) are possible too.
+    /// - The errors of [`lock`](Self::lock) are possible.
     ///
     /// # Cancel safety
     ///
@@ -202,7 +203,7 @@ impl<T> Repository<T> {
     /// - [`Error::InvalidKey`]: the token is for a lock by name.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -287,9 +288,9 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets the label of the holder, for example the name of a host or a worker. Errors show the
-    /// label to other callers. Two callers may have the same label, because each grant also has a
-    /// random nonce.
+    /// Sets the label of the holder, for example the name of a host or a worker. The errors of
+    /// waiting and refused callers show the label of the holder. Two callers may have the same
+    /// label, because each grant also has a random nonce.
     ///
     /// # Examples
     ///
@@ -306,7 +307,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets the rule that decides when a lease has expired: [`Repository::expiry`].
+    /// Sets the rule that decides when the lease has expired, like [`Repository::expiry`].
     ///
     /// # Examples
     ///
@@ -323,8 +324,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Limits the time from the grant for which heartbeats renew the lease. With a limit on
-    /// heartbeats, a worker that makes no progress cannot keep the item for ever. By default,
+    /// Limits the total time for which heartbeats renew the lease, counted from the grant. With
+    /// `max_hold`, a worker that makes no progress cannot keep the item for ever. By default,
     /// heartbeats renew the lease without a time limit.
     ///
     /// # Examples
@@ -364,8 +365,8 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets the shortest and the longest interval between two reads of a waiter, as
-    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read of a waiter costs more for a
+    /// Sets the shortest and the longest interval between two reads by a waiter, as
+    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read by a waiter costs more for a
     /// large item than for a small item, unless the type has [`separate`](Lockable) leases.
     ///
     /// # Examples
@@ -448,7 +449,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         self
     }
 
-    /// Sets the time after which the first attempt of a request counts as lost:
+    /// Sets the time after which the first attempt of a request counts as lost, like
     /// [`Repository::attempt_timeout`].
     ///
     /// # Examples
@@ -501,7 +502,7 @@ impl<T, Q> LeaseRequest<T, LeaseGuard<T>, Q> {
 impl<T, O> LeaseRequest<T, O> {
     /// Lets waiting callers acquire the lease in first-come, first-served order. Each caller enters
     /// the queue of the item, as [`Acquire::fair`](crate::lock::Acquire::fair) describes. While the
-    /// queue is not empty, only the caller with the first entry and callers that ignore leases can
+    /// queue is not empty, only the first caller in the queue and callers that ignore leases can
     /// write the item.
     ///
     /// By default, the item itself stores the queue, so the requests of the queue cost more if the
@@ -582,12 +583,12 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::QueueFull`]: the queue has the maximum number of entries.
     /// - [`Error::Locked`]: a caller without `fair` held the lease until the end of the wait.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. After a drop, a task on the caller's runtime removes
-    /// the call's entry from the queue.
+    /// The future can be dropped at any time. If the future is dropped, a task on the caller's
+    /// runtime removes the call's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         observe("enter", self.table(), self.enter_queue()).await
     }

@@ -30,11 +30,11 @@ impl Body {
 
     /// Replaces the body of a request by the stored body of the first attempt.
     pub(super) fn put_into(&self, request: &mut HttpRequest) {
-        // A panic cannot leave the body half-written, so the code also uses a poisoned `Mutex`.
+        // A panic cannot leave the body half-written, so the body in a poisoned `Mutex` is valid.
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(SdkBody::try_clone);
         let Some(body) = kept else { return };
-        // The stored body may have another length than the replaced body, so the code also changes
-        // the header `content-length`.
+        // The stored body may have another length than the replaced body, so the code changes the
+        // header `content-length`.
         if let Some(length) = body.content_length() {
             request.headers_mut().insert("content-length", length.to_string());
         }

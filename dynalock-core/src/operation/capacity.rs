@@ -48,21 +48,21 @@ pub(crate) type KeyText = fn(&Item) -> Option<String>;
 
 /// The facts from which the library estimates the capacity of a request.
 pub(crate) struct RequestFacts {
-    /// The capacity units that the call may consume, and has consumed so far.
+    /// The budget of the call, and the capacity units that the call has consumed so far.
     pub(crate) allowance: Arc<Allowance>,
-    /// For each table, the function that makes the text of a key. A function with `None` as its
-    /// table applies to all tables.
+    /// The functions that make the texts of keys, each with the name of its table. If the table
+    /// name is `None`, the function applies to all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
     /// The most recent item that the call has read or written, with the size of the item.
     pub(crate) seen: Option<SizedItem>,
-    /// The capacity of the previous page of a query or a scan.
+    /// The consumed capacity of the previous page of a query or a scan.
     pub(crate) page: Capacity,
     /// `true` if the reads of the call may exceed the budget of the call. Reads after a write may
     /// exceed the budget, because these reads find out or return the outcome of the write.
     pub(crate) reads_are_exempt: bool,
 }
 
-/// An item of a known size.
+/// The table, the key and the size of an item.
 #[derive(Clone)]
 pub(crate) struct SizedItem {
     table: String,
@@ -70,7 +70,7 @@ pub(crate) struct SizedItem {
     bytes: usize,
 }
 
-/// The capacity units that a call may consume, and the units that its requests have consumed or
+/// The budget of a call, and the capacity units that the requests of the call have consumed or
 /// reserved.
 pub(crate) struct Allowance {
     budget: Option<Units>,
@@ -109,8 +109,8 @@ enum RequestKind {
     Transaction,
 }
 
-/// The capacity that a request consumes for one of its keys. The capacity is an estimate until the
-/// answer of DynamoDB reports the capacity.
+/// The capacity that a request consumes for one of its keys. The capacity is an estimate until
+/// DynamoDB's answer reports the consumed capacity.
 #[derive(Clone)]
 pub(crate) struct Share {
     pub(crate) table: String,
@@ -160,8 +160,8 @@ impl MeteredRequest {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the parameter by which a request asks for its consumed capacity, and reserves the
-    /// estimated units in the budget.
+    /// Sets the parameter `ReturnConsumedCapacity` of a request, and reserves the estimated units
+    /// in the budget.
     pub(crate) fn ask(&self, input: &mut Input) -> Result<(), OverBudget> {
         let shares = self.shares_of(input);
         let mut state = self.state();
@@ -211,8 +211,8 @@ impl MeteredRequest {
         }
     }
 
-    /// Sets the estimated capacity of a refused write. `sizes` are the sizes of the items that the
-    /// refusal of DynamoDB returned.
+    /// Sets the estimated capacity of a refused write. `sizes` are the sizes of the items in
+    /// DynamoDB's refusal.
     pub(crate) fn refuse(&self, sizes: &[Option<usize>]) {
         let mut state = self.state();
         let factor = if state.kind == RequestKind::Transaction { 2 } else { 1 };
@@ -226,9 +226,9 @@ impl MeteredRequest {
         }
     }
 
-    /// Ends the request, and returns the consumed capacity. In the budget, the consumed units
-    /// replace the reserved units. A request that the SDK has not handed to the HTTP client has
-    /// consumed nothing.
+    /// Ends the measurement of a request, and returns the consumed capacity. In the budget, the
+    /// consumed units replace the reserved units. A request that the SDK has not handed to the HTTP
+    /// client has consumed no capacity.
     pub(crate) fn end(&self, is_free: bool) -> Consumed {
         let RequestState { shares, kind, reserved, departed, seen, .. } = std::mem::take(&mut *self.state());
         let shares = if departed && !is_free { shares } else { Vec::new() };
@@ -276,9 +276,9 @@ impl MeteredRequest {
         self.share(table, None, Capacity::read(least.max(self.facts.page.read)))
     }
 
-    /// Sets the parameter by which a request asks for its consumed capacity, and returns the
-    /// estimated capacity of each key. Returns `None` for requests that consume no capacity, and for a
-    /// transaction of writes: the method `expect` sets the estimates of such a transaction.
+    /// Sets the parameter `ReturnConsumedCapacity` of a request, and returns the estimated capacity
+    /// of each key. Returns `None` for a request that consumes no capacity, and for a
+    /// TransactWriteItems, whose estimates the method `expect` sets.
     fn shares_of(&self, input: &mut Input) -> Option<Vec<Share>> {
         macro_rules! asked {
             ($kind:ident) => {
@@ -351,8 +351,7 @@ pub(crate) struct Consumed {
     pub(crate) shares: Vec<Share>,
     /// The item that the answer of DynamoDB contained.
     pub(crate) seen: Option<SizedItem>,
-    /// The consumed capacity of a page of a query or a scan, or `None` if the request reads no
-    /// page.
+    /// The consumed capacity of a Query or a Scan, or `None` for any other request.
     pub(crate) page: Option<Capacity>,
 }
 
@@ -362,8 +361,8 @@ impl RequestState {
     }
 
     /// Replaces the estimated capacity of the keys of one table by the capacity that DynamoDB has
-    /// reported. DynamoDB reports one number for all items of a table in a request, so each key
-    /// gets an equal part of the number.
+    /// reported. DynamoDB reports one sum for all items of a table in a request, so each key gets
+    /// an equal part of the sum.
     fn settle(&mut self, consumed: &ConsumedCapacity) {
         let capacity = capacity(consumed, self.is_read());
         let is_named = |share: &&mut Share| consumed.table_name.as_ref().is_none_or(|table| share.table == *table);
@@ -388,8 +387,8 @@ impl Share {
     }
 }
 
-/// Returns the read units and the write units in an answer. Only for transactions, DynamoDB reports
-/// the read units and the write units separately. A retry of a transaction consumes read units if
+/// Returns the read units and the write units in an answer. DynamoDB reports the read units and the
+/// write units separately only for transactions. A retry of a transaction consumes read units if
 /// DynamoDB still remembers the token of the transaction.
 fn capacity(consumed: &ConsumedCapacity, is_read: bool) -> Capacity {
     let units = |units: Option<f64>| units.map_or(Units::ZERO, Units::reported);
@@ -419,7 +418,7 @@ fn consumed(output: &Output) -> &[ConsumedCapacity] {
     &[]
 }
 
-/// Returns the item in the answer of a read, or of a write that returns its item.
+/// Returns the item in the answer to a GetItem or an UpdateItem.
 fn item_in(output: &Output) -> Option<&Item> {
     let get = output.downcast_ref::<GetItemOutput>().and_then(|get| get.item.as_ref());
     get.or_else(|| output.downcast_ref::<UpdateItemOutput>().and_then(|update| update.attributes.as_ref()))

@@ -20,11 +20,10 @@ use crate::{
 
 /// The failure of a request. Each variant of `Failure` stands for one reaction of the retry loop.
 pub(crate) enum Failure {
-    /// The condition of the write was false. The field contains the item with which DynamoDB
+    /// The condition of the write was false. The variant contains the item with which DynamoDB
     /// evaluated the condition.
     Condition(Option<Item>),
-    /// DynamoDB cancelled a transaction. The field contains a reason for each action of the
-    /// transaction.
+    /// DynamoDB cancelled a transaction, with a reason for each action of the transaction.
     Cancelled(ActionReasons),
     /// DynamoDB remembers a transaction with the token of the request but with other content, so
     /// the retry loop stops.
@@ -99,14 +98,14 @@ impl Failure {
 /// their error code.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
     /// Returns the failure for an error that contains data, for example the item of a false
-    /// condition. Returns `None` for an error without data.
+    /// condition. Returns `None` for an error that contains only an error code.
     fn modelled(&mut self) -> Option<Failure> {
         None
     }
 }
 
-/// Returns the failure for an error of the SDK. The retry loop decides by the returned failure, and
-/// not by the error of the SDK.
+/// Returns the failure for an error of the SDK. The returned failure decides how the retry loop
+/// reacts.
 pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> Failure {
     match error {
         SdkError::ConstructionFailure(_) => Failure::not_constructed(&error),
@@ -131,8 +130,8 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
     }
 }
 
-/// The error for a response without a body. DynamoDB's shortest body is `{}`. If the body of a
-/// response is empty, a proxy has cut the response or has answered instead of DynamoDB.
+/// The error for a response without a body. The shortest response body of DynamoDB is `{}`. If the
+/// body of a response is empty, a proxy has cut the response or has answered instead of DynamoDB.
 #[derive(Debug, thiserror::Error)]
 #[error("it has no content")]
 pub(crate) struct EmptyAnswer;
@@ -148,9 +147,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The order of the following checks matters. A refused connection proves that DynamoDB did not
-    // receive the request. A timeout proves nothing, so the check for a timeout comes after the
-    // checks for exact causes.
+    // The checks for exact causes come before the check for a timeout. A refused connection proves
+    // that DynamoDB did not receive the request, but a timeout proves nothing.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }
@@ -190,7 +188,7 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
                 return Some(Misconfigured::Credentials(why()));
             }
             // A credentials provider that failed or timed out may succeed at the next attempt, so
-            // this failure is not permanent.
+            // the failure is not permanent.
             Some(_) => return None,
             None => {}
         }
@@ -233,9 +231,8 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
         return failure;
     }
     let refusal = refusal(&error);
-    // The order of the match arms matters. The HTTP status of a response decides before the error
-    // code. If the status is 2xx, 408 or 5xx, DynamoDB may have applied the write, even if the
-    // answer contains an error code.
+    // The code checks the HTTP statuses 2xx, 408 and 5xx before the error code: with one of these
+    // statuses, DynamoDB may have applied the write.
     match (refusal.code(), status) {
         (_, 200..300) => Failure::Ambiguous(Unavailable::Unreadable(chain(&error).into())),
         (_, TIMEOUT | 500..) => Failure::Ambiguous(Unavailable::Server(refusal)),
@@ -263,8 +260,8 @@ pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal
     )
 }
 
-/// Returns the texts of an error and of its causes. The result leaves out texts with a brace,
-/// because a text of the SDK with a brace may contain a whole request with its item.
+/// Returns the texts of an error and of its causes. `chain` leaves out each text with a brace,
+/// because the SDK's texts with a brace may contain a whole request with its item.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let texts: Vec<_> = causes(error).map(ToString::to_string).filter(|text| !text.contains('{')).collect();
     texts.join(": ")

@@ -84,8 +84,8 @@ impl TransactGet {
 impl ServiceFailure for BatchGetItemError {}
 
 impl ServiceFailure for TransactGetItemsError {
-    /// Returns the most severe reason of a cancelled transaction as the failure. A read has no
-    /// conditions, so no reason contains an item.
+    /// Returns the most severe reason of a cancelled transaction as the failure. A TransactGetItems
+    /// has no conditions, so no cancellation reason contains an item.
     fn modelled(&mut self) -> Option<Failure> {
         let whole = refusal(self);
         let Self::TransactionCanceledException(cancelled) = self else { return None };

@@ -29,7 +29,7 @@ pub(crate) enum Access {
     Scan,
 }
 
-/// The part of each item that a page contains.
+/// The content of a page: whole items, some attributes of each item, or only a count.
 #[derive(Clone)]
 pub(crate) enum Selection {
     /// The page contains all attributes of each item in the table or index.
@@ -59,7 +59,7 @@ pub(crate) struct Segment {
     pub(crate) of: i32,
 }
 
-/// The answer to the request of one page.
+/// DynamoDB's answer to the request for one page of a query or a scan.
 #[derive(Default)]
 pub(crate) struct ItemPage {
     pub(crate) items: Vec<Item>,

@@ -25,8 +25,8 @@ impl ActionReasons {
         self.reasons
     }
 
-    /// Returns `true` if a retry of the transaction may succeed. A retry of a transaction may
-    /// succeed if the only reasons are contention and a lack of capacity.
+    /// Returns `true` if a retry of the transaction may succeed. A retry of a cancelled transaction
+    /// may succeed if contention and a lack of capacity are the only reasons for the cancellation.
     pub(crate) fn pass(&self) -> bool {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
@@ -37,8 +37,8 @@ impl ActionReasons {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
 
-    /// Returns `true` if a condition of the transaction was false, and no reason belongs to the
-    /// class `Permanent`.
+    /// Returns `true` if a condition of the transaction was false, and no action failed for a
+    /// permanent reason.
     pub(crate) fn show_conflicts(&self) -> bool {
         let has = |class| self.reasons.iter().any(|reason| reason.class() == Some(class));
         has(CancellationClass::Conflict) && !has(CancellationClass::Permanent)
@@ -56,7 +56,7 @@ impl ActionReasons {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
 
-    /// Returns the most severe reason as the failure of the whole request.
+    /// Returns the most severe cancellation reason as the failure of the whole request.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
         // If DynamoDB sent no reasons, the failure contains the error of the whole transaction.
@@ -70,8 +70,8 @@ impl ActionReasons {
     }
 }
 
-/// Returns the rank of a class of cancellation reasons. The reason with the highest rank decides
-/// how the retry loop reacts.
+/// Returns the severity of a cancellation reason as a number. If a transaction has several
+/// cancellation reasons, the most severe reason decides how the retry loop reacts.
 fn severity(class: CancellationClass) -> u8 {
     match class {
         CancellationClass::Contention => 1,
@@ -81,7 +81,7 @@ fn severity(class: CancellationClass) -> u8 {
     }
 }
 
-/// Parses the reason of one action. `whole` is the error of the whole transaction.
+/// Parses the cancellation reason of one action. `whole` is the error of the whole transaction.
 fn read(reason: CancellationReason, whole: &Refusal) -> ActionReason {
     // Some reasons have no message. The message of the whole transaction, which lists the codes of
     // all reasons, replaces a missing message.

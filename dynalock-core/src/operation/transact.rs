@@ -16,14 +16,14 @@ use crate::{error::Refusal, telemetry::request};
 const NAME: &str = "TransactWriteItems";
 
 /// A TransactWriteItems request. Each retry of the request has the same bytes as the first attempt.
-/// DynamoDB Local compares the bytes of requests with the same token, and refuses a retry if the
-/// members of a JSON map have another order than in the first attempt.
+/// DynamoDB Local compares the bytes of requests with the same token. If the members of a JSON map
+/// have another order than in the first attempt, DynamoDB Local refuses the retry.
 pub(crate) struct Transact {
     /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
     /// the actions into the request, because a copy of the actions would take as much time as a new
     /// request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
-    /// The name of the table of each action.
+    /// The table name of each action.
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken, or `None` if the SDK generates the token.
     token: Option<String>,
@@ -52,7 +52,7 @@ impl Transact {
         &self.tables[index]
     }
 
-    /// Returns the number of actions.
+    /// Returns the number of actions of the transaction.
     pub(crate) fn len(&self) -> usize {
         self.tables.len()
     }
@@ -72,9 +72,9 @@ impl Transact {
             None if self.body.is_kept() => {
                 let body = self.body.clone();
                 let write = client.transact_write_items().customize();
-                // The first attempt has moved the actions out, so the SDK builds an empty request
-                // for a retry. The stored body replaces the empty body before the SDK signs the
-                // request.
+                // The first attempt has moved the actions out of `Transact`, so the SDK builds an
+                // empty request for a retry. The stored body replaces the empty body before the SDK
+                // signs the request.
                 let write = write.mutate_request(move |request| body.put_into(request));
                 request(NAME, &table_names(&self.tables), pin!(write.send())).await
             }
@@ -93,12 +93,12 @@ impl Transact {
         }
     }
 
-    /// Estimates the capacity of each action, if the program measures the cost of the call. A retry
-    /// of the transaction no longer has the actions, so `Transact` stores the estimates of the
-    /// first attempt.
+    /// Estimates the capacity of each action, if the program measures the cost of the call. The
+    /// first attempt takes the actions out of `Transact`, so `Transact` stores the estimates for
+    /// the retries.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
-        // The library measures the cost only of requests that an attempt of a call sends. A request
-        // outside a call has no `IN_FLIGHT` state.
+        // A request outside a call has no `IN_FLIGHT` state, so the library does not measure the
+        // cost of the request.
         let _ = IN_FLIGHT.try_with(|in_flight| {
             let Some(metered) = &in_flight.metered else { return };
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,9 +126,9 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
     }
 }
 
-/// Returns the error of a retry if the body of the first request was not stored. In practice, a
-/// retry always has a stored body, because the SDK builds the body before the first await of the
-/// first attempt.
+/// Returns the error of a retry that has no stored body of the first attempt. In practice, a retry
+/// always has a stored body, because the SDK builds the body before the first await of the first
+/// attempt.
 fn not_made() -> Refusal {
     Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }

@@ -73,8 +73,9 @@ impl Write {
         Self { table: Arc::clone(table), key, action, condition, names, values }
     }
 
-    /// Sends the write as a single request. Returns the item after a patch, and the row before an
-    /// update of a lease row. Returns `None` after a put, another update, a delete or a check.
+    /// Sends the write as a single request. For [`Action::Patch`], returns the item after the
+    /// patch. For [`Action::RowUpdate`], returns the lease row before the update. For a put, an
+    /// [`Action::Update`], a delete or a check, returns `None`.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let returned = match self.action {
             Action::Patch(_) => Some(ReturnValue::AllNew),
@@ -106,14 +107,14 @@ impl Write {
         sent.map(|()| None)
     }
 
-    /// Returns new placeholders whose numbers continue after the placeholders of the write.
+    /// Returns placeholders with numbers that the expressions of the write do not use yet.
     pub(crate) fn placeholders(&self) -> Placeholders {
         let names = self.names.as_ref().map_or(0, HashMap::len);
         let values = self.values.as_ref().map_or(0, HashMap::len);
         Placeholders::after(names, values)
     }
 
-    /// Adds a second condition on the item of the write. The placeholders of the second condition
+    /// Joins `condition` to the condition of the write with `AND`. The placeholders in `condition`
     /// must come from [`placeholders`](Self::placeholders) of the same write.
     pub(crate) fn require(&mut self, condition: &str, names: Option<HashMap<String, String>>, values: Option<Item>) {
         self.condition = Some(match self.condition.take() {

@@ -66,9 +66,9 @@ impl fmt::Display for SpanName<'_> {
 
 /// The failure of a call to which the caller has passed a closure.
 pub(crate) enum CallFailure<E> {
-    /// The library has returned the error.
+    /// An error of the library.
     Library(Error),
-    /// The closure of the caller has returned the error.
+    /// An error that the caller's closure has returned.
     Closure(E),
 }
 
@@ -138,8 +138,8 @@ pub(crate) fn observe<'f, O>(
     observe_as(operation, table, call, failure)
 }
 
-/// Runs a call like [`observe`]. The call contains a closure of the caller, which can return an
-/// error.
+/// Runs a call in a new span, like [`observe`]. The call may fail with an error of the caller's
+/// closure.
 pub(crate) fn observe_closure<'f, O, E: From<Error>>(
     operation: &'static str,
     table: Arc<str>,
@@ -149,8 +149,8 @@ pub(crate) fn observe_closure<'f, O, E: From<Error>>(
     Box::pin(async move { in_span(operation, table, call, CallFailure::of).await.map_err(CallFailure::into_error) })
 }
 
-/// Runs a call like [`observe`]. The function `error_type` returns the short name of the error in
-/// the call's output, or `None` for a success.
+/// Runs a call in a new span, like [`observe`]. The function `error_type` returns the short name of
+/// the error in the call's output, or `None` for a success.
 pub(crate) fn observe_as<'f, F: Future + Send + 'f>(
     operation: &'static str,
     table: Arc<str>,
@@ -217,8 +217,8 @@ where
         return Either::Left(work);
     }
     // `in_scope` is safe even if the program has set its `tracing` subscriber after the grant of
-    // the lease. With an explicit parent that the subscriber does not know, the registry of
-    // `tracing-subscriber` would panic.
+    // the lease. An explicit parent span that is older than the subscriber would make the registry
+    // of `tracing-subscriber` panic.
     let span = lease.in_scope(|| call_span!(DEBUG, operation, &*table));
     Either::Right(run(Call::new(operation, table, span), work, failure))
 }
@@ -235,13 +235,13 @@ pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Returns the span of the current call, or no span outside a call.
+/// Returns the span of the current call, or [`Span::none`] outside a call.
 pub(crate) fn current_span() -> Span {
     current().map_or_else(Span::none, |call| call.span.clone())
 }
 
-/// Records in the span of the current call that the current call also works for another call, whose
-/// span is `to`.
+/// Records that the span of the current call follows from the span `to`. For example, the span of a
+/// batch of combined calls follows from the span of each combined call.
 pub(crate) fn follow(to: &Span) {
     current_span().follows_from(to);
 }
@@ -257,8 +257,8 @@ pub(crate) fn set_table(table: Arc<str>) {
     }
 }
 
-/// Records the number of items of the current call in the span of the call. For a single item,
-/// `set_batch` records nothing.
+/// Records the number of items of the current call in the span of the call. If the call has only
+/// one item, `set_batch` records nothing.
 pub(crate) fn set_batch(items: usize) {
     if items > 1 {
         current_span().record("db.operation.batch.size", items);
@@ -307,7 +307,7 @@ impl Call {
         }
     }
 
-    /// Returns the name of the table. Returns an empty text for a call without a known table.
+    /// Returns the name of the table that the call uses, or an empty text if no table is known.
     pub(super) fn table(&self) -> Arc<str> {
         self.table.get().cloned().unwrap_or_default()
     }

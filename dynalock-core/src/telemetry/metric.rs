@@ -60,7 +60,7 @@ pub(super) use {count, measure};
 /// # Examples
 ///
 /// ```
-/// // A program first installs a recorder, for example that of `metrics-exporter-prometheus`.
+/// // A program first installs a recorder, for example the recorder of `metrics-exporter-prometheus`.
 /// dynalock_core::metrics::describe();
 /// ```
 #[cfg(feature = "metrics")]

@@ -26,8 +26,8 @@ struct SentRequest {
     outcome: Cow<'static, str>,
 }
 
-/// Sends a request in a new span. The future of an SDK request has many kilobytes, so the caller of
-/// `request` pins the future, and `request` does not move it.
+/// Sends a request in a new span. The future of an SDK request has many kilobytes, so `request`
+/// takes a pinned reference to the future instead of the future.
 pub(crate) async fn request<O, E>(
     name: &'static str,
     table: &Arc<str>,
