@@ -17,7 +17,7 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Returns the attributes that serde writes for a value, as an item. The item does not contain the
+/// Returns the attributes that serde writes for a value, as an item. `attributes_of` omits the
 /// version and the times, because only the library may change the version and the times.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
@@ -285,8 +285,8 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, and returns an error for a value that DynamoDB cannot store. The check of
-/// the value overwrites the content of `buffer`.
+/// Encodes one attribute, and returns an error for a value that DynamoDB cannot store.
+/// `checked_attribute` overwrites the content of `buffer`.
 fn checked_attribute<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> SerdeResult<AttributeValue> {
     buffer.check(value)?;
     attribute(value)
@@ -305,8 +305,8 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
 
 /// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. An error
 /// text of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the
-/// error. Any other error text of `serde_dynamo` may quote a value. An error text that may quote a
-/// value becomes the `detail` of the error.
+/// error. An error text of `serde_dynamo` about anything other than a set may quote a value. An
+/// error text that may quote a value becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -1,7 +1,6 @@
-//! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive macro knows
-//! neither the attributes in a flattened field nor the aliases in a flattened field. Before each
-//! write of a type with a flattened field, the library verifies that serde can read the resulting
-//! item.
+//! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive macro sees
+//! neither the attribute names nor the aliases inside a flattened field. Before each write of a
+//! type with a flattened field, the library verifies that serde can read the resulting item.
 
 use std::sync::Arc;
 
@@ -106,9 +105,9 @@ impl Unread {
     }
 }
 
-/// Returns an error if serde cannot decode an item, or if serde writes no attribute of a name in
-/// `written` for the decoded value. The error for a missing attribute names the first missing
-/// attribute.
+/// Returns an error if serde cannot decode the item, or if an attribute in `written` is missing
+/// after serde has decoded and serialized the item. The error for a missing attribute names the
+/// first missing attribute.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {

@@ -71,8 +71,8 @@ pub(crate) struct Basis {
     content: Content,
 }
 
-/// A copy of the item without the library's own attributes, for a type with a flattened field. A
-/// type without a flattened field has no copy of the item.
+/// A copy of the item without the library's own attributes. The copy is `None` for a type without a
+/// flattened field.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
@@ -85,7 +85,7 @@ pub(crate) struct State {
     pub(crate) image: Option<Box<Item>>,
 }
 
-/// The fingerprints of the value, which the first mutable access takes before the program can
+/// The fingerprints of the value, computed at the first mutable access, before the program can
 /// change the value.
 #[derive(Clone)]
 enum Before {
@@ -139,8 +139,8 @@ impl<T> Stored<T> {
         Self { value, origin: StoredOrigin::Known(basis) }
     }
 
-    /// Returns the data that the next write needs (the basis). For a value from
-    /// [`assume`](Self::assume), returns the etag instead of the basis.
+    /// Returns `Ok` with the data that the next write needs, or `Err` with the etag for a value
+    /// from [`assume`](Self::assume).
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         match &self.origin {
             StoredOrigin::Known(basis) => Ok(basis),
@@ -160,8 +160,7 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value and the data that the next write needs (the basis). For a value from
-    /// [`assume`](Self::assume), returns the etag instead of the basis.
+    /// Returns the value, and the same result as `origin`: the data for the next write, or an etag.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
             StoredOrigin::Known(basis) => (self.value, Ok(basis)),
@@ -252,8 +251,7 @@ impl<T: Versioned> Stored<T> {
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
     }
 
-    /// Makes a `Stored` from a value that equals the stored item, because the library has just read
-    /// or written the item.
+    /// Makes a `Stored` directly after a read or a write, when the value equals the stored item.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         value.mirror_times(basis.times);
@@ -266,8 +264,8 @@ impl Basis {
         Self { state, times, before: Before::Untouched, content }
     }
 
-    /// Returns the data that the next write of the item needs. The parameters describe the item
-    /// after the current write: the version and write ids, the content, and the times.
+    /// Returns the data that the next write of the item needs. `revision`, `content` and `times`
+    /// describe the stored item after the write that the library has just sent.
     pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
         Self::read(State { revision, image: None }, content, times)
     }
@@ -286,16 +284,17 @@ impl Basis {
         self
     }
 
-    /// Takes the fingerprints of the value, unless an earlier call of `remember` has taken the
-    /// fingerprints. The first call of `remember` must come before the first change of the value.
+    /// Computes the fingerprints of the value, unless an earlier call of `remember` has computed
+    /// the fingerprints. The first call of `remember` must come before the first change of the
+    /// value.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
-        // Only the first mutable access to the value takes fingerprints: at a later access, the
+        // Only the first mutable access to the value computes fingerprints: at a later access, the
         // value may already be changed.
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(Arc::new(fingerprints)),
                 // A mutable access cannot return an error. If the fingerprints of a value cannot be
-                // taken, the next write of the value returns the error.
+                // computed, the next write of the value returns the error.
                 Err(error) => Before::Failed(error),
             };
         }
@@ -340,8 +339,7 @@ impl Basis {
         }
     }
 
-    /// Returns the copy of the item (the [`Content`]) to which the `changes` of an update have been
-    /// applied.
+    /// Returns the copy of the item (the [`Content`]) after the `changes` of an update.
     pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }

@@ -22,8 +22,8 @@ pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
 }
 
 impl KeptTimes {
-    /// Returns the time of the create and the time of the last write after a write of the item at
-    /// the time `at`, in epoch milliseconds.
+    /// Returns the times of an item after a write at `at` (epoch milliseconds): the unchanged time
+    /// of the create, and the new time of the last write.
     pub(crate) fn after(self, model: &Model, at: u64) -> Self {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }
     }

@@ -41,8 +41,8 @@ pub(crate) struct Connection {
     /// The tables and keys of the lock rows from whose queues a background task is removing an
     /// abandoned entry.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
-    /// The calls that wait for locks. The connection of the heartbeat thread shares
-    /// `local_waiters`.
+    /// The calls that wait for locks. The connection of the repository and the connection of the
+    /// heartbeat thread share `local_waiters`.
     pub(crate) local_waiters: LocalWaiters,
     /// The meter that counts the cost of all calls, or `None` if the repository has no meter.
     pub(crate) meter: Option<ConnectionMeter>,
@@ -52,7 +52,8 @@ pub(crate) struct Connection {
 impl Connection {
     /// Makes a connection from the user's SDK client, and switches off the retries of the SDK.
     /// After a lost reply, the SDK would repeat a write that DynamoDB has already applied. DynamoDB
-    /// would refuse the repeated write, and the library would see a conflict instead of a success.
+    /// would refuse the repetition of an applied write, and the library would see a conflict
+    /// instead of a success.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
@@ -111,8 +112,8 @@ impl Connection {
     }
 }
 
-/// The smoothed round trip time of requests to DynamoDB, computed as in RFC 6298. Each new sample
-/// has a weight of one eighth.
+/// The smoothed round trip time of requests to DynamoDB, computed as in RFC 6298. A new round trip
+/// counts one eighth in the average, and the earlier average counts seven eighths.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip(AtomicU64);
 

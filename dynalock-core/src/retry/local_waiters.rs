@@ -1,6 +1,6 @@
 //! Shares the content of lock rows between the waiters for locks in one process.
 //!
-//! The waiters of one connection for the same lock share the answers to their requests. The waiter
+//! Calls that wait for the same lock over the same connection share DynamoDB's answers. The waiter
 //! that has waited longest reads the row of the lock for all other waiters. When a holder in the
 //! same process releases the lock, DynamoDB's answer to the release wakes the waiters without a
 //! read. A lock without a queue passes from a holder to a waiter of the same process at most four
@@ -18,8 +18,8 @@ use crate::{clock::Instant, codec::Item};
 /// The calls of this process that wait for changes of lock rows. Calls that wait for the same lock
 /// row share the answers to their requests, so only one of the calls reads the row.
 ///
-/// A shared lock row is only a hint, and may be outdated. A call that receives no shared lock row
-/// for a whole poll interval reads the row itself.
+/// A shared lock row is only a hint, and may be outdated. A call that has received no lock row from
+/// another call for a whole poll interval reads the row itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 
@@ -28,8 +28,8 @@ pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRo
 struct AwaitedRow {
     /// The calls that wait for the lock row, in the order in which the calls began to wait.
     waiters: VecDeque<WaitingCall>,
-    /// The owner of the call that stopped waiting last. If the owner `left` holds the lock now, the
-    /// release of the lock will wake a waiter of this process.
+    /// The owner name of the call that most recently stopped waiting for the lock. If the owner
+    /// `left` holds the lock now, the release of the lock will wake a waiter of this process.
     left: Option<Arc<str>>,
     /// The number of the next call that begins to wait for the lock row.
     next: u64,
@@ -37,8 +37,8 @@ struct AwaitedRow {
     /// The fence of the lock at the last release by this process while the lock had no queue.
     last_fence: u64,
     /// The number of consecutive times that this process held the lock, and released the lock while
-    /// the lock had no queue. `releases` counts from zero after a grant of the lock to another
-    /// process.
+    /// the lock had no queue. After a grant of the lock to another process, the count in `releases`
+    /// starts at zero.
     releases: u32,
 }
 
@@ -69,9 +69,9 @@ pub(crate) enum RowSource {
     /// A write that has removed the previous holder of the lock. For a `Removal`, the waiters share
     /// the content of the lock row after the write.
     Removal,
-    /// A write that has removed the previous holder of the lock, after four consecutive releases by
-    /// this process. The waiters of this process sleep for one poll interval, so that a waiter of
-    /// another process can get the lock.
+    /// A write that has removed the previous holder of the lock, after this process had released
+    /// the lock four times in a row. The waiters of this process sleep for one poll interval, so
+    /// that a waiter of another process can get the lock.
     RemovalForOthers,
 }
 
@@ -158,9 +158,9 @@ impl LocalWaiter {
         self.row.borrow().waiters.front().is_some_and(|first| first.number == self.number)
     }
 
-    /// Returns whether `owner` is local: the owner of a call that waits in this process, or of the
-    /// call that stopped waiting last. If a local owner holds the lock, this process will send the
-    /// release of the lock.
+    /// Returns `true` if `owner` is local: the owner of a waiting call of this process, or of the
+    /// call that has most recently stopped waiting for the lock. If a local owner holds the lock,
+    /// this process will send the release of the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         let mut waiting = row.waiters.iter().map(|waiting| &waiting.owner);

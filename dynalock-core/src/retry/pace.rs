@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 
 /// The reaction of a read-modify-write call to conflicts: immediate attempts and sleeps.
 ///
-/// After its first conflicts, a call makes the next attempt immediately. An immediate attempt
-/// starts from the item that DynamoDB returned with the conflict. After a number of immediate
-/// attempts, the call sleeps, and starts the next attempt from a new read of the item. A call that
-/// has waited longer than other calls has a better chance to write first:
+/// After each of its first conflicts, a call makes the next attempt immediately. An immediate
+/// attempt starts from the item that DynamoDB returned with the conflict. After a number of
+/// immediate attempts, the call sleeps, and starts the next attempt from a new read of the item. A
+/// call that has waited longer than other calls has a better chance to write first:
 ///
 /// - After its first sleep, a call has four times as many immediate attempts before each further
 ///   sleep.

@@ -19,8 +19,8 @@ const TIME_LEN: usize = 4;
 /// take seconds, and DynamoDB remembers a token for ten minutes.
 const REST: u32 = 15 * 60;
 
-/// The first bit of a stored write id. The first bit is set if the library derived the write id
-/// from a token of the caller.
+/// The bit of a stored write id that is set if the library derived the write id from a token of the
+/// caller.
 const OF_TOKEN: u8 = 1 << 7;
 
 /// Says for how long a write may be repeated with the same write id and the same content.
@@ -29,8 +29,8 @@ pub(crate) enum Repeats {
     /// Only the call that sent the write repeats the write, with the request that the call keeps in
     /// memory.
     InThisCall,
-    /// The write has a token of a caller, and each caller that knows the token can repeat the write
-    /// at any time.
+    /// The write has a token of the caller, so a program that has the token can repeat the write at
+    /// any time.
     Ever,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct WriteId {
     pub(crate) repeats: Repeats,
 }
 
-/// A write id in the form in which the attribute `_writes` stores write ids. The first bit of a
-/// stored id shows whether the library derived the id from a token of the caller. If an earlier
-/// version of the library stored the id, the first bit is random.
+/// A write id in the encoding of the attribute `_writes`. The first bit of a stored id shows
+/// whether the library derived the id from a token of the caller. In an id that an earlier version
+/// of the library stored, the first bit is random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredId([u8; ID_LEN]);
 
-/// The id of one incarnation of an item. The incarnation of an item begins with a create and ends
-/// with a delete.
+/// The incarnation of an item: a random id that distinguishes the item from earlier items with the
+/// same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
@@ -76,13 +76,12 @@ impl WriteId {
         &self.bytes
     }
 
-    /// Returns the id in the form in which the attributes [`PATCHES`](super::PATCHES) store the ids
-    /// of patches.
+    /// Returns the id in the encoding of the attributes [`PATCHES`](super::PATCHES).
     pub(crate) fn to_attribute(self) -> AttributeValue {
         AttributeValue::B(Blob::new(self.bytes))
     }
 
-    /// Returns the id in the form in which the attribute `_writes` stores write ids.
+    /// Returns the id in the encoding of the attribute `_writes`.
     fn stored(self) -> StoredId {
         let mut bytes = self.bytes;
         match self.repeats {
@@ -95,8 +94,7 @@ impl WriteId {
 
 impl StoredId {
     /// Returns `true` if the library derived the id from a token of the caller. A caller may repeat
-    /// a write with a token at any time, so the library must not remove the id of a write with a
-    /// token because of the age of the id.
+    /// a write with a token at any time, so the library keeps the id of the write at any age.
     pub(super) fn is_of_token(self) -> bool {
         self.0[0] & OF_TOKEN != 0
     }
@@ -180,8 +178,8 @@ impl Ring {
     /// contain more than `keep` ids. If the last write was long ago, `push` keeps only the newest
     /// stored id.
     ///
-    /// A write with a token of the caller leaves the time unchanged, and keeps old ids, because a
-    /// later call with the same token must send the same request.
+    /// For a write with a token of the caller, `push` keeps the stored time and the ids of old
+    /// writes. A later call with the same token must send the same request.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
@@ -197,9 +195,9 @@ impl Ring {
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// Returns `true` if the last write was so long ago that no running call needs an old id. If an
-    /// id was derived from a token of the caller, `has_rested` returns `false`, because a caller
-    /// may need the id at any time.
+    /// Returns `true` if the last write was so long ago that no running call needs the ids of old
+    /// writes. If an id was derived from a token of the caller, `has_rested` returns `false`,
+    /// because a caller may need the id at any time.
     fn has_rested(&self, now: u32) -> bool {
         // A time in the future comes from a wrong clock. A last write in the future counts as
         // recent, and the next write replaces the time.
@@ -214,9 +212,9 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length of the incarnation and the time together, in bytes. The incarnation and
-    /// each id have 8 bytes. If `_writes` contains a time, the whole length has a remainder of 4
-    /// after a division by 8.
+    /// Returns the length of the incarnation and the time together, in bytes. In `_writes`, the
+    /// incarnation and each write id take 8 bytes, and the time takes 4 bytes. The length of
+    /// `_writes` modulo 8 is therefore 4 with a time, and 0 without a time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
@@ -239,12 +237,12 @@ pub(super) mod tests {
         Incarnation([n; ID_LEN])
     }
 
-    /// Returns a [`Ring`] with the given time, incarnation and ids.
+    /// Returns the attribute `_writes` with the given time, incarnation and write ids.
     pub(in super::super) fn ring_at(time: Option<u32>, life: u8, ids: &[u8]) -> Ring {
         Ring::of(incarnation(life), time, ids.iter().map(|n| id(*n).stored()))
     }
 
-    /// Returns a [`Ring`] with the given incarnation and ids, without a time.
+    /// Returns the attribute `_writes` with the given incarnation and write ids, without a time.
     pub(in super::super) fn ring(life: u8, ids: &[u8]) -> Ring {
         ring_at(None, life, ids)
     }

@@ -49,7 +49,7 @@ pub(crate) struct Assembly {
 struct WriteSize {
     /// The size in bytes of the item, or of the lease row, that the write concerns.
     bytes: usize,
-    /// The index of the operation for which the library made the write.
+    /// The index of the operation from which the library made one write of the transaction.
     operation: usize,
 }
 
@@ -170,8 +170,8 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns the owner and the fence of the guard of the item's lease. Returns `None` if the
-    /// transaction has no guard of the item's lease.
+    /// If the transaction contains a guard of the item's lease, returns the owner and the fence
+    /// that the lease must have.
     fn guarded(&self) -> Option<&'o HolderProof> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
@@ -209,7 +209,7 @@ impl<'o> ItemOperations<'o> {
         self.with_checks(lead, plan)
     }
 
-    /// Adds the conditions of the checks and guards of an item to the write of the item.
+    /// Adds the conditions of the transaction's checks of an item to the write of the same item.
     fn with_checks(&self, lead: usize, mut plan: Plan) -> Result<Plan, Error> {
         let is_of_item = !self.operations[lead].is_of_lease_row();
         for &index in self.indexes.iter().filter(|index| **index != lead) {

@@ -23,7 +23,7 @@ pub(crate) enum Requirement {
     /// The key must have an item, and the time to live of the item must be outside the range of
     /// expired times.
     Exists(ExpiredTimes),
-    /// The key must have no item, or must have an expired item in exactly the state `expired`.
+    /// The key must have no item, or must still have the expired item whose state is in `expired`.
     Absent { expired: Option<State> },
     /// The stored lease of the item must have the given owner and the given fence.
     Guard(HolderProof),
@@ -48,7 +48,7 @@ pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Wri
     Ok(check)
 }
 
-/// Adds the condition `requirement` on an item to a write or a check of this item.
+/// Adds the condition `requirement` on an item to a write or a ConditionCheck of the same item.
 pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requirement) -> Result<(), Error> {
     let model = item_ref.model;
     let mut placeholders = write.placeholders();

@@ -55,8 +55,8 @@ impl Operation {
         }
     }
 
-    /// Returns the [`Intent`](super::intent::Intent) of a write, or `None` for a check. An intent
-    /// describes a change of one item.
+    /// Returns the [`Intent`](super::intent::Intent) (a change of one item) of a write, or `None`
+    /// for a check.
     pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
         match &self.kind {
             OperationKind::Write(intent) => Some(&**intent),
@@ -79,7 +79,8 @@ impl Operation {
         }
     }
 
-    /// Returns the owner and the fence of a guard. Returns `None` if the operation is not a guard.
+    /// Returns the owner and the fence that a guard of a lease requires. Returns `None` if the
+    /// operation is not a guard.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
         match &self.kind {
             OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
@@ -93,8 +94,8 @@ impl Operation {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }
 
-    /// Returns the error of a refusal that a lease has caused. Returns `None` if no lease has
-    /// caused the refusal.
+    /// Returns the lease error of a refused operation, or `None` if no lease has caused the
+    /// refusal.
     pub(crate) fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match &self.kind {
             OperationKind::Write(intent) => intent.refusal(met, judged_at, spent),

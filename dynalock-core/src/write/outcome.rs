@@ -16,13 +16,13 @@ pub(crate) enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
-    /// Returns the new outcome after one more failed attempt.
+    /// Returns the [`AttemptOutcome`] of a write after one more attempt of the write has failed.
     pub(crate) fn after(self, failure: &Failure) -> Self {
         if failure.leaves_doubt() { Self::Unknown } else { self }
     }
 
-    /// Returns the error with which the call ends: `stop`, if the outcomes of all attempts are
-    /// known. If the outcome of an attempt is unknown, `end` returns [`Error::Indeterminate`].
+    /// Returns the error that ends the call: `stop` if the outcome of each attempt is known, or
+    /// [`Error::Indeterminate`] if the outcome of an attempt is unknown.
     pub(crate) fn end(self, attempts: &Attempts, table: &Arc<str>, expected: Option<u64>, stop: Error) -> Error {
         match self {
             Self::Known => stop,

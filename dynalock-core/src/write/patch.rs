@@ -45,8 +45,8 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) seen: SeenItem,
 }
 
-/// The facts about the stored item that an earlier refusal of the patch has shown. The next attempt
-/// may need another update expression because of these facts about the item.
+/// The facts about the stored item that an earlier refusal of the patch has shown. The update
+/// expression of the next attempt depends on the facts in `SeenItem`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
     /// The indexes of the patch's changes to attributes that the item stores as a null.
@@ -199,7 +199,7 @@ impl<T: Versioned> PatchIntent<T> {
 }
 
 /// Returns the condition that the item does not contain the write id of the patch. The condition
-/// makes DynamoDB refuse a second copy of the request, until later patches have pushed the write id
+/// makes DynamoDB refuse a duplicate of the request, until later patches have pushed the write id
 /// out of the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());

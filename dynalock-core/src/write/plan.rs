@@ -1,5 +1,5 @@
-//! Plans: a plan is the request of one attempt of a write, with the state of the item after the
-//! write. All functions of the module `plan` are pure.
+//! Defines [`Plan`]: the request of one attempt of a write, and the state of the item after the
+//! attempt. All functions of the module `plan` are pure.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
     /// DynamoDB refuses the write, the library compares the end of the stored lease with the time
-    /// in `judged_at`. The field is `None` if the write does not compare the end of a lease.
+    /// in `judged_at`. `judged_at` is `None` if the write does not compare the end of a lease.
     pub(crate) judged_at: Option<u64>,
     /// The size of the changed attributes in bytes, for an update in a transaction.
     pub(crate) changed_bytes: usize,
@@ -37,9 +37,9 @@ pub(crate) struct Plan {
 pub(crate) struct WritePosition {
     /// The index of the write that contains the operation.
     pub(crate) write: usize,
-    /// The index of the write with the lease condition, or `None` if the operation has no lease
-    /// condition. If the lease is in a separate row, `lease` is the index of the write of the lease
-    /// row.
+    /// The index of the transaction's write that has the lease condition. `None` if the operation
+    /// has no lease condition. If the lease is in a separate lease row, `lease` is the index of the
+    /// transaction's write to the lease row.
     pub(crate) lease: Option<usize>,
     /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,
@@ -69,8 +69,8 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// Returns the positions of the writes in a transaction. `first` is the index of the write of
-    /// the item.
+    /// Returns the positions of the writes in a transaction. `first` is the index of the item's
+    /// write in the list of the transaction's writes.
     pub(super) fn position(&self, first: usize) -> WritePosition {
         let lease = self.companion.is_some().then_some(first + 1);
         WritePosition { write: first, lease, judged_at: self.judged_at }

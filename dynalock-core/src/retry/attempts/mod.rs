@@ -21,7 +21,8 @@ use crate::{
 /// because a request that the call sends may arrive late at DynamoDB.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
-/// The longest window of the pauses of a unit of work after `TransactionConflict`.
+/// The longest time window from which a unit of work draws a random pause after a
+/// `TransactionConflict`.
 const LONGEST_AFTER_CONTENTION: Duration = Duration::from_millis(500);
 
 /// The limits of one call of the public API, and the state of the call's requests and retries.
@@ -33,8 +34,8 @@ pub(crate) struct Attempts {
     /// The number of attempts that the call has made so far. The setting `attempts` limits the
     /// number of attempts. An answered read does not count as an attempt.
     count: u32,
-    /// The number of attempts whose requests never left the SDK. The field `count` includes the
-    /// attempts in `unsent`.
+    /// The number of attempts whose requests never left the SDK. The total `count` of attempts
+    /// includes the `unsent` attempts.
     unsent: u32,
     in_doubt: bool,
     /// The counter of the capacity that the call consumes, or `None` if the library does not count
@@ -68,7 +69,8 @@ impl LazyRng {
 /// Says what a call does after a conflict with another writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterConflict {
-    /// The next attempt follows at once, and starts from the item that the conflict returned.
+    /// The next attempt follows without a sleep, and starts from the item that DynamoDB returned
+    /// with the conflict.
     AtOnce,
     /// The call has slept, so the items that the call read before the sleep may be outdated.
     Slept,
@@ -150,8 +152,8 @@ impl Attempts {
         self.count = attempts + self.unsent;
     }
 
-    /// Returns the number of sleeps after failed requests of the call. Sleeps after conflicts are
-    /// not included.
+    /// Returns the number of sleeps after failed requests of the call, without the sleeps after
+    /// conflicts.
     pub(crate) fn pauses(&self) -> u32 {
         self.pauses
     }
@@ -210,9 +212,9 @@ impl Attempts {
         }
     }
 
-    /// For a unit of work, records the duration of a run of the closure, which started at `began`
-    /// and ends now. The sleeps of a unit of work grow with the average duration of a run, because
-    /// a run takes longer than a round trip.
+    /// For a unit of work, records the duration of a run of the closure, from `began` until now.
+    /// The sleeps of a unit of work grow with the average duration of a run, because a run takes
+    /// longer than a round trip.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };

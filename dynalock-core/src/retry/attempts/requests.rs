@@ -15,8 +15,8 @@ use crate::{
 pub(crate) enum Answered {
     /// DynamoDB has applied the write. For an update, the field is the item before the update.
     Applied(Option<Item>),
-    /// The condition of the write was false. The field is the item with which DynamoDB evaluated
-    /// the condition.
+    /// The condition of the write was false. `Refused` contains the item for which the condition
+    /// was false.
     Refused(Option<Item>),
 }
 

@@ -210,9 +210,9 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the plan (the request and the state of the item after the write) of a PutItem of the
-    /// whole value. The PutItem needs no condition on a lease in the item. A create requires that
-    /// the key has no item. To replace an item that contains its lease, the library sends an
-    /// UpdateItem instead.
+    /// whole value. The PutItem never replaces an item that contains a lease, so the PutItem needs
+    /// no condition on lease attributes. A create requires that the key has no item. To replace an
+    /// item that contains a lease, the library sends an UpdateItem.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();

@@ -33,7 +33,8 @@ pub(crate) trait Intent: Send + Sync {
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
     /// Returns `true` if DynamoDB could apply two attempts of the write and change the item twice.
-    /// Only a patch is relative: a patch changes the stored value and requires no version.
+    /// Only a patch can change an item twice, because a patch changes the stored value and requires
+    /// no version.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
@@ -65,7 +66,7 @@ pub(crate) trait Intent: Send + Sync {
     }
 }
 
-/// The properties of an intent that are the same for all attempts of the write.
+/// The properties of a write that are the same for all attempts of the write.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) table: &'a Arc<str>,
@@ -100,13 +101,14 @@ pub(crate) trait OwnedIntent: Intent {
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
 }
 
-/// Says whether `adapt` has changed an operation to fit the stored item.
+/// The result of [`OwnedIntent::adapt`]: whether `adapt` has changed the operation to fit the
+/// stored item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Adapted {
     /// The next request differs from the refused request, so DynamoDB may accept the next request.
     Yes,
-    /// The next request would be the same as the refused request, so DynamoDB would refuse it too.
+    /// The next request would equal the refused request, so a repetition is useless.
     No,
 }
 
