@@ -190,9 +190,9 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the name of the type of a stored value, for error messages. Serde may have refused an
-/// element inside a list or a map. The type of the refused element is not known, so the name is,
-/// for example, `another value in a list`.
+/// Returns the name of the type of a stored value, for error messages. In a list or a map, serde
+/// may have refused an inner element of unknown type, so the name is, for example,
+/// `another value in a list`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

@@ -243,9 +243,9 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the fingerprint of an attribute. Serde usually writes the attributes of
-    /// a value in the same order each time, so the search for a fingerprint starts after the most
-    /// recently found attribute.
+    /// Returns the index of the attribute `name` in the list of fingerprints. Serde usually writes
+    /// the attributes of a value in the same order each time, so the search for a fingerprint
+    /// starts after the most recently found attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
             // In most cases, the fingerprint at the index `at` is the fingerprint of the attribute

@@ -84,7 +84,8 @@ impl Etag {
 }
 
 /// The text of an etag is `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`.
-/// The letter `n` means no version, `i` an incarnation, and `c` a digest of the content.
+/// In the text of an etag, `n` means no version, `i` an incarnation, and `c` a digest of the
+/// content.
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {

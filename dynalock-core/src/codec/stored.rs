@@ -322,8 +322,8 @@ impl Basis {
     }
 
     /// Returns the names of the attributes that serde writes for a value with a flattened field.
-    /// The returned list is empty for a type without a flattened field, and for an item that has
-    /// both a version and write ids.
+    /// `names_in_flattened` returns an empty list for a type without a flattened field, and for an
+    /// item that has both a version and write ids.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         // Only a condition that compares the whole item needs the names of all attributes of a
         // flattened field.

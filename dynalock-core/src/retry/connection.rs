@@ -205,8 +205,8 @@ impl Intercept for Passage {
     }
 }
 
-/// Calls `call` with the request that the current task sends, if the library counts the cost of the
-/// request. Otherwise, `metered` returns `None`.
+/// Returns the result of the closure `call` for the request that the current task sends. Returns
+/// `None` if the library does not count the cost of the request.
 fn metered<O>(call: impl FnOnce(&MeteredRequest) -> O) -> Option<O> {
     IN_FLIGHT.try_with(|in_flight| in_flight.metered.as_deref().map(call)).ok().flatten()
 }

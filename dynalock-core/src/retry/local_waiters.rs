@@ -28,10 +28,10 @@ pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRo
 struct AwaitedRow {
     /// The calls that wait for the lock row, in the order in which the calls began to wait.
     waiters: VecDeque<WaitingCall>,
-    /// The owner name of the call that most recently stopped waiting for the lock. If the owner
-    /// `left` holds the lock now, the release of the lock will wake a waiter of this process.
+    /// The owner name of the call that most recently stopped waiting for the lock. If the holder of
+    /// the lock has the owner name `left`, the holder's release will wake a waiter of this process.
     left: Option<Arc<str>>,
-    /// The number of the next call that begins to wait for the lock row.
+    /// The number for the next call that begins to wait for the lock row.
     next: u64,
     seen: Option<SeenRow>,
     /// The fence of the lock at the last release by this process while the lock had no queue.
@@ -66,8 +66,8 @@ pub(crate) enum RowSource {
     EventualRead,
     /// A consistent read, or a write that DynamoDB refused.
     ConsistentRead,
-    /// A write that has removed the previous holder of the lock. For a `Removal`, the waiters share
-    /// the content of the lock row after the write.
+    /// A write that has removed the previous holder of the lock. After the removal, the waiters of
+    /// the lock in this process share the new content of the lock row.
     Removal,
     /// A write that has removed the previous holder of the lock, after this process had released
     /// the lock four times in a row. The waiters of this process sleep for one poll interval, so
@@ -111,9 +111,10 @@ impl LocalWaiters {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// Shares the row of a lock without a queue after this process has released the lock. `fence`
-    /// is the fence of the released lock. After four consecutive releases by this process, the next
-    /// release lets waiters of other processes get the lock first.
+    /// After a release of a lock without a queue by this process, shares the lock row with the
+    /// waiting calls of this process. `fence` is the fence of the released lock. After four
+    /// consecutive releases by this process, the next release lets waiters of other processes get
+    /// the lock first.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
@@ -159,8 +160,8 @@ impl LocalWaiter {
     }
 
     /// Returns `true` if `owner` is local: the owner of a waiting call of this process, or of the
-    /// call that has most recently stopped waiting for the lock. If a local owner holds the lock,
-    /// this process will send the release of the lock.
+    /// call that has most recently stopped waiting for the lock. If `is_local` returns `true` for
+    /// the holder of the lock, this process will send the release of the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         let mut waiting = row.waiters.iter().map(|waiting| &waiting.owner);

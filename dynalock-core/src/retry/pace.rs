@@ -8,16 +8,17 @@ use std::{sync::Arc, time::Duration};
 /// After each of its first conflicts, a call makes the next attempt immediately. An immediate
 /// attempt starts from the item that DynamoDB returned with the conflict. After a number of
 /// immediate attempts, the call sleeps, and starts the next attempt from a new read of the item. A
-/// call that has waited longer than other calls has a better chance to write first:
+/// call that has waited longer than other calls has a better chance to write first, for two
+/// reasons:
 ///
 /// - After its first sleep, a call has four times as many immediate attempts before each further
 ///   sleep.
 /// - The length of a sleep is a random part of a time window. The time window has the length
 ///   `12 × n² / t` round trips, but at least 1 and at most 40 round trips. In `12 × n² / t`, `t` is
 ///   the time since the start of the call, in round trips. In `12 × n² / t`, `n` is the number of
-///   running calls that have slept after a conflict. The calls of a repository and the calls of its
-///   clones count together. The time window always leaves time for another attempt before the
-///   deadline.
+///   running calls that have slept after a conflict. `n` counts the calls of a repository and of
+///   all clones of the repository. The time window always leaves time for another attempt before
+///   the deadline.
 ///
 /// The constants in the formula come from a simulation, in which four processes write to one item.
 /// In `12 × n² / t`, `n` does not include the calls of other processes. A burst of 32 calls in 32

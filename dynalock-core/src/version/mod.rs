@@ -147,11 +147,11 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
 pub(crate) enum Expected<'a> {
     /// A create: the write requires that the key has no item.
     Absent,
-    /// An update or a replace: the write requires that the item has not changed since a read
-    /// returned the version and the write ids in the field.
+    /// An update or a replace requires that the item has not changed since a read returned the
+    /// [`Revision`] in the field.
     Unchanged(&'a Revision),
-    /// A delete: the write requires that the item has not changed since a read returned the version
-    /// and the write ids in the field. The delete removes the item.
+    /// A delete requires that the item has not changed since a read returned the [`Revision`] in
+    /// the field.
     Deleted(&'a Revision),
     /// A patch: the write requires that the key has an item, with any version.
     Present,

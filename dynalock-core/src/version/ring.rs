@@ -145,8 +145,8 @@ impl Ring {
         Self(bytes)
     }
 
-    /// Parses the bytes of the attribute `_writes`. Returns `None` if the bytes are not an
-    /// incarnation, an optional time and complete write ids.
+    /// Parses the bytes of the attribute `_writes`. Returns `None` if the length does not fit an
+    /// incarnation, an optional time and whole write ids.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
@@ -212,9 +212,9 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length of the incarnation and the time together, in bytes. In `_writes`, the
-    /// incarnation and each write id take 8 bytes, and the time takes 4 bytes. The length of
-    /// `_writes` modulo 8 is therefore 4 with a time, and 0 without a time.
+    /// Returns the length in bytes of the first part of `_writes`: the incarnation and, if present,
+    /// the time. In `_writes`, the incarnation and each write id take 8 bytes, and the time takes 4
+    /// bytes. The length of `_writes` modulo 8 is therefore 4 with a time, and 0 without a time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }

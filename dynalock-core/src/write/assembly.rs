@@ -151,8 +151,8 @@ impl Assembly {
 impl<'o> ItemOperations<'o> {
     /// Returns the index of the leading operation on an item: the operation to which the library
     /// adds the conditions of the other operations on the item. If one of the operations on an item
-    /// is a write, the write is the leading operation. A guard of the lease row is the leading
-    /// operation only if all operations on the item are guards.
+    /// is a write, `lead` returns the index of the write. `lead` returns the index of a guard of a
+    /// separate lease row only if all operations on the item are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {
@@ -247,8 +247,8 @@ fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
 }
 
 impl<'o> OnlyWrite<'o> {
-    /// Returns the only write of the operations. Returns `None` if the operations need more than
-    /// one write, or if all operations are checks.
+    /// Returns the write, if the operations of the transaction need exactly one write. Returns
+    /// `None` if the operations need more than one write, or if all operations are checks.
     pub(crate) fn of(operations: &'o [Operation], assembly: &Assembly) -> Option<Self> {
         if assembly.writes.len() != 1 || !assembly.writes_anything() {
             return None;

@@ -31,8 +31,8 @@ pub(crate) enum Requirement {
     Condition(UserCondition),
 }
 
-/// A function that returns the text of the caller's condition. The type `UserCondition` does not
-/// depend on the type of the item. A `UserCondition` needs the table name for its error messages.
+/// A function that returns the text of the caller's condition. A `UserCondition` needs the table
+/// name for its error messages.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
 /// Returns a ConditionCheck action, which tests an item. If the lease of the item is in a separate

@@ -1,9 +1,9 @@
 //! Patches: changes of an item that the caller has not read.
 //!
 //! A patch increments the stored version and requires no particular version, so a patch does not
-//! conflict with other writers. A patch stores the write id in the attributes [`PATCHES`]. Other
-//! writes store their write ids in the attribute `_writes`, but a patch cannot add an id to
-//! `_writes` without a read of the item.
+//! conflict with other writers. A patch stores the write id in the attributes [`PATCHES`]. Creates,
+//! updates and replaces store the write id in `_writes`, but a patch cannot add an id to `_writes`
+//! without a read of the item.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +33,7 @@ use crate::{
 /// share one `SharedPatch`.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
-/// A patch of the item under the key in `PatchIntent`.
+/// A patch of the item with the key `key` in the table `table`.
 pub(crate) struct PatchIntent<T> {
     pub(crate) table: Arc<str>,
     pub(crate) key: Key,

@@ -46,8 +46,8 @@ pub(crate) struct WritePosition {
 }
 
 impl Plan {
-    /// Makes the plan of a write. If the lease condition is a condition on a separate lease row,
-    /// the plan contains a write of the item and a write of the lease row.
+    /// Makes the [`Plan`] of a write. If the lease condition is a condition on a separate lease
+    /// row, the plan contains a write of the item and a write of the lease row.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;

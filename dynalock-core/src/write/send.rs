@@ -40,7 +40,7 @@ pub(crate) struct Applied {
 }
 
 /// The evidence that DynamoDB has applied a write. Only a reply shows which attempt DynamoDB has
-/// applied. The evidence in an item proves only that DynamoDB has applied one of the attempts.
+/// applied. A later read of the item proves only that DynamoDB has applied one of the attempts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     /// DynamoDB has answered the last attempt with success.
@@ -126,8 +126,8 @@ impl Writer<'_> {
         result
     }
 
-    /// Returns the outcome of the attempts whose replies were lost, or [`LostReply::Unknown`] if
-    /// the result of the write does not show the outcome of the attempts.
+    /// Returns the outcome of the attempts whose replies were lost. Returns [`LostReply::Unknown`]
+    /// if the result of the write does not show the outcome.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
         // Two attempts of a delete without a condition have the same effect as one attempt, so
         // DynamoDB may have applied two attempts even if the last attempt succeeded.
@@ -205,7 +205,7 @@ impl Writer<'_> {
     /// Reads the item after a patch whose outcome is unknown. If the item contains the write id of
     /// the patch, DynamoDB has applied the patch. If the item does not contain the write id of the
     /// patch, the outcome of the patch stays unknown. Later patches may have pushed the write id
-    /// out of the item, or the request may still arrive.
+    /// out of the item, or DynamoDB may still apply the patch.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -286,8 +286,8 @@ impl Writer<'_> {
         self.outcome.end(self.attempts, table, expected.version(), error)
     }
 
-    /// Interprets a refusal because the condition on the item was false. Returns `None` if the call
-    /// should send another attempt.
+    /// Decides the result of a write that DynamoDB refused because the condition on the item was
+    /// false. Returns `None` if the call should send another attempt.
     async fn judge_condition(
         &mut self,
         facts: &PlanFacts,

@@ -49,8 +49,8 @@ pub(crate) struct Attempts {
     backoff: Backoff,
     pacer: ConflictBackoff,
     /// For a unit of work, the moving average of the durations of the closure's runs. Each new run
-    /// has a weight of one eighth in the average. For a call that is not a unit of work, `run` is
-    /// zero.
+    /// of the closure has a weight of one eighth in the average. For a call that is not a unit of
+    /// work, the average in `run` is zero.
     run: Duration,
 }
 
@@ -423,8 +423,8 @@ impl Attempts {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
 
-    /// Returns the error of a write whose outcome stays unknown. `stop` is the error that has ended
-    /// the retries of the write.
+    /// Returns the error for a write whose outcome stays unknown. `stop` is the error that has
+    /// ended the retries of the write.
     pub(crate) fn indeterminate(
         &self,
         table: &Arc<str>,

@@ -30,7 +30,7 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Sends one attempt of a read, like [`read`](Self::read).
+    /// Sends a read once. An answered read does not count as an attempt.
     pub(crate) async fn read_once(&mut self, get: &GetItem) -> Result<Option<Item>, Failure> {
         let client = self.connection.client.clone();
         let item = self.attempt(Box::pin(get.send(&client))).await?;

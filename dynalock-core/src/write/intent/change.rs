@@ -53,9 +53,8 @@ pub(crate) enum Change {
     /// The write sets all attributes of the value, and removes all attributes that the value does
     /// not contain.
     Replace(Basis),
-    /// The write replaces an item that contains its lease. The [`Item`] in the second field is the
-    /// whole item as the library has read it, because the [`Basis`] in the first field does not
-    /// contain all attributes of the item.
+    /// The write replaces an item that contains its lease. The second field is the whole item as
+    /// the library has read it, because the [`Basis`] does not contain all attributes.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
     /// distinguishes the new item from the expired item. The lease attributes of the expired item
@@ -95,8 +94,8 @@ impl Change {
 }
 
 impl<T: Versioned> IntentOf<T> {
-    /// Returns the caller's value in the form in which the item is stored after the write. `next`
-    /// is the state of the item after the write.
+    /// Returns the caller's value, together with the state of the item after the write, as a
+    /// [`Stored`]. `next` is the state of the item after the write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
         // `next` is `None` only for a delete, and the library makes no `Stored` for a delete, so
         // the code never uses the default value `nothing`.
@@ -194,9 +193,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the content of the item after an update with the changes in `changes`. An overwrite
-    /// removes all attributes that the value does not contain, so the content comes only from the
-    /// value.
+    /// Returns the content of the item after an update with the changes in `changes`. After an
+    /// overwrite, the item contains only the attributes that serde writes for the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
@@ -291,7 +289,7 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().map(|basis| basis.names_in_flattened(&self.value)).unwrap_or_default()
     }
 
-    /// Returns the version and the ids that the item has after the write.
+    /// Returns the version and the write ids that the item has after the write.
     pub(super) fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
             // A create over an expired item writes version 1 and a new incarnation, like a create

@@ -1,6 +1,6 @@
-//! Intents: an intent describes a change of one item, and makes the request of each attempt to
-//! write this change. No function of the module `intent` sends a request. If a lease holder updates
-//! the leased item, each attempt takes the next heartbeat number of the lease.
+//! Defines [`Intent`]: a change of one item, which makes the request for each attempt of the write.
+//! No function of the module `intent` sends a request. If a lease holder updates the leased item,
+//! each attempt takes the next heartbeat number of the lease.
 
 mod change;
 mod put_over;
@@ -42,7 +42,7 @@ pub(crate) trait Intent: Send + Sync {
     /// Returns `true` if the item is in the state that the write requires, and the caller's
     /// condition is false for the item. As long as the state of the item does not change, the
     /// caller's condition stays false. If `is_refused_for_good` returns `true`, DynamoDB has
-    /// applied no attempt, and will not apply a request of an earlier attempt that arrives late.
+    /// applied no attempt, and will apply no delayed duplicate of an attempt.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
