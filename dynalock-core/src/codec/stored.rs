@@ -195,10 +195,10 @@ impl<T: Versioned> Stored<T> {
     /// Makes a `Stored` from a value that a user edited outside this process, for example in a
     /// browser. `etag` is the token of the state of the item before the edit.
     ///
-    /// The library reads the item before a write of the returned `Stored`. If the item has changed
-    /// since the state that the etag identifies, the write fails with [`Error::Conflict`]. If the
-    /// etag comes from an item whose key differs from the key of the value, the write fails with
-    /// [`Error::KeyChanged`].
+    /// Before a write of a `Stored` from `assume`, the library reads the item. If the item is no
+    /// longer in the state that the etag identifies, the write fails with [`Error::Conflict`]. If
+    /// the etag comes from an item whose key differs from the key of the value, the write fails
+    /// with [`Error::KeyChanged`].
     ///
     /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
     /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`
@@ -270,15 +270,15 @@ impl Basis {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the basis for a write that replaces the whole item. The basis lacks the old content
-    /// of the item, because a write of the whole item compares only the state of the item.
+    /// Returns the [`Basis`] for a write that replaces the whole item. A write of the whole item
+    /// compares only the state of the item, so the `Basis` contains no old content.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation (a random id of the item) by the incarnation of the stored item.
-    /// Each attempt of a create has a different incarnation, and the stored item shows which
-    /// attempt DynamoDB has applied.
+    /// Replaces the incarnation (a random id) in `self` by `incarnation`, the incarnation of the
+    /// stored item. Each attempt of a create has a different incarnation, and the stored item shows
+    /// which attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self

@@ -16,7 +16,8 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The usual length of the first time window, for example after a throttled request.
+    /// The usual length of the time window for the first pause, for example after a throttled
+    /// request.
     pub(crate) const FIRST: Duration = Duration::from_millis(25);
 
     const LONGEST: Duration = Duration::from_secs(1);

@@ -18,13 +18,13 @@ use crate::{
 /// of the facts that decide under which [`Cause`] the meter counts the cost of the request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The requests read or write items for the program.
+    /// Requests that read or write items for the program.
     #[default]
     Work,
-    /// The requests try to acquire a lock.
+    /// Requests that try to acquire a lock.
     Acquire,
-    /// The requests read the row of a lock for which a caller waits, or remove the caller's entry
-    /// from the queue of the lock.
+    /// Requests that read the lock row for a waiting caller, or remove the caller's entry from the
+    /// queue of the lock.
     Poll,
     Heartbeat,
 }
@@ -50,8 +50,8 @@ pub(crate) struct ConnectionMeter {
     pub(crate) key_text: KeyText,
 }
 
-/// The counter of the capacity that one call consumes. All parts of the call share one `CallCost`,
-/// even if each part has its own [`Attempts`](super::Attempts).
+/// The counter of the capacity that one call consumes. A call that uses several
+/// [`Attempts`](super::Attempts) has only one `CallCost`.
 pub(crate) struct CallCost {
     allowance: Arc<Allowance>,
     state: Mutex<CallCostState>,
@@ -179,7 +179,7 @@ pub(super) struct MeteredAttempt {
     outcome: CostOutcome,
 }
 
-/// The outcome of a request, as far as the outcome decides about the cost of the request.
+/// Says how the outcome of a request affects the cost of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CostOutcome {
     /// DynamoDB sent no answer that the library can parse, so the request may have consumed

@@ -38,8 +38,8 @@ pub(crate) struct Connection {
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The tables and keys of the lock rows from whose queues a background task is removing an
-    /// abandoned entry.
+    /// The lock rows (table and key) with a running background task that removes an abandoned
+    /// waiter from the queue.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
     /// The calls that wait for locks. The connection of the repository and the connection of the
     /// heartbeat thread share `local_waiters`.

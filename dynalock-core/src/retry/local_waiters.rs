@@ -83,8 +83,7 @@ pub(crate) struct LocalWaiter {
     key: String,
     number: u64,
     row: watch::Receiver<AwaitedRow>,
-    /// The call ignores the answers to requests that were sent before `since`, because such answers
-    /// are outdated.
+    /// The call ignores outdated answers: the answers to requests that were sent before `since`.
     since: Instant,
 }
 

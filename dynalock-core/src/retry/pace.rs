@@ -36,8 +36,8 @@ pub enum Pace {
     /// refused writes.
     Latency,
     /// With `Balanced`, the number of immediate attempts of a call before its first sleep depends
-    /// on the size of the item. The call has three immediate attempts for an item up to 1 KB, two
-    /// for an item up to 4 KB, and one for a larger item.
+    /// on the size of the item. With `Balanced`, a call has three immediate attempts for an item up
+    /// to 1 KB, two for an item up to 4 KB, and one for a larger item.
     #[default]
     Balanced,
     /// With `Economy`, a call has no immediate attempt. The length of a sleep is a random part of a
@@ -167,9 +167,9 @@ impl ConflictBackoff {
     }
 }
 
-/// Returns the time window from which the length of the next sleep is drawn. The window shrinks
-/// with the age of the call, and grows with the number of contenders. A contender is a running call
-/// that has slept after a conflict.
+/// Returns the time window from which the length of the next sleep is drawn. The time window
+/// shrinks with the age of the call, and grows with the number of `contenders`: running calls that
+/// have slept after a conflict.
 fn window(times: Times, contenders: u32) -> Duration {
     let round_trip = times.round_trip.max(SHORTEST_SLEEP);
     let turns = times.age.as_secs_f64() / round_trip.as_secs_f64();

@@ -182,7 +182,7 @@ pub(crate) enum Doubt {
     Plain(LateCopies),
     /// The outcome of an earlier attempt is unknown, but all attempts contained the same
     /// ClientRequestToken. If DynamoDB had applied an earlier attempt, DynamoDB would have
-    /// recognised the token in the last attempt.
+    /// recognised the ClientRequestToken of the last attempt.
     UnderToken,
 }
 
@@ -207,7 +207,7 @@ pub(crate) enum Verdict {
     /// caller has changed the item.
     Conflict,
     /// The outcome is unknown, because DynamoDB may have applied an earlier attempt, or may still
-    /// apply a late copy.
+    /// apply a delayed duplicate.
     Unknown,
 }
 
@@ -225,8 +225,7 @@ impl Expected<'_> {
 
 /// Returns the outcome of a write that DynamoDB refused because of a false condition. `found`
 /// contains the version and the write ids of the item with which DynamoDB evaluated the condition,
-/// or is `None` if the key had no item. The first rule in the list that applies to the write
-/// decides the outcome of the write:
+/// or is `None` if the key had no item. `verdict` applies the first matching rule of the list:
 ///
 /// 1. If the item contains the write id of the write, DynamoDB has applied an attempt of the write.
 /// 2. If no earlier attempt has an unknown outcome, the outcome is a conflict: another caller has
@@ -234,9 +233,9 @@ impl Expected<'_> {
 /// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
 ///    applied no attempt so far. If the item can never return to the state that the write requires,
 ///    DynamoDB will refuse all delayed duplicates of the attempts, so the outcome is a conflict. If
-///    the item can return to the required state, the outcome is unknown. For a create, rule 3
-///    always gives an unknown outcome: after a delete of the item, DynamoDB may apply a delayed
-///    duplicate of the create request.
+///    the item can return to the required state, the outcome is unknown. For a create with a
+///    ClientRequestToken, the outcome is always unknown: after a delete of the item, DynamoDB may
+///    apply a delayed duplicate of the create request.
 /// 4. If the attempts had no ClientRequestToken, the write ids in the item decide, as in
 ///    [`by_ids`].
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
@@ -292,8 +291,8 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
 /// its id at the front of `_writes`, and removes old ids only at the back. If the item still
 /// contains the newest id that the read returned, the item contains the ids of all writes since the
-/// read. If the read returned no ids, `nothing_fell_between` returns `false`. For example, after a
-/// patch of an item without `_writes`, the item has `_writes` with an incarnation and no ids.
+/// read. If the read returned no ids, `nothing_fell_between` returns `false`. After a patch of an
+/// item without `_writes`, for example, the attribute `_writes` contains an incarnation and no ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

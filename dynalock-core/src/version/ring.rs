@@ -15,8 +15,8 @@ const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
 /// If the last write of an item is older than `REST` seconds, the next write removes old write ids
-/// from the item. No call needs a write id that is older than a quarter of an hour, because calls
-/// take seconds, and DynamoDB remembers a token for ten minutes.
+/// from the item. No call needs a write id that is older than a quarter of an hour: a call takes
+/// seconds, and DynamoDB forgets a token after ten minutes.
 const REST: u32 = 15 * 60;
 
 /// The bit of a stored write id that is set if the library derived the write id from a token of the
@@ -66,8 +66,8 @@ impl WriteId {
         Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
-    /// Draws the id of a write with a token of the caller. The caller of `of_token` must derive the
-    /// generator `rng` from the token.
+    /// Generates the id of a write with a token of the caller. The caller of `of_token` must derive
+    /// the generator `rng` from the token.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
         Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }

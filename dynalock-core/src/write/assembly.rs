@@ -58,7 +58,7 @@ struct WriteSize {
 /// lease row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
-    /// The indexes of the operations on the item, at least one.
+    /// The indexes of all operations of the transaction on one item. `indexes` is never empty.
     indexes: Vec<usize>,
 }
 
@@ -71,8 +71,8 @@ pub(crate) struct OnlyWrite<'o> {
 }
 
 /// Makes one write for each item, because DynamoDB refuses a transaction with two actions on one
-/// item. The checks of an item become conditions of the write of the item. If a lease is in a
-/// separate row, the guards of the lease become conditions of the write of the lease row.
+/// item. The checks of an item become conditions of the write of the item. If the lease of an item
+/// is in a separate row, a guard of the lease becomes a condition on the lease row.
 ///
 /// Returns an error if the transaction would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
@@ -176,9 +176,9 @@ impl<'o> ItemOperations<'o> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// Returns the condition of the write on the item's lease, and the effect of the write on this
-    /// lease. If the transaction has a guard of the item's lease, the library treats the write as a
-    /// write of the lease holder.
+    /// Returns the lease condition of the write, and the effect of the write on the lease. If the
+    /// transaction has a guard of the item's lease, the library treats the write as a write of the
+    /// lease holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),
@@ -257,8 +257,8 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// Returns the item of each operation, with the reason why DynamoDB refused the only write of
-    /// the transaction.
+    /// Returns the item of each operation, together with DynamoDB's reason for the refusal of the
+    /// transaction.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }

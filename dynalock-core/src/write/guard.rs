@@ -9,7 +9,7 @@ pub trait Guard: sealed::Sealed {}
 pub(crate) mod sealed {
     use super::{HolderProof, ItemRef};
 
-    /// The method by which the library gets the leased item and the holder from a guard. Only the
+    /// A private trait that gives the library the leased item and the holder of a guard. Only the
     /// types of the library implement `Sealed`, so other crates cannot implement
     /// [`Guard`](super::Guard).
     pub trait Sealed {

@@ -14,8 +14,8 @@ use crate::{
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// Says whether the write checks the separate lease row, or removes an expired lease from the
-    /// lease row.
+    /// The action of the write on the separate lease row: a check of the lease, or the removal of
+    /// an expired lease.
     pub(crate) companion: CompanionWrite,
 }
 
@@ -88,8 +88,8 @@ impl Operation {
         }
     }
 
-    /// Returns `true` if the operation is a guard of a lease in a separate row. The condition of a
-    /// guard of a separate lease tests the lease row, not the item.
+    /// Returns `true` if the operation is a guard of a lease in a separate row. A guard of a lease
+    /// in a separate row tests the lease row, not the item.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }

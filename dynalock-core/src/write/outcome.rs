@@ -1,5 +1,5 @@
-//! The rules for attempts with an unknown outcome. The rules apply to writes of one item, to
-//! transactions and to imports.
+//! The rules for attempts with an unknown outcome, for writes of one item, transactions and
+//! imports.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::{error::Error, operation::Failure, retry::Attempts};
 pub(crate) enum AttemptOutcome {
     /// DynamoDB has answered each attempt that the library has sent.
     Known,
-    /// The reply to an attempt was lost. DynamoDB may have applied an attempt whose reply was lost,
-    /// or may apply this attempt later.
+    /// The reply to an attempt was lost. DynamoDB may have applied the attempt whose reply was
+    /// lost, or may still apply the attempt.
     Unknown,
 }
 

@@ -21,8 +21,8 @@ pub(crate) struct Plan {
     /// the write of the lease row and the write of the item together, or applies neither of the two
     /// writes.
     pub(crate) companion: Option<Box<Write>>,
-    /// The state of the item after the write, which the next write of the item will require. After
-    /// a delete or a check, the field is `None`.
+    /// The state of the item after the write, which the next write of the item will require. `next`
+    /// is `None` after a delete or a check.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
     /// DynamoDB refuses the write, the library compares the end of the stored lease with the time
@@ -60,7 +60,7 @@ impl Plan {
         Ok(Self { write, companion, next: None, judged_at, changed_bytes: 0 })
     }
 
-    /// Makes the plan of a write that has no lease condition.
+    /// Makes the [`Plan`] of a write that has no lease condition.
     pub(super) fn alone(write: Write) -> Self {
         Self { write, companion: None, next: None, judged_at: None, changed_bytes: 0 }
     }
@@ -95,8 +95,8 @@ impl Plan {
 }
 
 impl WritePosition {
-    /// Returns the cancellation reason of the write that contains the lease condition, if the lease
-    /// condition was false.
+    /// Returns DynamoDB's cancellation reason for the lease condition, if the lease condition was
+    /// false.
     pub(crate) fn refused_lease<'r>(&self, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         reasons.get(self.lease?).filter(|reason| reason.class() == Some(CancellationClass::Conflict))
     }

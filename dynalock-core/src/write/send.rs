@@ -32,8 +32,8 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
 /// A write that DynamoDB has applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// The state of the item after the write, which the next write of the item will require. The
-    /// field is `None` for a delete and for a patch.
+    /// The state of the item after the write, which the next write of the item will require. `next`
+    /// is `None` for a delete and for a patch.
     pub(crate) next: Option<Basis>,
     /// The item after a patch, if the reply to the patch or a later read has returned the item.
     pub(crate) item: Option<Item>,

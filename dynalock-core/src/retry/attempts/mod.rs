@@ -105,8 +105,8 @@ impl Attempts {
         }
     }
 
-    /// Sets the purpose of the next requests. The purpose decides under which cause the library
-    /// counts the cost of a request.
+    /// Sets the purpose of the next requests. The purpose of a request decides under which cause
+    /// the library counts the cost of the request.
     pub(crate) fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.cost_context.purpose = purpose;
         self
@@ -213,8 +213,8 @@ impl Attempts {
     }
 
     /// For a unit of work, records the duration of a run of the closure, from `began` until now.
-    /// The sleeps of a unit of work grow with the average duration of a run, because a run takes
-    /// longer than a round trip.
+    /// The sleeps of a unit of work grow with the average duration of the closure, because the
+    /// closure takes longer than a round trip.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };

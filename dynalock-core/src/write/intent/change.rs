@@ -113,10 +113,10 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().is_some_and(|basis| revision_in(item, T::MODEL.version) == basis.state.revision)
     }
 
-    /// Returns `true` if the stored item has attributes that neither the type nor the value knows.
-    /// The condition of a PutItem does not compare unknown attributes. If another program changed
-    /// an unknown attribute between the read and the PutItem, the PutItem would overwrite the
-    /// change.
+    /// Returns `true` if the stored item has attributes that neither the type nor the value
+    /// contains. The condition of a PutItem does not compare attributes that are unknown to the
+    /// type. The PutItem would overwrite an unknown attribute that another program has changed
+    /// since the read.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
@@ -303,10 +303,10 @@ impl<T: Versioned> IntentOf<T> {
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }
 
-    /// Returns an error if the key of the value has changed since the library read the value. Only
-    /// a replace and a delete need `check_key`. An update and a touch find a changed key when the
-    /// library computes the changed attributes. An overwrite checks the key before the library
-    /// reads the stored item.
+    /// Returns an error if the key of the value has changed since the library read the value.
+    /// `check_key` compares the keys only for a replace and a delete. For an update and a touch,
+    /// the library compares the keys when it computes the changed attributes. For an overwrite, the
+    /// library compares the keys before it reads the stored item.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {
             Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {
