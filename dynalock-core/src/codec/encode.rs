@@ -114,13 +114,14 @@ impl Fingerprints {
         self.attributes.iter().map(|attribute| &*attribute.name)
     }
 
-    /// Returns `true` if the value had the attribute `name` when the library took the fingerprints
-    /// of the value.
+    /// Returns `true` if the value had the attribute `name` when the library computed the
+    /// fingerprints of the value.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.names().any(|written| written == name)
     }
 
-    /// Returns `true` if the key of `value` has changed since the library took the fingerprints.
+    /// Returns `true` if the key of `value` has changed since the library computed the
+    /// fingerprints.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
         let mut keys = KeysAlone { before: self, model: T::MODEL, buffer: Buffer::new(), differ: false };
         walk(value, &mut keys)?;
@@ -128,7 +129,7 @@ impl Fingerprints {
     }
 
     /// Returns the attributes of `value` that the program has added, changed or removed since the
-    /// library took the fingerprints.
+    /// library computed the fingerprints.
     pub(super) fn changes<T: Versioned>(&self, value: &T) -> SerdeResult<Changes> {
         let mut diff = Diff {
             before: self,

@@ -127,8 +127,8 @@ struct Search<'a, T> {
 impl<T: Versioned> Search<'_, T> {
     /// Returns the alias under which the item stores the field `name`, or `None` if the item
     /// contains no alias of `name`. Serde cannot read an item that contains both a field name and
-    /// an alias of the field. If serde can read `name` only after the removal of another attribute,
-    /// the removed attribute is the alias.
+    /// an alias of the field. An attribute is the alias of `name` if serde can read `name` only
+    /// without the attribute.
     fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
         let mut both = self.stored.clone();
         both.insert(name.to_owned(), value.clone());

@@ -64,8 +64,8 @@ enum StoredOrigin {
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The times of the create and of the last write. A time is `None` if the type has no field for
-    /// the time.
+    /// The times of the create and of the last write. In `times`, a time is `None` if the type has
+    /// no field for the time.
     pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
@@ -201,7 +201,7 @@ impl<T: Versioned> Stored<T> {
     /// with [`Error::KeyChanged`].
     ///
     /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
-    /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`
+    /// in different orders. For a value from `assume`, an [`update`](crate::Repository::update)
     /// usually writes a `HashSet` even if the members of the set have not changed, and increments
     /// the version. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet` only if the
     /// members of the set have changed.

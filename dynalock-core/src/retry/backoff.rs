@@ -38,8 +38,8 @@ impl Backoff {
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
-    /// Sets the time window back to the first time window. A call invokes `reset` after each answer
-    /// of DynamoDB.
+    /// Makes the next time window as short as the first time window. A call invokes `reset` after
+    /// each answer of DynamoDB.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

@@ -36,9 +36,9 @@ pub(super) struct CostContext {
     pub(super) purpose: Purpose,
     /// `true` if the next request repeats a request whose reply was lost.
     pub(super) repeats_lost: bool,
-    /// `true` if the capacity budget of the call does not apply to reads. After a write that
-    /// DynamoDB has applied or may have applied, reads find out the outcome of the write or return
-    /// the written item. The budget must not prevent reads after a write.
+    /// `true` if the capacity budget of the call does not apply to reads. The capacity budget must
+    /// not prevent the reads that follow a write, because the reads find out the outcome of the
+    /// write or return the written item.
     pub(super) reads_are_exempt: bool,
 }
 

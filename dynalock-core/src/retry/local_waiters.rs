@@ -18,7 +18,7 @@ use crate::{clock::Instant, codec::Item};
 /// The calls of this process that wait for changes of lock rows. Calls that wait for the same lock
 /// row share the answers to their requests, so only one of the calls reads the row.
 ///
-/// A shared lock row is only a hint, and may be outdated. A call that has received no lock row from
+/// A lock row that another call has read may be outdated. A call that has received no lock row from
 /// another call for a whole poll interval reads the row itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
@@ -34,11 +34,11 @@ struct AwaitedRow {
     /// The number for the next call that begins to wait for the lock row.
     next: u64,
     seen: Option<SeenRow>,
-    /// The fence of the lock at the last release by this process while the lock had no queue.
+    /// The lock's fence when this process last released the lock while no waiter was in the queue.
     last_fence: u64,
-    /// The number of consecutive times that this process held the lock, and released the lock while
-    /// the lock had no queue. After a grant of the lock to another process, the count in `releases`
-    /// starts at zero.
+    /// The number of times in a row that this process has released the lock while no waiter was in
+    /// the queue. After a grant of the lock to another process, the count in `releases` starts at
+    /// zero.
     releases: u32,
 }
 
@@ -180,8 +180,8 @@ impl LocalWaiter {
     }
 
     /// Shares the content of the lock row that the call has read with the other waiting calls of
-    /// this process. After `share`, the call ignores the answers to requests that were sent before
-    /// `sent`.
+    /// this process. After the call of `share`, the waiting call ignores the answers to requests
+    /// that were sent before `sent`.
     pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
         self.since = sent;
         let is_alone = self.row.borrow().waiters.len() < 2;

@@ -41,9 +41,10 @@ pub enum Pace {
     #[default]
     Balanced,
     /// With `Economy`, a call has no immediate attempt. The length of a sleep is a random part of a
-    /// time window, which starts at ten round trips and doubles with each sleep up to two hundred
-    /// round trips. Of all paces, `Economy` uses the fewest write units. With `Economy`, a call
-    /// that has waited longer than other calls has no better chance to write first.
+    /// time window. The time window starts at ten round trips, and doubles with each sleep up to
+    /// two hundred round trips. Of all paces, `Economy` uses the fewest write units. With
+    /// `Economy`, a call that has waited longer than other calls has no better chance to write
+    /// first.
     Economy,
 }
 
@@ -84,8 +85,8 @@ pub(super) struct Times {
 #[derive(Debug, Default)]
 pub(super) struct Contenders(Arc<()>);
 
-/// A running call that has slept after a conflict. `Contenders` counts a call until the `Contender`
-/// of the call is dropped.
+/// A running call that has slept after a conflict. `Contenders` counts a call as long as the call's
+/// `Contender` exists.
 #[derive(Debug)]
 struct Contender(Arc<()>);
 

@@ -16,9 +16,9 @@ pub struct WriteHistory {
     /// The incarnation of the item, or `None` if the item has no attribute `_writes`. An
     /// incarnation is a random id that distinguishes the item from earlier items with the same key.
     pub incarnation: Option<[u8; 8]>,
-    /// The time of the last write that stored a time in the item, in seconds since the epoch, or
-    /// `None` if the item contains no time. Patches and writes with a token of the caller leave the
-    /// stored time unchanged.
+    /// The last time that a write has stored in `_writes`, in seconds since the epoch. `None` if
+    /// `_writes` contains no time. Patches and writes with a token of the caller leave the stored
+    /// time unchanged.
     pub last_time: Option<u32>,
     /// The ids of the last writes of the item, newest first.
     pub writes: Vec<RememberedWrite>,

@@ -247,14 +247,15 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
     let proven = match doubt {
         Doubt::None => return Verdict::Conflict,
         // A conflict from `by_ids` proves only that DynamoDB applied no attempt before the refusal.
-        // DynamoDB may still apply a late copy if the item can return to the state that the write
-        // requires.
+        // DynamoDB may still apply a delayed duplicate if the item can return to the state that the
+        // write requires.
         Doubt::Plain(late) => match by_ids(expected, found) {
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
         // DynamoDB recognises the token of an applied attempt, so the refusal proves that DynamoDB
-        // has applied no attempt so far. DynamoDB could still apply a late copy of an attempt.
+        // has applied no attempt so far. DynamoDB could still apply a delayed duplicate of an
+        // attempt.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }
@@ -282,8 +283,8 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the write ids of `was`, an earlier state of the item, if `was` and `ring` have the same
-/// incarnation.
+/// Returns the write ids that an earlier read of the item returned in `was`, if the incarnation of
+/// the item has not changed since the read.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }

@@ -52,8 +52,9 @@ pub(super) struct StoredId([u8; ID_LEN]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
-/// The content of the attribute `_writes`. `_writes` always contains the ids of the newest writes
-/// of the item, without a gap. Each type sets the largest number of ids in `_writes`.
+/// The content of the attribute `_writes`. `_writes` contains the ids of the newest writes of the
+/// item, with no id missing between two ids. The type of the item sets the largest number of ids in
+/// `_writes`.
 ///
 /// If a clock is wrong, the library may remove old ids too early or too late. If `_writes` no
 /// longer contains the id of a write, the library may report the outcome of the write as unknown,

@@ -47,7 +47,7 @@ pub(crate) struct Assembly {
 /// `max` finds the largest write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
-    /// The size in bytes of the item, or of the lease row, that the write concerns.
+    /// The size in bytes of the item or of the lease row in the write.
     bytes: usize,
     /// The index of the operation from which the library made one write of the transaction.
     operation: usize,
@@ -62,8 +62,8 @@ struct ItemOperations<'o> {
     indexes: Vec<usize>,
 }
 
-/// The only write of a transaction that writes one item and checks no other item. The checks of the
-/// written item are conditions of the write.
+/// The write of a transaction that writes exactly one item and checks no other item. The checks of
+/// the written item are conditions of the write.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,

@@ -1,5 +1,5 @@
-//! Checks: the conditions on items that a transaction does not write, and the additional conditions
-//! of the writes of a transaction. All functions of the module `check` are pure.
+//! Defines [`Requirement`]: the condition of a check of an item in a transaction. All functions of
+//! the module `check` are pure.
 
 use std::sync::Arc;
 

@@ -31,8 +31,8 @@ impl AttemptOutcome {
     }
 
     /// Returns `true` if DynamoDB could apply both an earlier attempt with an unknown outcome and
-    /// the next attempt. DynamoDB can apply two attempts with the same token only after DynamoDB
-    /// has forgotten the token.
+    /// the next attempt. DynamoDB can apply two attempts with the same ClientRequestToken only
+    /// after DynamoDB has forgotten the token.
     pub(crate) fn may_apply_twice(self, attempts: &Attempts) -> bool {
         self == Self::Unknown && !attempts.tokens_are_known()
     }

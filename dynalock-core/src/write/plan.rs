@@ -35,7 +35,7 @@ pub(crate) struct Plan {
 /// The position of an operation in the list of writes of a transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WritePosition {
-    /// The index of the write that contains the operation.
+    /// The index of the operation's write in the list of the transaction's writes.
     pub(crate) write: usize,
     /// The index of the transaction's write that has the lease condition. `None` if the operation
     /// has no lease condition. If the lease is in a separate lease row, `lease` is the index of the
@@ -46,8 +46,8 @@ pub(crate) struct WritePosition {
 }
 
 impl Plan {
-    /// Makes the [`Plan`] of a write. If the lease condition is a condition on a separate lease
-    /// row, the plan contains a write of the item and a write of the lease row.
+    /// Makes the [`Plan`] of a write. For a lease condition on a separate lease row, the `Plan`
+    /// contains a write of the item and a write of the lease row.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;
@@ -102,9 +102,9 @@ impl WritePosition {
     }
 }
 
-/// Returns the write of the separate lease row. The write contains the lease condition, and can
-/// renew, release or remove the lease. Returns `None` if the lease is in the item, or if the write
-/// ignores leases.
+/// Returns the write of the separate lease row. The write of the lease row contains the lease
+/// condition, and can renew, release or remove the lease. Returns `None` if the lease is in the
+/// item, or if the write ignores leases.
 fn companion(
     model: &'static Model,
     table: &Arc<str>,

@@ -45,7 +45,7 @@ pub(crate) struct Applied {
 pub(crate) enum Proof {
     /// DynamoDB has answered the last attempt with success.
     Reply,
-    /// The item contains the id of the write. The field is the incarnation of the item: the random
+    /// The item contains the id of the write. `Id` contains the incarnation of the item: the random
     /// id that distinguishes the item from earlier items with the same key.
     Id(Incarnation),
     /// The item has no write ids, but the lease attributes of the item show that the write has
@@ -309,9 +309,9 @@ impl Writer<'_> {
     }
 
     /// Decides the result of a write that DynamoDB refused because the condition on the separate
-    /// lease row was false. If the item shows the write id, the write counts as applied. A lease
-    /// error takes precedence over a version conflict. Returns `None` if the call should send
-    /// another attempt.
+    /// lease row was false. If the item contains the write id of the write, the write counts as
+    /// applied. A lease error takes precedence over a version conflict. Returns `None` if the call
+    /// should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,

@@ -84,8 +84,8 @@ impl Attempts {
         Self::on(CallCost::begin_call(connection.meter.as_ref(), limits.budget), connection, limits)
     }
 
-    /// Begins a call, or a part of a call. `call_cost` counts the capacity that the requests
-    /// consume.
+    /// Makes the [`Attempts`] of a call that begins now. `call_cost` counts the capacity that the
+    /// requests consume.
     pub(crate) fn on(call_cost: Option<Arc<CallCost>>, connection: &Arc<Connection>, limits: Limits) -> Self {
         Self {
             call_cost,
@@ -118,8 +118,8 @@ impl Attempts {
         self.cost_context.reads_are_exempt = true;
     }
 
-    /// Returns the number of requests that the call has sent, without answered reads, the duration
-    /// of the call so far, and the capacity that the call has consumed.
+    /// Returns the cost of the call so far: the number of requests without answered reads, the
+    /// duration, and the consumed capacity.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
@@ -417,8 +417,8 @@ impl Attempts {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    /// Returns the error of a call that makes no further attempt, and whose last attempt failed
-    /// with `last`.
+    /// Returns the error of a call without a further attempt. `last` is the error of the last
+    /// attempt.
     pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }

@@ -13,7 +13,8 @@ use crate::{
 
 /// The result of a write that is safe to repeat.
 pub(crate) enum Answered {
-    /// DynamoDB has applied the write. For an update, the field is the item before the update.
+    /// DynamoDB has applied the write. For an update, `Applied` contains the item before the
+    /// update.
     Applied(Option<Item>),
     /// The condition of the write was false. `Refused` contains the item for which the condition
     /// was false.

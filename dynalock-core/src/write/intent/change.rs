@@ -57,8 +57,9 @@ pub(crate) enum Change {
     /// the library has read it, because the [`Basis`] does not contain all attributes.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
-    /// distinguishes the new item from the expired item. The lease attributes of the expired item
-    /// stay. The [`Item`] in the second field is the expired item as the library has read it.
+    /// distinguishes the new item from the expired item. The write keeps the lease attributes of
+    /// the expired item. The [`Item`] in the second field is the expired item as the library has
+    /// read it.
     Recreate(Basis, Item),
     Delete(Basis),
 }

@@ -88,7 +88,7 @@ impl Target<'_> {
     }
 }
 
-/// An intent that owns its values, for an operation of a transaction.
+/// A change of one item that owns its values, for an operation of a transaction.
 pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;

@@ -65,7 +65,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
     }
 }
 
-/// Returns `item` with the lease attributes of the item in `stored`.
+/// Copies the lease attributes of `stored` into `item`, and returns `item`.
 pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
     let names = model.lock_in_item().map(|lock| lock.names());
     let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));
