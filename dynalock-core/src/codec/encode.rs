@@ -141,8 +141,8 @@ impl Fingerprints {
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
-        // If serde no longer writes an attribute that has a fingerprint, the attribute is removed.
-        // For example, `skip_serializing_if` now leaves out the attribute.
+        // The update removes an attribute that has a fingerprint and that serde no longer writes,
+        // for example because of `skip_serializing_if`.
         let gone = self.attributes.iter().zip(seen).filter(|(_, seen)| !seen).map(|(gone, _)| gone.name.clone());
         changes.remove.extend(gone);
         Ok(changes)
@@ -262,9 +262,8 @@ impl Diff<'_> {
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
-        // The library checks the name of an attribute when it takes the fingerprint of the
-        // attribute. Only an attribute without a fingerprint needs the check for reserved names at
-        // the update.
+        // The library has checked the name of each attribute that has a fingerprint. The update
+        // checks only the names of attributes without a fingerprint.
         if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }

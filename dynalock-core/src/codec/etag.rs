@@ -112,8 +112,8 @@ impl FromStr for Etag {
         let version = match version {
             "n" => None,
             // The code checks that the text has only digits before it calls `parse`, because
-            // `parse` would accept a leading `+`. Without the check, two different texts, for
-            // example `1` and `+1`, would stand for the same version.
+            // `parse` would accept a leading `+`. The texts `1` and `+1` would then stand for the
+            // same version.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -211,8 +211,8 @@ fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8
 
 fn part(hash: &mut SipHasher13, tag: u8, bytes: &[u8]) {
     hash.write_u8(tag);
-    // The hash includes the length of each part, so that the parts `ab` and `c` differ from the
-    // parts `a` and `bc`.
+    // The hash includes the length of each hashed part, so that the parts `ab` and `c` differ from
+    // the parts `a` and `bc`.
     hash.write(&(bytes.len() as u64).to_be_bytes());
     hash.write(bytes);
 }

@@ -161,8 +161,8 @@ impl<T: Versioned> Search<'_, T> {
 /// value. The caller of `read_back` has already removed the library's own attributes from the item.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // Serde requires the fields for the version and for the times of the create and of the last
-    // write. The result contains neither the version nor the times, so the code decodes the item
-    // with arbitrary numbers in the fields for the version and the times.
+    // write. The code fills the fields for the version and the times with arbitrary numbers,
+    // because `read_back` returns neither the version nor the times.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

@@ -22,9 +22,9 @@ use crate::{
 
 /// A value that the library has read or written, together with the version of the stored item.
 ///
-/// `Stored<T>` dereferences to `T`. The first mutable access takes a fingerprint of each attribute
-/// that serde writes. [`Repository::update`](crate::Repository::update) later writes only the
-/// attributes whose fingerprints have changed. A program must not change the value without a
+/// `Stored<T>` dereferences to `T`. The first mutable access computes a fingerprint of each
+/// attribute that serde writes. [`Repository::update`](crate::Repository::update) later writes only
+/// the attributes whose fingerprints have changed. A program must not change the value without a
 /// mutable access, for example through a `Mutex` or an atomic inside the value. The library does
 /// not notice a change without a mutable access. Serde serializes a `Stored<T>` in the same way as
 /// the `T` inside the `Stored<T>`.
@@ -385,7 +385,7 @@ impl<T> Deref for Stored<T> {
 }
 
 impl<T: Versioned> DerefMut for Stored<T> {
-    // `deref_mut` takes the fingerprints before the program can change the value, so the
+    // `deref_mut` computes the fingerprints before the program can change the value, so the
     // fingerprints describe the stored state.
     fn deref_mut(&mut self) -> &mut T {
         if let StoredOrigin::Known(basis) = &mut self.origin {

@@ -31,8 +31,8 @@ impl Backoff {
     /// Returns the next pause like [`next`](Self::next), but with `longest` as the length of the
     /// longest time window.
     pub(crate) fn next_up_to(&mut self, longest: Duration, first: Duration, rng: &mut fastrand::Rng) -> Duration {
-        // Even from one millisecond, ten doublings reach one second, the longest window. The bound
-        // of ten keeps the shift in range.
+        // Even from one millisecond, ten doublings reach one second, the longest window. The
+        // maximum of ten prevents an overflow of the bit shift.
         let window = first.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())

@@ -42,8 +42,8 @@ pub(super) struct CostContext {
     pub(super) reads_are_exempt: bool,
 }
 
-/// The meter that counts the costs of a repository's calls, and the function that converts the key
-/// of an item into the text that the meter shows.
+/// The meter that counts the costs of a repository's calls. `key_text` converts the key of an item
+/// into the text that the meter shows.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionMeter {
     pub(crate) meter: Meter,
@@ -68,8 +68,8 @@ struct CallCostState {
     page: Capacity,
 }
 
-/// A meter that counts the cost of a call, and the table whose costs the meter counts. If `table`
-/// is `None`, the meter counts the costs in all tables.
+/// A meter that counts the costs of a call in one table or in all tables. If `table` is `None`, the
+/// meter counts the costs in all tables.
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,

@@ -130,7 +130,7 @@ impl RoundTrip {
     pub(super) fn sample(&self, sample: Duration) {
         let sample = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
         // If two requests record a sample at the same time, one of the samples may be lost. One
-        // missing sample hardly changes the average.
+        // missing sample hardly changes the average of the round trip times.
         let old = self.0.load(Ordering::Relaxed);
         let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
         self.0.store(new, Ordering::Relaxed);
@@ -165,8 +165,8 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // After the serialization, the SDK has not yet signed the request. The body is already
-        // complete, because the signature is not part of the body.
+        // At the end of the serialization, the body of the request is complete, because the later
+        // signature of the request is not part of the body.
         keep_body(context.request());
         Ok(())
     }
@@ -177,8 +177,8 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // A request that is not sent through `Attempts` has no `IN_FLIGHT` value, and the library
-        // does not need to know whether such a request has departed.
+        // A request that the library sends without `Attempts` has no `IN_FLIGHT` value. For a
+        // request without `Attempts`, `departed` has no use.
         let _ = IN_FLIGHT.try_with(|in_flight| in_flight.departed.set(true));
         metered(MeteredRequest::depart);
         Ok(())

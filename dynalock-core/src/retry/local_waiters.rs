@@ -50,7 +50,7 @@ struct WaitingCall {
     owner: Arc<str>,
 }
 
-/// The content of a lock row that the answer to a request of this process contained.
+/// The content of a lock row, from the answer to a request of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenRow {
     pub(crate) item: Option<Item>,
@@ -197,8 +197,8 @@ impl LocalWaiter {
     /// shared content.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
-            // The map keeps the sender of the channel as long as a call waits. On a closed channel,
-            // no shared row can arrive, so the code waits forever.
+            // The map of the lock rows keeps the sender of the channel as long as a call waits. A
+            // closed channel can never deliver a lock row, so the code waits forever.
             if self.row.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }

@@ -41,9 +41,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The time by which each item after the first item lengthens the timeout of a request for
-    /// several items. A slow server may need seconds for 100 items. If the timeout were too short
-    /// for the number of items, every attempt of the request would time out.
+    /// The additional timeout for each item after the first item in a request for several items. A
+    /// slow server may need seconds for 100 items. If the timeout were too short for the number of
+    /// items, every attempt of the request would time out.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
     /// Returns the timeout of the first attempt of a request for `items` items.

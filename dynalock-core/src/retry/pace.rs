@@ -161,9 +161,9 @@ impl ConflictBackoff {
             Pace::Balanced => 1,
         };
         // A new call starts with immediate attempts, and could overtake a call that has slept. A
-        // call that has slept gets four times as many immediate attempts as a new call. The factor
-        // does not grow with further sleeps, so a call with a conflict at each attempt still sleeps
-        // regularly.
+        // call that has slept gets four times as many immediate attempts as a new call. Further
+        // sleeps do not increase the number of immediate attempts, so a call with a conflict at
+        // each attempt still sleeps regularly.
         if self.sleeps == 0 { first } else { 4 * first }
     }
 }

@@ -273,8 +273,8 @@ pub(super) mod tests {
         assert_eq!(in_use.push(id(5), NOON_MILLIS, 16), timed(NOON, &[5, 4, 3, 2, 1]));
     }
 
-    /// If `_writes` contains no time, the library does not know the age of the last write, and
-    /// removes no ids because of the age of the ids.
+    /// Without a time in `_writes`, the library does not know the age of the last write, so the
+    /// library keeps all ids.
     #[test]
     fn a_ring_without_a_time_is_not_trimmed() {
         assert_eq!(ring(9, &[2, 1]).push(id(3), u64::MAX, 16), timed(u32::MAX, &[3, 2, 1]));

@@ -31,7 +31,7 @@ const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
 /// The request of a transaction, with the data that the library needs to interpret the answer.
 pub(crate) struct Assembly {
-    /// The writes of the request: one for each item, and one for each separate lease row. The
+    /// The writes of the transaction: one for each item, and one for each separate lease row. The
     /// writes are in the order of the transaction's operations. An `Assembly` contains at least one
     /// write.
     pub(crate) writes: Vec<Write>,
@@ -62,8 +62,8 @@ struct ItemOperations<'o> {
     indexes: Vec<usize>,
 }
 
-/// The write of a transaction that writes exactly one item and checks no other item. The checks of
-/// the written item are conditions of the write.
+/// The write of a transaction that writes exactly one item and checks no other item. The write
+/// contains the conditions of the checks of the written item.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,

@@ -135,7 +135,7 @@ impl<T: Versioned> PatchIntent<T> {
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
         // The patch of an item with write ids and without a version sets a new incarnation. The
-        // condition of the patch then requires that the item has write ids and no version.
+        // condition of the patch requires that the item still has write ids and no version.
         if self.seen.has_stray_ids {
             let condition =
                 format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");

@@ -37,9 +37,9 @@ pub(crate) struct Plan {
 pub(crate) struct WritePosition {
     /// The index of the operation's write in the list of the transaction's writes.
     pub(crate) write: usize,
-    /// The index of the transaction's write that has the lease condition. `None` if the operation
-    /// has no lease condition. If the lease is in a separate lease row, `lease` is the index of the
-    /// transaction's write to the lease row.
+    /// The index of the transaction's write that has the lease condition. `lease` is `None` if the
+    /// operation has no lease condition. If the lease is in a separate lease row, `lease` is the
+    /// index of the transaction's write to the lease row.
     pub(crate) lease: Option<usize>,
     /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,

@@ -232,8 +232,8 @@ impl Writer<'_> {
 
     fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
         // The condition of a PutItem compares all lease attributes, including the queue. Other
-        // writers can restore the compared lease attributes, so DynamoDB may still apply a late
-        // copy of a refused PutItem.
+        // writers can restore the compared lease attributes, so DynamoDB may still apply a delayed
+        // duplicate of a refused PutItem.
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
@@ -345,10 +345,10 @@ impl Writer<'_> {
         } else {
             (None, false)
         };
-        // Without a token, the library can send the next attempt while the outcome of an earlier
-        // attempt is unknown, because the write id shows the outcome later. With a token, the next
-        // attempt has a new token and new content, so the outcome of earlier attempts must be known
-        // first.
+        // Without a ClientRequestToken, the library can send the next attempt before the outcome of
+        // an earlier attempt is known. The write id in the item shows the outcome later. With a
+        // ClientRequestToken, the next attempt has a new token, so the library must first find out
+        // the outcome of earlier attempts.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }

@@ -354,14 +354,14 @@ impl Attempts {
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let pause = match &last {
             // The first pause after a lost reply is at most one round trip, because later writes
-            // will remove the write id from the item. An item without the write id no longer shows
-            // whether the write was applied.
+            // will remove the write id from the item. Without the write id, the item does not show
+            // whether DynamoDB has applied the write.
             Error::Unavailable(_) => {
                 self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
             }
             // A unit of work competes with other units of work, and a run of a closure takes longer
             // than a round trip. In `cargo bench --bench transactions_contention`, shorter first
-            // pauses cost more refusals, and longer last pauses raise the p99.
+            // pauses cost more refusals, and longer last pauses raise the p99 of the durations.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
                 self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
             }
@@ -402,9 +402,8 @@ impl Attempts {
 
     /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of the call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // The comparison uses the start of the call, not the time at which the call sent the token.
-        // The call sent the token after the start of the call, so DynamoDB remembers the token for
-        // longer than the comparison assumes.
+        // The code measures from the start of the call. The call sent the token later, so DynamoDB
+        // remembers the token for longer than the code assumes.
         self.elapsed() < TOKEN_LIFE
     }
 

@@ -31,7 +31,7 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Sends a read once. An answered read does not count as an attempt.
+    /// Sends one read request, without retries. An answered read does not count as an attempt.
     pub(crate) async fn read_once(&mut self, get: &GetItem) -> Result<Option<Item>, Failure> {
         let client = self.connection.client.clone();
         let item = self.attempt(Box::pin(get.send(&client))).await?;
@@ -84,7 +84,7 @@ impl Attempts {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
                 // A refusal without an item is ambiguous: either the key has no item, or the server
-                // does not return the item. The read of the item removes the doubt.
+                // does not return the item. A read of the item shows which of the two is true.
                 Err(Failure::Condition(None)) => {
                     return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
                 }

@@ -54,7 +54,7 @@ pub(crate) enum Change {
     /// not contain.
     Replace(Basis),
     /// The write replaces an item that contains its lease. The second field is the whole item as
-    /// the library has read it, because the [`Basis`] does not contain all attributes.
+    /// the library has read it, because the [`Basis`] does not contain all attributes of the item.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
     /// distinguishes the new item from the expired item. The write keeps the lease attributes of
@@ -380,7 +380,7 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     /// the key has no item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
-        // A create cannot replace an item that has not expired, so the function does not change the
+        // A create cannot replace an item that has not expired, so `adapt` does not change the
         // create.
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
             return Ok(Adapted::No);

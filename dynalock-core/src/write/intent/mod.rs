@@ -28,7 +28,7 @@ pub(crate) trait Intent: Send + Sync {
 
     fn key(&self) -> Key;
 
-    /// Returns the request of one attempt, with the version and the ids of the item after the
+    /// Returns the request of one attempt, with the version and the write ids of the item after the
     /// request.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
@@ -88,7 +88,7 @@ impl Target<'_> {
     }
 }
 
-/// A change of one item that owns its values, for an operation of a transaction.
+/// A change of one item, without borrowed values, for an operation of a transaction.
 pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
