@@ -62,12 +62,12 @@ pub(crate) struct SeenRow {
 /// The kind of the request whose answer contained a lock row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowSource {
-    /// An eventually consistent read. The result of the read may be outdated.
+    /// An eventually consistent read, whose result may be outdated.
     EventualRead,
     /// A consistent read, or a write that DynamoDB refused.
     ConsistentRead,
-    /// A write that has removed the previous holder of the lock. After the removal, the waiters of
-    /// the lock in this process share the new content of the lock row.
+    /// A write that has removed the previous holder of the lock. After the removal of the holder,
+    /// the waiters of the lock in this process share the new content of the lock row.
     Removal,
     /// A write that has removed the previous holder of the lock, after this process had released
     /// the lock four times in a row. The waiters of this process sleep for one poll interval, so
@@ -110,10 +110,10 @@ impl LocalWaiters {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// After a release of a lock without a queue by this process, shares the lock row with the
-    /// waiting calls of this process. `fence` is the fence of the released lock. After four
-    /// consecutive releases by this process, the next release lets waiters of other processes get
-    /// the lock first.
+    /// After this process has released a lock without a queue, `share_release` shares the lock row
+    /// with the waiting calls of this process. `fence` is the fence of the released lock. After
+    /// four consecutive releases by this process, the next release lets waiters of other processes
+    /// get the lock first.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {

@@ -233,9 +233,9 @@ impl Expected<'_> {
 /// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
 ///    applied no attempt so far. If the item can never return to the state that the write requires,
 ///    DynamoDB will refuse all delayed duplicates of the attempts, so the outcome is a conflict. If
-///    the item can return to the required state, the outcome is unknown. For a create with a
-///    ClientRequestToken, the outcome is always unknown: after a delete of the item, DynamoDB may
-///    apply a delayed duplicate of the create request.
+///    the item can return to the required state, the outcome of the write is unknown. For a create
+///    with a ClientRequestToken, the outcome is always unknown: after a delete of the item,
+///    DynamoDB may apply a delayed duplicate of the create request.
 /// 4. If the attempts had no ClientRequestToken, the write ids in the item decide, as in
 ///    [`by_ids`].
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {

@@ -58,7 +58,7 @@ pub(crate) struct Incarnation([u8; ID_LEN]);
 ///
 /// If a clock is wrong, the library may remove old ids too early or too late. If `_writes` no
 /// longer contains the id of a write, the library may report the outcome of the write as unknown,
-/// and never reports a wrong outcome.
+/// but never reports a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -146,8 +146,8 @@ impl Ring {
         Self(bytes)
     }
 
-    /// Parses the bytes of the attribute `_writes`. Returns `None` if the length does not fit an
-    /// incarnation, an optional time and whole write ids.
+    /// Parses the bytes of the attribute `_writes`. Returns `None` if the length of `bytes` does
+    /// not fit an incarnation, an optional time and whole write ids.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
@@ -215,7 +215,7 @@ impl Ring {
 
     /// Returns the length in bytes of the first part of `_writes`: the incarnation and, if present,
     /// the time. In `_writes`, the incarnation and each write id take 8 bytes, and the time takes 4
-    /// bytes. The length of `_writes` modulo 8 is therefore 4 with a time, and 0 without a time.
+    /// bytes. The length of `_writes` modulo 8 is 4 with a time, and 0 without a time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }

@@ -49,7 +49,7 @@ pub(crate) struct PatchIntent<T> {
 /// expression of the next attempt depends on the facts in `SeenItem`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
-    /// The indexes of the patch's changes whose attribute is null in the stored item.
+    /// The indexes of the patch's changes to attributes that are null in the stored item.
     nulls: Vec<usize>,
     /// `true` if the item has write ids but no version. Another program may have removed the
     /// version, so the patch writes a new incarnation (the random id that distinguishes an item

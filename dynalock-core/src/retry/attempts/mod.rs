@@ -50,7 +50,7 @@ pub(crate) struct Attempts {
     pacer: ConflictBackoff,
     /// For a unit of work, the moving average of the durations of the closure's runs. Each new run
     /// of the closure has a weight of one eighth in the average. For a call that is not a unit of
-    /// work, the average in `run` is zero.
+    /// work, the average duration in `run` is zero.
     run: Duration,
 }
 
@@ -112,8 +112,8 @@ impl Attempts {
         self
     }
 
-    /// Exempts all later reads of the call from the capacity budget of the call. The budget must
-    /// not prevent reads that find out whether DynamoDB has applied a write.
+    /// Exempts all later reads of the call from the capacity budget of the call. The capacity
+    /// budget must not prevent reads that find out whether DynamoDB has applied a write.
     pub(crate) fn exempt_reads(&mut self) {
         self.cost_context.reads_are_exempt = true;
     }
@@ -416,7 +416,7 @@ impl Attempts {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    /// Returns the error of a call without a further attempt. `last` is the error of the last
+    /// Returns the error of a call that makes no further attempt. `last` is the error of the last
     /// attempt.
     pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }

@@ -116,8 +116,8 @@ impl<T: Versioned> IntentOf<T> {
 
     /// Returns `true` if the stored item has attributes that neither the type nor the value
     /// contains. The condition of a PutItem does not compare attributes that are unknown to the
-    /// type. The PutItem would overwrite an unknown attribute that another program has changed
-    /// since the read.
+    /// type. The PutItem would undo another program's change of an attribute that the condition
+    /// does not compare.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
