@@ -112,8 +112,8 @@ impl FromStr for Etag {
         let version = match version {
             "n" => None,
             // The code checks that the text has only digits before it calls `parse`, because
-            // `parse` would accept a leading `+`. The texts `1` and `+1` would then stand for the
-            // same version.
+            // `parse` would accept a leading `+`. If the code accepted a leading `+`, the texts `1`
+            // and `+1` would stand for the same version.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }

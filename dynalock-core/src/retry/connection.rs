@@ -139,7 +139,7 @@ impl RoundTrip {
 
 /// The library's interceptor, through which the SDK passes each request and each answer. `Passage`
 /// stores the body of a request that the library may repeat, and records that the SDK hands the
-/// request to the network. `Passage` also asks DynamoDB for the consumed capacity, and refuses a
+/// request to the network. `Passage` asks DynamoDB for the consumed capacity, and refuses a
 /// successful response without a body.
 #[derive(Debug)]
 struct Passage;

@@ -179,9 +179,9 @@ impl LocalWaiter {
         });
     }
 
-    /// Shares the content of the lock row that the call has read with the other waiting calls of
-    /// this process. After the call of `share`, the waiting call ignores the answers to requests
-    /// that were sent before `sent`.
+    /// Gives the other waiting calls of this process the lock row that the call has read. After the
+    /// call of `share`, the waiting call ignores the answers to requests that were sent before
+    /// `sent`.
     pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
         self.since = sent;
         let is_alone = self.row.borrow().waiters.len() < 2;

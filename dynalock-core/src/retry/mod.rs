@@ -1,7 +1,7 @@
 //! The rules that decide when a call repeats a failed request, and when the call gives up.
 //!
 //! [`Attempts`] represents one call of the public API with all requests of the call. `Attempts`
-//! knows the deadline and the number of attempts, and reacts to each
+//! stores the deadline, counts the attempts, and reacts to each
 //! [`Failure`](crate::operation::Failure). The module [`write`](crate::write) handles writes that
 //! DynamoDB refuses because of a false condition.
 

@@ -100,7 +100,8 @@ impl Contender {
     /// Returns the number of calls of the connection that have slept after a conflict and are still
     /// running, including the call of the `Contender`.
     fn count(&self) -> u32 {
-        // `Contenders` itself holds one of the counted references, and each `Contender` holds one.
+        // The reference count of the `Arc` counts one reference in `Contenders`, and one reference
+        // in each `Contender`.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
     }
 }
@@ -143,8 +144,8 @@ impl ConflictBackoff {
         let window = window.min(times.longest);
         self.immediate = 0;
         self.sleeps = self.sleeps.saturating_add(1);
-        // The length of the sleep is a random part of the whole window, so that writers with a
-        // conflict do not send their next writes at the same time.
+        // The length of the sleep is a random part of the whole window, so that writers in conflict
+        // send their next writes at different times.
         ConflictStep::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 

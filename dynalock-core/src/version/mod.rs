@@ -148,10 +148,10 @@ pub(crate) enum Expected<'a> {
     /// A create: the write requires that the key has no item.
     Absent,
     /// An update or a replace requires that the item has not changed since a read returned the
-    /// [`Revision`] in the field.
+    /// [`Revision`] in `Unchanged`.
     Unchanged(&'a Revision),
     /// A delete requires that the item has not changed since a read returned the [`Revision`] in
-    /// the field.
+    /// `Deleted`.
     Deleted(&'a Revision),
     /// A patch: the write requires that the key has an item, with any version.
     Present,

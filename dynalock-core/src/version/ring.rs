@@ -200,8 +200,8 @@ impl Ring {
     /// writes. If an id was derived from a token of the caller, `has_rested` returns `false`,
     /// because a caller may need the id at any time.
     fn has_rested(&self, now: u32) -> bool {
-        // A time in the future comes from a wrong clock. A last write in the future counts as
-        // recent, and the next write replaces the time.
+        // A time in the future comes from a wrong clock. If the stored time is in the future, the
+        // last write counts as recent, and the next write replaces the stored time.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
     }
 

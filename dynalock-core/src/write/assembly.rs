@@ -54,8 +54,8 @@ struct WriteSize {
 }
 
 /// The operations of a transaction on one item, which become one write. If the lease of the item is
-/// in a separate row, the operations may become two writes: a write of the item, and a write of the
-/// lease row.
+/// in a separate row, the operations may become two writes: one to the item, and one to the lease
+/// row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
     /// The indexes of all operations of the transaction on one item. `indexes` is never empty.
@@ -232,8 +232,8 @@ impl<'o> ItemOperations<'o> {
 
 /// Groups the operations by item, in the order of the caller's calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // DynamoDB refuses a request with a known token and other content, so the order of the groups
-    // must be the same in each commit of a transaction.
+    // DynamoDB refuses a remembered token with different content, so the order of the operation
+    // groups must be the same in each commit of a transaction.
     let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
     let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {

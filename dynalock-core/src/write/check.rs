@@ -18,7 +18,7 @@ use crate::{
 
 /// The condition of a check.
 pub(crate) enum Requirement {
-    /// The stored item must be in exactly the state that the field contains.
+    /// The stored item must be in exactly the state that `Unchanged` contains.
     Unchanged(State),
     /// The key must have an item, and the time to live of the item must be outside the range of
     /// expired times.
@@ -27,7 +27,7 @@ pub(crate) enum Requirement {
     Absent { expired: Option<State> },
     /// The stored lease of the item must have the given owner and the given fence.
     Guard(HolderProof),
-    /// The caller's condition, which the field contains, must be true.
+    /// The condition of the caller must be true.
     Condition(UserCondition),
 }
 

@@ -167,8 +167,8 @@ impl<T: Versioned> PatchIntent<T> {
             true => set.assign(writes, incarnation),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
-        // One update can move each write id from one of the attributes `_p0` to `_p7` to the next,
-        // because DynamoDB evaluates the right side of each assignment with the item before the
+        // One update can move each write id from one of the attributes `_p0` to `_p7` to the next
+        // attribute. DynamoDB evaluates the right side of each assignment with the item before the
         // update.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);

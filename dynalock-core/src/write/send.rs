@@ -231,15 +231,15 @@ impl Writer<'_> {
     }
 
     fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
-        // The condition of a PutItem compares all lease attributes, including the queue. Other
-        // writers can restore the compared lease attributes, so DynamoDB may still apply a delayed
+        // The condition of a PutItem compares all lease attributes, including the queue. Another
+        // writer can restore the compared lease attributes, so DynamoDB may still apply a delayed
         // duplicate of a refused PutItem.
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
             // Two attempts have different content, for example a different time of the write, so
             // the SDK generates a new token for each attempt. After a lost reply, the write id in
-            // the item shows the outcome.
+            // the item shows the outcome of the write.
             Delivery::Plain => None,
             // A request with new content gets a new token, because DynamoDB refuses new content
             // with a remembered token.

@@ -154,8 +154,8 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
-        // The update removes the aliases of the changed attributes, so the condition compares the
-        // aliases too.
+        // The update removes the aliases of the changed attributes, so the condition must compare
+        // the stored aliases.
         let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
         let flattened = self.names_in_flattened();
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
@@ -231,8 +231,8 @@ impl<T: Versioned> IntentOf<T> {
         let mut item = encode(&self.table, &self.value)?;
         for attribute in T::MODEL.key_attributes() {
             // A hand-written `KeyAttribute` may return another value than `Serialize` writes.
-            // DynamoDB would then store the item under the key that `Serialize` writes, but the
-            // library would read the item under the key that `KeyAttribute` returns.
+            // DynamoDB would store the item under the key from `Serialize`, but the library would
+            // read the item under the key from `KeyAttribute`.
             if item.get(attribute.name) != key.get(attribute.name) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
