@@ -73,7 +73,7 @@ struct CallCostState {
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,
-    /// `true` if the call is already included in the meter's number of calls.
+    /// `true` if the meter has already counted the call.
     is_counted: bool,
 }
 

@@ -105,8 +105,8 @@ impl StoredId {
     }
 
     fn is(self, id: WriteId) -> bool {
-        // The comparison ignores the first bit of the id, because earlier versions of the library
-        // stored a random first bit.
+        // The comparison of two write ids ignores the first bit, because earlier versions of the
+        // library stored a random first bit.
         self.0[0] | OF_TOKEN == id.bytes[0] | OF_TOKEN && self.0[1..] == id.bytes[1..]
     }
 }

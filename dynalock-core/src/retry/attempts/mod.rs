@@ -402,8 +402,8 @@ impl Attempts {
 
     /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of the call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // The code measures from the start of the call. The call sent the token later, so DynamoDB
-        // remembers the token for longer than the code assumes.
+        // The code measures from the start of the call. The call sent the token after the start of
+        // the call, so DynamoDB remembers the token for longer than the code assumes.
         self.elapsed() < TOKEN_LIFE
     }
 
