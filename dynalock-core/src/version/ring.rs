@@ -95,7 +95,8 @@ impl WriteId {
 
 impl StoredId {
     /// Returns `true` if the library derived the id from a token of the caller. A caller may repeat
-    /// a write with a token at any time, so the library keeps the id of the write at any age.
+    /// a write with a token at any time, so the age of the write is no reason to remove the id of
+    /// the write.
     pub(super) fn is_of_token(self) -> bool {
         self.0[0] & OF_TOKEN != 0
     }
@@ -179,8 +180,8 @@ impl Ring {
     /// contain more than `keep` ids. If the last write was long ago, `push` keeps only the newest
     /// stored id.
     ///
-    /// For a write with a token of the caller, `push` keeps the stored time and the ids of old
-    /// writes. A later call with the same token must send the same request.
+    /// For a write with a token of the caller, `push` keeps the stored time, and ignores the age of
+    /// the stored ids. A later call with the same token must send the same request.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
