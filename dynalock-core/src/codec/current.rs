@@ -8,7 +8,7 @@ use crate::{
 
 impl Conflict {
     /// Returns the stored item that made DynamoDB refuse the write, or `None` if the key had no
-    /// item. The refusal of DynamoDB contained the stored item, so `current` sends no request.
+    /// item. DynamoDB's refusal contained the stored item, so `current` sends no request.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use crate::{
     version::{PATCHES, Revision, WRITES, parse_ring, version_of},
 };
 
-/// Decodes an item into a value and a [`Basis`]. The basis contains the data that the next write of
+/// Decodes an item into a value and a [`Basis`]. A `Basis` contains the data that the next write of
 /// the item needs, for example the version and the ids of the last writes.
 pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(T, Basis), Error> {
     let state = take_state(T::MODEL, table, &mut item)?;
@@ -44,8 +44,7 @@ pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<S
     Ok(State { revision, image })
 }
 
-/// Returns a copy of the item without the attributes of a lease and without the ids of patches,
-/// because neither is part of the value.
+/// Returns a copy of the item without the lease attributes and without the ids of patches.
 fn image(model: &Model, item: &Item) -> Item {
     let mut image = item.clone();
     strip_lease(model, &mut image);
@@ -190,9 +189,9 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the name of the type of a stored value, for error messages. Serde may have refused an
-/// element inside a list or a map. The type of the refused element is not known, so the name is,
-/// for example, `another value in a list`.
+/// Returns the name of the type of a stored value, for error messages. In a list or a map, serde
+/// may have refused an inner element of unknown type, so the name is, for example,
+/// `another value in a list`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

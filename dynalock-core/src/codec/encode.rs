@@ -17,7 +17,7 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Returns the attributes that serde writes for a value, as an item. The item does not contain the
+/// Returns the attributes that serde writes for a value, as an item. `attributes_of` omits the
 /// version and the times, because only the library may change the version and the times.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
@@ -114,13 +114,14 @@ impl Fingerprints {
         self.attributes.iter().map(|attribute| &*attribute.name)
     }
 
-    /// Returns `true` if the value had the attribute `name` when the library took the fingerprints
-    /// of the value.
+    /// Returns `true` if the value had the attribute `name` when the library computed the
+    /// fingerprints of the value.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.names().any(|written| written == name)
     }
 
-    /// Returns `true` if the key of `value` has changed since the library took the fingerprints.
+    /// Returns `true` if the key of `value` has changed since the library computed the
+    /// fingerprints.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
         let mut keys = KeysAlone { before: self, model: T::MODEL, buffer: Buffer::new(), differ: false };
         walk(value, &mut keys)?;
@@ -128,7 +129,7 @@ impl Fingerprints {
     }
 
     /// Returns the attributes of `value` that the program has added, changed or removed since the
-    /// library took the fingerprints.
+    /// library computed the fingerprints.
     pub(super) fn changes<T: Versioned>(&self, value: &T) -> SerdeResult<Changes> {
         let mut diff = Diff {
             before: self,
@@ -140,8 +141,8 @@ impl Fingerprints {
         };
         walk(value, &mut diff)?;
         let Diff { seen, mut changes, .. } = diff;
-        // If serde no longer writes an attribute that has a fingerprint, the attribute is removed.
-        // For example, `skip_serializing_if` now leaves out the attribute.
+        // The update removes an attribute that has a fingerprint and that serde no longer writes,
+        // for example because of `skip_serializing_if`.
         let gone = self.attributes.iter().zip(seen).filter(|(_, seen)| !seen).map(|(gone, _)| gone.name.clone());
         changes.remove.extend(gone);
         Ok(changes)
@@ -243,9 +244,9 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the fingerprint of an attribute. Serde usually writes the attributes of
-    /// a value in the same order each time, so the search for a fingerprint starts after the most
-    /// recently found attribute.
+    /// Returns the index of the attribute `name` in the list of fingerprints. Serde usually writes
+    /// the attributes of a value in the same order each time, so the search for a fingerprint
+    /// starts after the most recently found attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
             // In most cases, the fingerprint at the index `at` is the fingerprint of the attribute
@@ -261,9 +262,8 @@ impl Diff<'_> {
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
-        // The library checks the name of an attribute when it takes the fingerprint of the
-        // attribute. Only an attribute without a fingerprint needs the check for reserved names at
-        // the update.
+        // The library has checked the name of each attribute that has a fingerprint. The update
+        // checks only the names of attributes without a fingerprint.
         if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }
@@ -285,8 +285,8 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, and returns an error for a value that DynamoDB cannot store. The check of
-/// the value overwrites the content of `buffer`.
+/// Encodes one attribute, and returns an error for a value that DynamoDB cannot store.
+/// `checked_attribute` overwrites the content of `buffer`.
 fn checked_attribute<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> SerdeResult<AttributeValue> {
     buffer.check(value)?;
     attribute(value)
@@ -305,8 +305,8 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
 
 /// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. An error
 /// text of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the
-/// error. Any other error text of `serde_dynamo` may quote a value. An error text that may quote a
-/// value becomes the `detail` of the error.
+/// error. An error text of `serde_dynamo` about anything other than a set may quote a value. An
+/// error text that may quote a value becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -84,7 +84,8 @@ impl Etag {
 }
 
 /// The text of an etag is `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`.
-/// The letter `n` means no version, `i` an incarnation, and `c` a digest of the content.
+/// In the text of an etag, `n` means no version, `i` an incarnation, and `c` a digest of the
+/// content.
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {
@@ -111,8 +112,8 @@ impl FromStr for Etag {
         let version = match version {
             "n" => None,
             // The code checks that the text has only digits before it calls `parse`, because
-            // `parse` would accept a leading `+`. Without the check, two different texts, for
-            // example `1` and `+1`, would stand for the same version.
+            // `parse` would accept a leading `+`. If the code accepted a leading `+`, the texts `1`
+            // and `+1` would stand for the same version.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(digits.parse().map_err(|_| ParseEtagError)?)
             }
@@ -210,8 +211,8 @@ fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8
 
 fn part(hash: &mut SipHasher13, tag: u8, bytes: &[u8]) {
     hash.write_u8(tag);
-    // The hash includes the length of each part, so that the parts `ab` and `c` differ from the
-    // parts `a` and `bc`.
+    // The hash includes the length of each hashed part, so that the parts `ab` and `c` differ from
+    // the parts `a` and `bc`.
     hash.write(&(bytes.len() as u64).to_be_bytes());
     hash.write(bytes);
 }

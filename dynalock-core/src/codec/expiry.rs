@@ -17,8 +17,7 @@ pub(crate) enum ExpiredItems {
     Included,
 }
 
-/// The range of the times to live that count as expired, in epoch seconds. The range includes the
-/// seconds `first` and `last`.
+/// The times to live, in epoch seconds, that count as expired: all seconds from `first` to `last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpiredTimes {
     pub(crate) first: u64,

@@ -27,13 +27,13 @@ use crate::{
 /// hash.
 const LARGEST_PLAIN: usize = 128;
 
-/// The first byte of a fingerprint that is a hash. A fingerprint that contains the value begins
-/// with the [`Tag`] of the value's type.
+/// The first byte of a fingerprint that is a hash. A fingerprint that is not a hash contains the
+/// whole value, and begins with the [`Tag`] of the value's type.
 const HASHED: u8 = u8::MAX;
 
 /// A serializer that appends the fingerprints of values to one buffer. The serializer writes a type
-/// tag before each value, the length before each text, and an end tag after each list. Different
-/// values therefore never produce the same bytes.
+/// tag before each value, the length before each text, and an end tag after each list. Because of
+/// the tags and the lengths, different values never produce the same bytes.
 #[derive(Clone)]
 pub(super) struct Buffer(Vec<u8>);
 
@@ -77,7 +77,8 @@ impl Buffer {
         self.0.push(tag as u8);
     }
 
-    /// Writes a length with a variable number of bytes. Most lengths take one byte.
+    /// Writes a length with a variable number of bytes. In a fingerprint, most lengths take one
+    /// byte.
     fn length(&mut self, length: usize) {
         match u8::try_from(length) {
             Ok(short) if short < u8::MAX => self.0.push(short),

@@ -1,7 +1,6 @@
-//! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive macro knows
-//! neither the attributes in a flattened field nor the aliases in a flattened field. Before each
-//! write of a type with a flattened field, the library verifies that serde can read the resulting
-//! item.
+//! Checks the writes of types with a flattened field (`#[serde(flatten)]`). The derive macro sees
+//! neither the attribute names nor the aliases inside a flattened field. Before each write of a
+//! type with a flattened field, the library verifies that serde can read the resulting item.
 
 use std::sync::Arc;
 
@@ -106,9 +105,9 @@ impl Unread {
     }
 }
 
-/// Returns an error if serde cannot decode an item, or if serde writes no attribute of a name in
-/// `written` for the decoded value. The error for a missing attribute names the first missing
-/// attribute.
+/// Returns an error if serde cannot decode the item, or if an attribute in `written` is missing
+/// after serde has decoded and serialized the item. The error for a missing attribute names the
+/// first missing attribute.
 fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
     let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
     match written.iter().find(|name| !shown.contains_key(*name)) {
@@ -128,8 +127,8 @@ struct Search<'a, T> {
 impl<T: Versioned> Search<'_, T> {
     /// Returns the alias under which the item stores the field `name`, or `None` if the item
     /// contains no alias of `name`. Serde cannot read an item that contains both a field name and
-    /// an alias of the field. If serde can read `name` only after the removal of another attribute,
-    /// the removed attribute is the alias.
+    /// an alias of the field. An attribute is the alias of `name` if serde can read `name` only
+    /// without the attribute.
     fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
         let mut both = self.stored.clone();
         both.insert(name.to_owned(), value.clone());
@@ -162,8 +161,8 @@ impl<T: Versioned> Search<'_, T> {
 /// value. The caller of `read_back` has already removed the library's own attributes from the item.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // Serde requires the fields for the version and for the times of the create and of the last
-    // write. The result contains neither the version nor the times, so the code decodes the item
-    // with arbitrary numbers in the fields for the version and the times.
+    // write. The code fills the fields for the version and the times with arbitrary numbers,
+    // because `read_back` returns neither the version nor the times.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

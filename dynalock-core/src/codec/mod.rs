@@ -79,8 +79,8 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
 }
 
 /// Returns the value that serde writes for a key attribute. A key value must be a string, a number
-/// or bytes. If serde writes a value of any other type for the key attribute, `key_value` returns
-/// an empty string, which DynamoDB refuses as a key.
+/// or bytes. If serde writes neither a string nor a number nor bytes for the key attribute,
+/// `key_value` returns an empty string, which DynamoDB refuses as a key.
 pub fn key_value<V: Serialize + ?Sized>(value: &V) -> KeyValue {
     let written = value.serialize(serde_dynamo::Serializer).ok().map(AttributeValue::from);
     written.and_then(scalar).unwrap_or_else(|| KeyValue::S(String::new()))
@@ -96,8 +96,7 @@ pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     }
 }
 
-/// Returns `true` if two reads of one key found the same state of the item, or if both found no
-/// item.
+/// Returns `true` if two reads of one key found the same state of the item, or no item.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
     match (one, other) {
         (None, None) => true,

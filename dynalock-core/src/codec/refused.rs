@@ -7,10 +7,10 @@ use crate::error::{CodecReason, SerdeError};
 /// a text.
 ///
 /// The error texts of serde and `serde_dynamo` have fixed forms. The part of an error text before
-/// `, expected` may contain a value. The returned error contains only a field name, or the part of
-/// the error text after `, expected`. An error text without a fixed form comes from the code of the
-/// user's type, and may quote the value. An error text that may quote the value becomes the
-/// `detail` of the error.
+/// `, expected` may contain a value. The error from `refused_by_serde` contains only a field name,
+/// or the part of the error text after `, expected`. An error text without a fixed form comes from
+/// the code of the user's type, and may quote the value. An error text that may quote the value
+/// becomes the `detail` of the error.
 ///
 /// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {

@@ -22,9 +22,9 @@ use crate::{
 
 /// A value that the library has read or written, together with the version of the stored item.
 ///
-/// `Stored<T>` dereferences to `T`. The first mutable access takes a fingerprint of each attribute
-/// that serde writes. [`Repository::update`](crate::Repository::update) later writes only the
-/// attributes whose fingerprints have changed. A program must not change the value without a
+/// `Stored<T>` dereferences to `T`. The first mutable access computes a fingerprint of each
+/// attribute that serde writes. [`Repository::update`](crate::Repository::update) later writes only
+/// the attributes whose fingerprints have changed. A program must not change the value without a
 /// mutable access, for example through a `Mutex` or an atomic inside the value. The library does
 /// not notice a change without a mutable access. Serde serializes a `Stored<T>` in the same way as
 /// the `T` inside the `Stored<T>`.
@@ -64,15 +64,15 @@ enum StoredOrigin {
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The times of the create and of the last write. A time is `None` if the type has no field for
-    /// the time.
+    /// The times of the create and of the last write. In `times`, a time is `None` if the type has
+    /// no field for the time.
     pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
 }
 
-/// A copy of the item without the library's own attributes, for a type with a flattened field. A
-/// type without a flattened field has no copy of the item.
+/// A copy of the item without the library's own attributes. The copy is `None` for a type without a
+/// flattened field.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
@@ -85,7 +85,7 @@ pub(crate) struct State {
     pub(crate) image: Option<Box<Item>>,
 }
 
-/// The fingerprints of the value, which the first mutable access takes before the program can
+/// The fingerprints of the value, computed at the first mutable access, before the program can
 /// change the value.
 #[derive(Clone)]
 enum Before {
@@ -139,8 +139,8 @@ impl<T> Stored<T> {
         Self { value, origin: StoredOrigin::Known(basis) }
     }
 
-    /// Returns the data that the next write needs (the basis). For a value from
-    /// [`assume`](Self::assume), returns the etag instead of the basis.
+    /// Returns `Ok` with the data that the next write needs, or `Err` with the etag for a value
+    /// from [`assume`](Self::assume).
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         match &self.origin {
             StoredOrigin::Known(basis) => Ok(basis),
@@ -160,8 +160,7 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value and the data that the next write needs (the basis). For a value from
-    /// [`assume`](Self::assume), returns the etag instead of the basis.
+    /// Returns the value, and the same result as `origin`: the data for the next write, or an etag.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
             StoredOrigin::Known(basis) => (self.value, Ok(basis)),
@@ -196,13 +195,13 @@ impl<T: Versioned> Stored<T> {
     /// Makes a `Stored` from a value that a user edited outside this process, for example in a
     /// browser. `etag` is the token of the state of the item before the edit.
     ///
-    /// The library reads the item before a write of the returned `Stored`. If the item has changed
-    /// since the state that the etag identifies, the write fails with [`Error::Conflict`]. If the
-    /// etag comes from an item whose key differs from the key of the value, the write fails with
-    /// [`Error::KeyChanged`].
+    /// Before a write of a `Stored` from `assume`, the library reads the item. If the item is no
+    /// longer in the state that the etag identifies, the write fails with [`Error::Conflict`]. If
+    /// the etag comes from an item whose key differs from the key of the value, the write fails
+    /// with [`Error::KeyChanged`].
     ///
     /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
-    /// in different orders. An [`update`](crate::Repository::update) of the returned `Stored`
+    /// in different orders. For a value from `assume`, an [`update`](crate::Repository::update)
     /// usually writes a `HashSet` even if the members of the set have not changed, and increments
     /// the version. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet` only if the
     /// members of the set have changed.
@@ -252,8 +251,7 @@ impl<T: Versioned> Stored<T> {
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
     }
 
-    /// Makes a `Stored` from a value that equals the stored item, because the library has just read
-    /// or written the item.
+    /// Makes a `Stored` directly after a read or a write, when the value equals the stored item.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         value.mirror_times(basis.times);
@@ -266,36 +264,37 @@ impl Basis {
         Self { state, times, before: Before::Untouched, content }
     }
 
-    /// Returns the data that the next write of the item needs. The parameters describe the item
-    /// after the current write: the version and write ids, the content, and the times.
+    /// Returns the data that the next write of the item needs. `revision`, `content` and `times`
+    /// describe the stored item after the write that the library has just sent.
     pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the basis for a write that replaces the whole item. The basis lacks the old content
-    /// of the item, because a write of the whole item compares only the state of the item.
+    /// Returns the [`Basis`] for a write that replaces the whole item. A write of the whole item
+    /// compares only the state of the item, so the `Basis` contains no old content.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation (a random id of the item) by the incarnation of the stored item.
-    /// Each attempt of a create has a different incarnation, and the stored item shows which
-    /// attempt DynamoDB has applied.
+    /// Replaces the incarnation (a random id) in `self` by `incarnation`, the incarnation of the
+    /// stored item. Each attempt of a create has a different incarnation, and the stored item shows
+    /// which attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
     }
 
-    /// Takes the fingerprints of the value, unless an earlier call of `remember` has taken the
-    /// fingerprints. The first call of `remember` must come before the first change of the value.
+    /// Computes the fingerprints of the value, unless an earlier call of `remember` has computed
+    /// the fingerprints. The first call of `remember` must come before the first change of the
+    /// value.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
-        // Only the first mutable access to the value takes fingerprints: at a later access, the
+        // Only the first mutable access to the value computes fingerprints: at a later access, the
         // value may already be changed.
         if let Before::Untouched = self.before {
             self.before = match Fingerprints::of(value) {
                 Ok(fingerprints) => Before::Fingerprints(Arc::new(fingerprints)),
                 // A mutable access cannot return an error. If the fingerprints of a value cannot be
-                // taken, the next write of the value returns the error.
+                // computed, the next write of the value returns the error.
                 Err(error) => Before::Failed(error),
             };
         }
@@ -323,8 +322,8 @@ impl Basis {
     }
 
     /// Returns the names of the attributes that serde writes for a value with a flattened field.
-    /// The returned list is empty for a type without a flattened field, and for an item that has
-    /// both a version and write ids.
+    /// `names_in_flattened` returns an empty list for a type without a flattened field, and for an
+    /// item that has both a version and write ids.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         // Only a condition that compares the whole item needs the names of all attributes of a
         // flattened field.
@@ -340,8 +339,7 @@ impl Basis {
         }
     }
 
-    /// Returns the copy of the item (the [`Content`]) to which the `changes` of an update have been
-    /// applied.
+    /// Returns the copy of the item (the [`Content`]) after the `changes` of an update.
     pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }
@@ -387,7 +385,7 @@ impl<T> Deref for Stored<T> {
 }
 
 impl<T: Versioned> DerefMut for Stored<T> {
-    // `deref_mut` takes the fingerprints before the program can change the value, so the
+    // `deref_mut` computes the fingerprints before the program can change the value, so the
     // fingerprints describe the stored state.
     fn deref_mut(&mut self) -> &mut T {
         if let StoredOrigin::Known(basis) = &mut self.origin {

@@ -14,16 +14,16 @@ pub(super) fn times_of(model: &Model, item: &Item) -> KeptTimes {
     KeptTimes { created_at: of.created_at.and_then(time), updated_at: of.updated_at.and_then(time) }
 }
 
-/// Returns the time of the create and the time of the last write for a new item. The item is
-/// created at the time `at`, in epoch milliseconds.
+/// Returns the time of the create and the time of the last write for an item that is created at
+/// `at` (epoch milliseconds).
 pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
     KeptTimes { created_at: model.times.created_at.map(|time| moment(time, at)), ..KeptTimes::default() }
         .after(model, at)
 }
 
 impl KeptTimes {
-    /// Returns the time of the create and the time of the last write after a write of the item at
-    /// the time `at`, in epoch milliseconds.
+    /// Returns the times of an item after a write at `at` (epoch milliseconds): the unchanged time
+    /// of the create, and the new time of the last write.
     pub(crate) fn after(self, model: &Model, at: u64) -> Self {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }
     }

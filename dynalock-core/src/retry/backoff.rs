@@ -16,7 +16,8 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The usual length of the first time window, for example after a throttled request.
+    /// The usual length of the time window for the first pause, for example after a throttled
+    /// request.
     pub(crate) const FIRST: Duration = Duration::from_millis(25);
 
     const LONGEST: Duration = Duration::from_secs(1);
@@ -30,15 +31,15 @@ impl Backoff {
     /// Returns the next pause like [`next`](Self::next), but with `longest` as the length of the
     /// longest time window.
     pub(crate) fn next_up_to(&mut self, longest: Duration, first: Duration, rng: &mut fastrand::Rng) -> Duration {
-        // Even from one millisecond, ten doublings reach one second, the longest window. The bound
-        // of ten keeps the shift in range.
+        // Even from one millisecond, ten doublings reach one second, the longest window. The
+        // maximum of ten prevents an overflow of the bit shift.
         let window = first.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
-    /// Sets the time window back to the first time window. A call invokes `reset` after each answer
-    /// of DynamoDB.
+    /// Makes the next time window as short as the first time window. A call invokes `reset` after
+    /// each answer of DynamoDB.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

@@ -18,13 +18,13 @@ use crate::{
 /// of the facts that decide under which [`Cause`] the meter counts the cost of the request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The requests read or write items for the program.
+    /// Requests that read or write items for the program.
     #[default]
     Work,
-    /// The requests try to acquire a lock.
+    /// Requests that try to acquire a lock.
     Acquire,
-    /// The requests read the row of a lock for which a caller waits, or remove the caller's entry
-    /// from the queue of the lock.
+    /// Requests that read the lock row for a waiting caller, or remove the caller's entry from the
+    /// queue of the lock.
     Poll,
     Heartbeat,
 }
@@ -36,22 +36,22 @@ pub(super) struct CostContext {
     pub(super) purpose: Purpose,
     /// `true` if the next request repeats a request whose reply was lost.
     pub(super) repeats_lost: bool,
-    /// `true` if the capacity budget of the call does not apply to reads. After a write that
-    /// DynamoDB has applied or may have applied, reads find out the outcome of the write or return
-    /// the written item. The budget must not prevent reads after a write.
+    /// `true` if the capacity budget of the call does not apply to reads. The capacity budget must
+    /// not prevent the reads that follow a write, because the reads find out the outcome of the
+    /// write or return the written item.
     pub(super) reads_are_exempt: bool,
 }
 
-/// The meter that counts the costs of a repository's calls, and the function that converts the key
-/// of an item into the text that the meter shows.
+/// The meter that counts the costs of a repository's calls. `key_text` converts the key of an item
+/// into the text that the meter shows.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionMeter {
     pub(crate) meter: Meter,
     pub(crate) key_text: KeyText,
 }
 
-/// The counter of the capacity that one call consumes. All parts of the call share one `CallCost`,
-/// even if each part has its own [`Attempts`](super::Attempts).
+/// The counter of the capacity that one call consumes. A call that uses several
+/// [`Attempts`](super::Attempts) has only one `CallCost`.
 pub(crate) struct CallCost {
     allowance: Arc<Allowance>,
     state: Mutex<CallCostState>,
@@ -68,12 +68,12 @@ struct CallCostState {
     page: Capacity,
 }
 
-/// A meter that counts the cost of a call, and the table whose costs the meter counts. If `table`
-/// is `None`, the meter counts the costs in all tables.
+/// A meter that counts the costs of a call in one table or in all tables. If `table` is `None`, the
+/// meter counts the costs in all tables.
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,
-    /// `true` if the call is already included in the meter's number of calls.
+    /// `true` if the meter has already counted the call.
     is_counted: bool,
 }
 
@@ -179,7 +179,7 @@ pub(super) struct MeteredAttempt {
     outcome: CostOutcome,
 }
 
-/// The outcome of a request, as far as the outcome decides about the cost of the request.
+/// Says how the outcome of a request affects the cost of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CostOutcome {
     /// DynamoDB sent no answer that the library can parse, so the request may have consumed

@@ -38,11 +38,11 @@ pub(crate) struct Connection {
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The tables and keys of the lock rows from whose queues a background task is removing an
-    /// abandoned entry.
+    /// The lock rows (table and key) with a running background task that removes an abandoned
+    /// waiter from the queue.
     pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
-    /// The calls that wait for locks. The connection of the heartbeat thread shares
-    /// `local_waiters`.
+    /// The calls that wait for locks. The connection of the repository and the connection of the
+    /// heartbeat thread share `local_waiters`.
     pub(crate) local_waiters: LocalWaiters,
     /// The meter that counts the cost of all calls, or `None` if the repository has no meter.
     pub(crate) meter: Option<ConnectionMeter>,
@@ -52,7 +52,8 @@ pub(crate) struct Connection {
 impl Connection {
     /// Makes a connection from the user's SDK client, and switches off the retries of the SDK.
     /// After a lost reply, the SDK would repeat a write that DynamoDB has already applied. DynamoDB
-    /// would refuse the repeated write, and the library would see a conflict instead of a success.
+    /// would refuse the repetition of an applied write, and the library would see a conflict
+    /// instead of a success.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
@@ -111,8 +112,8 @@ impl Connection {
     }
 }
 
-/// The smoothed round trip time of requests to DynamoDB, computed as in RFC 6298. Each new sample
-/// has a weight of one eighth.
+/// The smoothed round trip time of requests to DynamoDB, computed as in RFC 6298. A new round trip
+/// counts one eighth in the average, and the earlier average counts seven eighths.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip(AtomicU64);
 
@@ -129,7 +130,7 @@ impl RoundTrip {
     pub(super) fn sample(&self, sample: Duration) {
         let sample = u64::try_from(sample.as_nanos()).unwrap_or(u64::MAX);
         // If two requests record a sample at the same time, one of the samples may be lost. One
-        // missing sample hardly changes the average.
+        // missing sample hardly changes the average of the round trip times.
         let old = self.0.load(Ordering::Relaxed);
         let new = if old == 0 { sample } else { old - old / 8 + sample / 8 };
         self.0.store(new, Ordering::Relaxed);
@@ -138,7 +139,7 @@ impl RoundTrip {
 
 /// The library's interceptor, through which the SDK passes each request and each answer. `Passage`
 /// stores the body of a request that the library may repeat, and records that the SDK hands the
-/// request to the network. `Passage` also asks DynamoDB for the consumed capacity, and refuses a
+/// request to the network. `Passage` asks DynamoDB for the consumed capacity, and refuses a
 /// successful response without a body.
 #[derive(Debug)]
 struct Passage;
@@ -164,8 +165,8 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // After the serialization, the SDK has not yet signed the request. The body is already
-        // complete, because the signature is not part of the body.
+        // At the end of the serialization, the body of the request is complete, because the later
+        // signature of the request is not part of the body.
         keep_body(context.request());
         Ok(())
     }
@@ -176,8 +177,8 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // A request that is not sent through `Attempts` has no `IN_FLIGHT` value, and the library
-        // does not need to know whether such a request has departed.
+        // A request that the library sends without `Attempts` has no `IN_FLIGHT` value. For a
+        // request without `Attempts`, `departed` has no use.
         let _ = IN_FLIGHT.try_with(|in_flight| in_flight.departed.set(true));
         metered(MeteredRequest::depart);
         Ok(())
@@ -204,8 +205,8 @@ impl Intercept for Passage {
     }
 }
 
-/// Calls `call` with the request that the current task sends, if the library counts the cost of the
-/// request. Otherwise, `metered` returns `None`.
+/// Returns the result of the closure `call` for the request that the current task sends. Returns
+/// `None` if the library does not count the cost of the request.
 fn metered<O>(call: impl FnOnce(&MeteredRequest) -> O) -> Option<O> {
     IN_FLIGHT.try_with(|in_flight| in_flight.metered.as_deref().map(call)).ok().flatten()
 }

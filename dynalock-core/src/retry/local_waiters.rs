@@ -1,6 +1,6 @@
 //! Shares the content of lock rows between the waiters for locks in one process.
 //!
-//! The waiters of one connection for the same lock share the answers to their requests. The waiter
+//! Calls that wait for the same lock over the same connection share DynamoDB's answers. The waiter
 //! that has waited longest reads the row of the lock for all other waiters. When a holder in the
 //! same process releases the lock, DynamoDB's answer to the release wakes the waiters without a
 //! read. A lock without a queue passes from a holder to a waiter of the same process at most four
@@ -18,8 +18,8 @@ use crate::{clock::Instant, codec::Item};
 /// The calls of this process that wait for changes of lock rows. Calls that wait for the same lock
 /// row share the answers to their requests, so only one of the calls reads the row.
 ///
-/// A shared lock row is only a hint, and may be outdated. A call that receives no shared lock row
-/// for a whole poll interval reads the row itself.
+/// A lock row that another call has read may be outdated. A call that has received no lock row from
+/// another call for a whole poll interval reads the row itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 
@@ -28,17 +28,17 @@ pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRo
 struct AwaitedRow {
     /// The calls that wait for the lock row, in the order in which the calls began to wait.
     waiters: VecDeque<WaitingCall>,
-    /// The owner of the call that stopped waiting last. If the owner `left` holds the lock now, the
-    /// release of the lock will wake a waiter of this process.
+    /// The owner name of the call that most recently stopped waiting for the lock. If the holder of
+    /// the lock has the owner name `left`, the holder's release will wake a waiter of this process.
     left: Option<Arc<str>>,
-    /// The number of the next call that begins to wait for the lock row.
+    /// The number for the next call that begins to wait for the lock row.
     next: u64,
     seen: Option<SeenRow>,
-    /// The fence of the lock at the last release by this process while the lock had no queue.
+    /// The lock's fence when this process last released the lock while no waiter was in the queue.
     last_fence: u64,
-    /// The number of consecutive times that this process held the lock, and released the lock while
-    /// the lock had no queue. `releases` counts from zero after a grant of the lock to another
-    /// process.
+    /// The number of times in a row that this process has released the lock while no waiter was in
+    /// the queue. After a grant of the lock to another process, the count in `releases` starts at
+    /// zero.
     releases: u32,
 }
 
@@ -50,7 +50,7 @@ struct WaitingCall {
     owner: Arc<str>,
 }
 
-/// The content of a lock row that the answer to a request of this process contained.
+/// The content of a lock row, from the answer to a request of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenRow {
     pub(crate) item: Option<Item>,
@@ -62,16 +62,16 @@ pub(crate) struct SeenRow {
 /// The kind of the request whose answer contained a lock row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowSource {
-    /// An eventually consistent read. The result of the read may be outdated.
+    /// An eventually consistent read, whose result may be outdated.
     EventualRead,
     /// A consistent read, or a write that DynamoDB refused.
     ConsistentRead,
-    /// A write that has removed the previous holder of the lock. For a `Removal`, the waiters share
-    /// the content of the lock row after the write.
+    /// A write that has removed the previous holder of the lock. After the removal of the holder,
+    /// the waiters of the lock in this process share the new content of the lock row.
     Removal,
-    /// A write that has removed the previous holder of the lock, after four consecutive releases by
-    /// this process. The waiters of this process sleep for one poll interval, so that a waiter of
-    /// another process can get the lock.
+    /// A write that has removed the previous holder of the lock, after this process had released
+    /// the lock four times in a row. The waiters of this process sleep for one poll interval, so
+    /// that a waiter of another process can get the lock.
     RemovalForOthers,
 }
 
@@ -83,8 +83,7 @@ pub(crate) struct LocalWaiter {
     key: String,
     number: u64,
     row: watch::Receiver<AwaitedRow>,
-    /// The call ignores the answers to requests that were sent before `since`, because such answers
-    /// are outdated.
+    /// The call ignores outdated answers: the answers to requests that were sent before `since`.
     since: Instant,
 }
 
@@ -111,9 +110,10 @@ impl LocalWaiters {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// Shares the row of a lock without a queue after this process has released the lock. `fence`
-    /// is the fence of the released lock. After four consecutive releases by this process, the next
-    /// release lets waiters of other processes get the lock first.
+    /// After this process has released a lock without a queue, `share_release` shares the lock row
+    /// with the waiting calls of this process. `fence` is the fence of the released lock. After
+    /// four consecutive releases by this process, the next release lets waiters of other processes
+    /// get the lock first.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
@@ -158,9 +158,9 @@ impl LocalWaiter {
         self.row.borrow().waiters.front().is_some_and(|first| first.number == self.number)
     }
 
-    /// Returns whether `owner` is local: the owner of a call that waits in this process, or of the
-    /// call that stopped waiting last. If a local owner holds the lock, this process will send the
-    /// release of the lock.
+    /// Returns `true` if `owner` is local: the owner of a waiting call of this process, or of the
+    /// call that has most recently stopped waiting for the lock. If `is_local` returns `true` for
+    /// the holder of the lock, this process will send the release of the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         let mut waiting = row.waiters.iter().map(|waiting| &waiting.owner);
@@ -179,8 +179,8 @@ impl LocalWaiter {
         });
     }
 
-    /// Shares the content of the lock row that the call has read with the other waiting calls of
-    /// this process. After `share`, the call ignores the answers to requests that were sent before
+    /// Gives the other waiting calls of this process the lock row that the call has read. After the
+    /// call of `share`, the waiting call ignores the answers to requests that were sent before
     /// `sent`.
     pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
         self.since = sent;
@@ -197,8 +197,8 @@ impl LocalWaiter {
     /// shared content.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
-            // The map keeps the sender of the channel as long as a call waits. On a closed channel,
-            // no shared row can arrive, so the code waits forever.
+            // The map of the lock rows keeps the sender of the channel as long as a call waits. A
+            // closed channel can never deliver a lock row, so the code waits forever.
             if self.row.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }

@@ -1,7 +1,7 @@
 //! The rules that decide when a call repeats a failed request, and when the call gives up.
 //!
 //! [`Attempts`] represents one call of the public API with all requests of the call. `Attempts`
-//! knows the deadline and the number of attempts, and reacts to each
+//! stores the deadline, counts the attempts, and reacts to each
 //! [`Failure`](crate::operation::Failure). The module [`write`](crate::write) handles writes that
 //! DynamoDB refuses because of a false condition.
 
@@ -41,9 +41,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The time by which each item after the first item lengthens the timeout of a request for
-    /// several items. A slow server may need seconds for 100 items. If the timeout were too short
-    /// for the number of items, every attempt of the request would time out.
+    /// The additional timeout for each item after the first item in a request for several items. A
+    /// slow server may need seconds for 100 items. If the timeout were too short for the number of
+    /// items, every attempt of the request would time out.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
     /// Returns the timeout of the first attempt of a request for `items` items.
@@ -75,8 +75,8 @@ impl Limits {
     }
 
     /// Returns the default limits of a transaction. The default deadline of a transaction is longer
-    /// than the 5 seconds for a write of a single item. After a lost reply, DynamoDB may need 5
-    /// seconds until DynamoDB can report the outcome of a transaction.
+    /// than the 5 seconds for a write of a single item. After a lost reply, DynamoDB may take 5
+    /// seconds to report the outcome of a transaction.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

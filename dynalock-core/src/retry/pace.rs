@@ -5,19 +5,20 @@ use std::{sync::Arc, time::Duration};
 
 /// The reaction of a read-modify-write call to conflicts: immediate attempts and sleeps.
 ///
-/// After its first conflicts, a call makes the next attempt immediately. An immediate attempt
-/// starts from the item that DynamoDB returned with the conflict. After a number of immediate
-/// attempts, the call sleeps, and starts the next attempt from a new read of the item. A call that
-/// has waited longer than other calls has a better chance to write first:
+/// After each of its first conflicts, a call makes the next attempt immediately. An immediate
+/// attempt starts from the item that DynamoDB returned with the conflict. After a number of
+/// immediate attempts, the call sleeps, and starts the next attempt from a new read of the item. A
+/// call that has waited longer than other calls has a better chance to write first, for two
+/// reasons:
 ///
 /// - After its first sleep, a call has four times as many immediate attempts before each further
 ///   sleep.
 /// - The length of a sleep is a random part of a time window. The time window has the length
 ///   `12 × n² / t` round trips, but at least 1 and at most 40 round trips. In `12 × n² / t`, `t` is
 ///   the time since the start of the call, in round trips. In `12 × n² / t`, `n` is the number of
-///   running calls that have slept after a conflict. The calls of a repository and the calls of its
-///   clones count together. The time window always leaves time for another attempt before the
-///   deadline.
+///   running calls that have slept after a conflict. `n` counts the calls of a repository and of
+///   all clones of the repository. The time window always leaves time for another attempt before
+///   the deadline.
 ///
 /// The constants in the formula come from a simulation, in which four processes write to one item.
 /// In `12 × n² / t`, `n` does not include the calls of other processes. A burst of 32 calls in 32
@@ -35,14 +36,15 @@ pub enum Pace {
     /// refused writes.
     Latency,
     /// With `Balanced`, the number of immediate attempts of a call before its first sleep depends
-    /// on the size of the item. The call has three immediate attempts for an item up to 1 KB, two
-    /// for an item up to 4 KB, and one for a larger item.
+    /// on the size of the item. With `Balanced`, a call has three immediate attempts for an item up
+    /// to 1 KB, two for an item up to 4 KB, and one for a larger item.
     #[default]
     Balanced,
     /// With `Economy`, a call has no immediate attempt. The length of a sleep is a random part of a
-    /// time window, which starts at ten round trips and doubles with each sleep up to two hundred
-    /// round trips. Of all paces, `Economy` uses the fewest write units. With `Economy`, a call
-    /// that has waited longer than other calls has no better chance to write first.
+    /// time window. The time window starts at ten round trips, and doubles with each sleep up to
+    /// two hundred round trips. Of all paces, `Economy` uses the fewest write units. With
+    /// `Economy`, a call that has waited longer than other calls has no better chance to write
+    /// first.
     Economy,
 }
 
@@ -83,8 +85,8 @@ pub(super) struct Times {
 #[derive(Debug, Default)]
 pub(super) struct Contenders(Arc<()>);
 
-/// A running call that has slept after a conflict. `Contenders` counts a call until the `Contender`
-/// of the call is dropped.
+/// A running call that has slept after a conflict. `Contenders` counts a call as long as the call's
+/// `Contender` exists.
 #[derive(Debug)]
 struct Contender(Arc<()>);
 
@@ -98,7 +100,8 @@ impl Contender {
     /// Returns the number of calls of the connection that have slept after a conflict and are still
     /// running, including the call of the `Contender`.
     fn count(&self) -> u32 {
-        // `Contenders` itself holds one of the counted references, and each `Contender` holds one.
+        // The reference count of the `Arc` counts one reference in `Contenders`, and one reference
+        // in each `Contender`.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
     }
 }
@@ -141,8 +144,8 @@ impl ConflictBackoff {
         let window = window.min(times.longest);
         self.immediate = 0;
         self.sleeps = self.sleeps.saturating_add(1);
-        // The length of the sleep is a random part of the whole window, so that writers with a
-        // conflict do not send their next writes at the same time.
+        // The length of the sleep is a random part of the whole window, so that writers in conflict
+        // send their next writes at different times.
         ConflictStep::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
@@ -159,16 +162,16 @@ impl ConflictBackoff {
             Pace::Balanced => 1,
         };
         // A new call starts with immediate attempts, and could overtake a call that has slept. A
-        // call that has slept gets four times as many immediate attempts as a new call. The factor
-        // does not grow with further sleeps, so a call with a conflict at each attempt still sleeps
-        // regularly.
+        // call that has slept gets four times as many immediate attempts as a new call. Further
+        // sleeps do not increase the number of immediate attempts, so a call with a conflict at
+        // each attempt still sleeps regularly.
         if self.sleeps == 0 { first } else { 4 * first }
     }
 }
 
-/// Returns the time window from which the length of the next sleep is drawn. The window shrinks
-/// with the age of the call, and grows with the number of contenders. A contender is a running call
-/// that has slept after a conflict.
+/// Returns the time window from which the length of the next sleep is drawn. The time window
+/// shrinks with the age of the call, and grows with the number of `contenders`: running calls that
+/// have slept after a conflict.
 fn window(times: Times, contenders: u32) -> Duration {
     let round_trip = times.round_trip.max(SHORTEST_SLEEP);
     let turns = times.age.as_secs_f64() / round_trip.as_secs_f64();

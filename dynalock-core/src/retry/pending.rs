@@ -19,7 +19,7 @@ impl<K: Clone + PartialEq> PendingWork<K> {
         PendingGuard { all: self.0.clone(), key }
     }
 
-    /// Waits until no background task with this key is running.
+    /// Waits until no background task with the key `key` is running.
     pub(crate) async fn done(&self, key: &K) {
         // The wait cannot fail, because `self` owns the sender of the channel.
         let _ = self.0.subscribe().wait_for(|keys| !keys.contains(key)).await;

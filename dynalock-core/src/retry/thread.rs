@@ -30,8 +30,9 @@ impl Thread {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
         // `start` first starts the thread and then builds the runtime, and the thread waits for the
-        // runtime. In the reverse order, `start` would drop the runtime if the thread could not
-        // start. The drop of a runtime inside a task of another runtime panics.
+        // runtime. If `start` built the runtime first, `start` would have to drop the runtime after
+        // a failed start of the thread. The drop of a runtime inside a task of another runtime
+        // panics.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };
             // The sender `alive` never sends a value. `ended` completes when `alive` is dropped.

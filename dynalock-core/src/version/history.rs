@@ -16,9 +16,9 @@ pub struct WriteHistory {
     /// The incarnation of the item, or `None` if the item has no attribute `_writes`. An
     /// incarnation is a random id that distinguishes the item from earlier items with the same key.
     pub incarnation: Option<[u8; 8]>,
-    /// The time of the last write that stored a time in the item, in seconds since the epoch, or
-    /// `None` if the item contains no time. Patches and writes with a token of the caller leave the
-    /// stored time unchanged.
+    /// The last time that a write has stored in `_writes`, in seconds since the epoch. `last_time`
+    /// is `None` if `_writes` contains no time. Patches and writes with a token of the caller leave
+    /// the stored time unchanged.
     pub last_time: Option<u32>,
     /// The ids of the last writes of the item, newest first.
     pub writes: Vec<RememberedWrite>,
@@ -41,8 +41,8 @@ impl WriteHistory {
     pub fn read(item: &HashMap<String, AttributeValue>, version: &str) -> Self {
         let ring = ring_of(item);
         let ids = ring.iter().flat_map(Ring::ids);
-        // An item with fewer than eight patches has empty values in some of the attributes for
-        // patch ids. The code skips the empty values.
+        // The code skips empty patch ids: an item with fewer than eight patches has empty values in
+        // some of the attributes for patch ids.
         let patch = |name: &&str| item.get(*name)?.as_b().ok()?.as_ref().try_into().ok();
         Self {
             version: version_in(item, version),

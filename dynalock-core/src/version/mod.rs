@@ -39,18 +39,18 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns `true` if the item has both a version and write ids. The version and the incarnation
-    /// identify the state of a tracked item. Without a version or without write ids, only the whole
-    /// content of an item identifies the state of the item.
+    /// Returns `true` if the item has both a version and write ids. The version, together with the
+    /// random id (incarnation) in `_writes`, identifies the state of an item. Without a version or
+    /// without write ids, only the whole content of an item identifies the state of the item.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
 
     /// Returns the version and the write ids of the item after one more write. Returns `None` if
     /// the version cannot be incremented. `at` is the time of the write in epoch milliseconds. If
-    /// the item has no version or no write ids, the write begins a new incarnation. After the
-    /// incarnation of an item has changed, DynamoDB refuses each write by a caller that read the
-    /// item before the change.
+    /// the item has no version or no write ids, the write stores a new incarnation: a random id in
+    /// `_writes`. After a change of the incarnation in `_writes`, DynamoDB refuses each write by a
+    /// caller that read the item before the change.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
@@ -91,8 +91,8 @@ impl Revision {
     }
 
     /// Returns a copy of `self` with the incarnation `incarnation`. Each attempt of a create has
-    /// its own incarnation, so the incarnation of the stored item shows which attempt DynamoDB has
-    /// applied.
+    /// its own incarnation (a random id), so the incarnation of the stored item shows which attempt
+    /// DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.set_incarnation(incarnation);
@@ -147,11 +147,11 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
 pub(crate) enum Expected<'a> {
     /// A create: the write requires that the key has no item.
     Absent,
-    /// An update or a replace: the write requires that the item has not changed since a read
-    /// returned the version and the write ids in the field.
+    /// An update or a replace requires that the item has not changed since a read returned the
+    /// [`Revision`] in `Unchanged`.
     Unchanged(&'a Revision),
-    /// A delete: the write requires that the item has not changed since a read returned the version
-    /// and the write ids in the field. The delete removes the item.
+    /// A delete requires that the item has not changed since a read returned the [`Revision`] in
+    /// `Deleted`.
     Deleted(&'a Revision),
     /// A patch: the write requires that the key has an item, with any version.
     Present,
@@ -182,18 +182,19 @@ pub(crate) enum Doubt {
     Plain(LateCopies),
     /// The outcome of an earlier attempt is unknown, but all attempts contained the same
     /// ClientRequestToken. If DynamoDB had applied an earlier attempt, DynamoDB would have
-    /// recognised the token in the last attempt.
+    /// recognised the ClientRequestToken of the last attempt.
     UnderToken,
 }
 
-/// Says whether DynamoDB may apply a late copy of an attempt to an item that has not changed since
-/// DynamoDB refused the last attempt.
+/// Says whether DynamoDB may apply a delayed duplicate of an attempt, if the item has not changed
+/// since the last refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
-    /// DynamoDB may apply the late copy.
+    /// DynamoDB may apply a delayed duplicate of an attempt.
     MayPass,
-    /// DynamoDB can never apply the late copy. For example, the condition of a lease holder's write
-    /// is false after a later heartbeat has incremented the heartbeat counter of the lease.
+    /// DynamoDB can never apply a delayed duplicate of an attempt. The condition of a lease
+    /// holder's write, for example, is false after a later heartbeat has incremented the lease's
+    /// heartbeat counter.
     AreRefused,
 }
 
@@ -206,14 +207,14 @@ pub(crate) enum Verdict {
     /// caller has changed the item.
     Conflict,
     /// The outcome is unknown, because DynamoDB may have applied an earlier attempt, or may still
-    /// apply a late copy.
+    /// apply a delayed duplicate.
     Unknown,
 }
 
 impl Expected<'_> {
-    /// Returns `true` if the current item proves that DynamoDB can never apply a late copy of the
-    /// write. For a create, `is_over` always returns `false`: another caller may delete the
-    /// existing item, and the condition of the create then becomes true.
+    /// Returns `true` if the current item proves that DynamoDB can never apply a delayed duplicate
+    /// of the write request. For a create, `is_over` always returns `false`: another caller may
+    /// delete the existing item, and the condition of the create then becomes true.
     fn is_over(self, found: Option<&Revision>) -> bool {
         match self {
             Self::Absent | Self::Present | Self::Anything => false,
@@ -224,17 +225,17 @@ impl Expected<'_> {
 
 /// Returns the outcome of a write that DynamoDB refused because of a false condition. `found`
 /// contains the version and the write ids of the item with which DynamoDB evaluated the condition,
-/// or is `None` if the key had no item. The first rule in the list that applies to the write
-/// decides the outcome of the write:
+/// or is `None` if the key had no item. `verdict` applies the first matching rule of the list:
 ///
 /// 1. If the item contains the write id of the write, DynamoDB has applied an attempt of the write.
 /// 2. If no earlier attempt has an unknown outcome, the outcome is a conflict: another caller has
 ///    changed the item.
-/// 3. If the attempts had a ClientRequestToken, the refusal proves that DynamoDB has applied no
-///    attempt so far. If the item can never return to the state that the write requires, DynamoDB
-///    will refuse all late copies of the attempts, and the outcome is a conflict. Otherwise, the
-///    outcome is unknown. For a create, rule 3 always gives an unknown outcome: after a delete of
-///    the item, DynamoDB may apply a late copy of the create.
+/// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
+///    applied no attempt so far. If the item can never return to the state that the write requires,
+///    DynamoDB will refuse all delayed duplicates of the attempts, so the outcome is a conflict. If
+///    the item can return to the required state, the outcome of the write is unknown. For a create
+///    with a ClientRequestToken, the outcome is always unknown: after a delete of the item,
+///    DynamoDB may apply a delayed duplicate of the create request.
 /// 4. If the attempts had no ClientRequestToken, the write ids in the item decide, as in
 ///    [`by_ids`].
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
@@ -246,14 +247,15 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
     let proven = match doubt {
         Doubt::None => return Verdict::Conflict,
         // A conflict from `by_ids` proves only that DynamoDB applied no attempt before the refusal.
-        // DynamoDB may still apply a late copy if the item can return to the state that the write
-        // requires.
+        // DynamoDB may still apply a delayed duplicate if the item can return to the state that the
+        // write requires.
         Doubt::Plain(late) => match by_ids(expected, found) {
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
         // DynamoDB recognises the token of an applied attempt, so the refusal proves that DynamoDB
-        // has applied no attempt so far. DynamoDB could still apply a late copy of an attempt.
+        // has applied no attempt so far. DynamoDB could still apply a delayed duplicate of an
+        // attempt.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }
@@ -281,17 +283,17 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the write ids of `was`, an earlier state of the item, if `was` and `ring` have the same
-/// incarnation.
+/// Returns the write ids that an earlier read of the item returned in `was`, if the incarnation of
+/// the item has not changed since the read.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
-/// its id at the front of `_writes`, and removes old ids only at the back. So if the item still
+/// its id at the front of `_writes`, and removes old ids only at the back. If the item still
 /// contains the newest id that the read returned, the item contains the ids of all writes since the
-/// read. If the read returned no ids, `nothing_fell_between` returns `false`. For example, after a
-/// patch of an item without `_writes`, the item has `_writes` with an incarnation and no ids.
+/// read. If the read returned no ids, `nothing_fell_between` returns `false`. After a patch of an
+/// item without `_writes`, for example, the attribute `_writes` contains an incarnation and no ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

@@ -15,12 +15,12 @@ const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
 /// If the last write of an item is older than `REST` seconds, the next write removes old write ids
-/// from the item. No call needs a write id that is older than a quarter of an hour, because calls
-/// take seconds, and DynamoDB remembers a token for ten minutes.
+/// from the item. No call needs a write id that is older than a quarter of an hour: a call takes
+/// seconds, and DynamoDB forgets a token after ten minutes.
 const REST: u32 = 15 * 60;
 
-/// The first bit of a stored write id. The first bit is set if the library derived the write id
-/// from a token of the caller.
+/// The bit of a stored write id that is set if the library derived the write id from a token of the
+/// caller.
 const OF_TOKEN: u8 = 1 << 7;
 
 /// Says for how long a write may be repeated with the same write id and the same content.
@@ -29,8 +29,8 @@ pub(crate) enum Repeats {
     /// Only the call that sent the write repeats the write, with the request that the call keeps in
     /// memory.
     InThisCall,
-    /// The write has a token of a caller, and each caller that knows the token can repeat the write
-    /// at any time.
+    /// The write has a token of the caller, so a program that has the token can repeat the write at
+    /// any time.
     Ever,
 }
 
@@ -41,23 +41,24 @@ pub(crate) struct WriteId {
     pub(crate) repeats: Repeats,
 }
 
-/// A write id in the form in which the attribute `_writes` stores write ids. The first bit of a
-/// stored id shows whether the library derived the id from a token of the caller. If an earlier
-/// version of the library stored the id, the first bit is random.
+/// A write id in the encoding of the attribute `_writes`. The first bit of a stored id shows
+/// whether the library derived the id from a token of the caller. In an id that an earlier version
+/// of the library stored, the first bit is random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredId([u8; ID_LEN]);
 
-/// The id of one incarnation of an item. The incarnation of an item begins with a create and ends
-/// with a delete.
+/// The incarnation of an item: a random id that distinguishes the item from earlier items with the
+/// same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
-/// The content of the attribute `_writes`. `_writes` always contains the ids of the newest writes
-/// of the item, without a gap. Each type sets the largest number of ids in `_writes`.
+/// The content of the attribute `_writes`. `_writes` contains the ids of the newest writes of the
+/// item, with no id missing between two ids. The type of the item sets the largest number of ids in
+/// `_writes`.
 ///
 /// If a clock is wrong, the library may remove old ids too early or too late. If `_writes` no
 /// longer contains the id of a write, the library may report the outcome of the write as unknown,
-/// and never reports a wrong outcome.
+/// but never reports a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -66,8 +67,8 @@ impl WriteId {
         Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
-    /// Draws the id of a write with a token of the caller. The caller of `of_token` must derive the
-    /// generator `rng` from the token.
+    /// Generates the id of a write with a token of the caller. The caller of `of_token` must derive
+    /// the generator `rng` from the token.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
         Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }
@@ -76,13 +77,12 @@ impl WriteId {
         &self.bytes
     }
 
-    /// Returns the id in the form in which the attributes [`PATCHES`](super::PATCHES) store the ids
-    /// of patches.
+    /// Returns the id in the encoding of the attributes [`PATCHES`](super::PATCHES).
     pub(crate) fn to_attribute(self) -> AttributeValue {
         AttributeValue::B(Blob::new(self.bytes))
     }
 
-    /// Returns the id in the form in which the attribute `_writes` stores write ids.
+    /// Returns the id in the encoding of the attribute `_writes`.
     fn stored(self) -> StoredId {
         let mut bytes = self.bytes;
         match self.repeats {
@@ -95,8 +95,8 @@ impl WriteId {
 
 impl StoredId {
     /// Returns `true` if the library derived the id from a token of the caller. A caller may repeat
-    /// a write with a token at any time, so the library must not remove the id of a write with a
-    /// token because of the age of the id.
+    /// a write with a token at any time, so the age of the write is no reason to remove the id of
+    /// the write.
     pub(super) fn is_of_token(self) -> bool {
         self.0[0] & OF_TOKEN != 0
     }
@@ -106,8 +106,8 @@ impl StoredId {
     }
 
     fn is(self, id: WriteId) -> bool {
-        // The comparison ignores the first bit of the id, because earlier versions of the library
-        // stored a random first bit.
+        // The comparison of two write ids ignores the first bit, because earlier versions of the
+        // library stored a random first bit.
         self.0[0] | OF_TOKEN == id.bytes[0] | OF_TOKEN && self.0[1..] == id.bytes[1..]
     }
 }
@@ -147,8 +147,8 @@ impl Ring {
         Self(bytes)
     }
 
-    /// Parses the bytes of the attribute `_writes`. Returns `None` if the bytes are not an
-    /// incarnation, an optional time and complete write ids.
+    /// Parses the bytes of the attribute `_writes`. Returns `None` if the length of `bytes` does
+    /// not fit an incarnation, an optional time and whole write ids.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
@@ -180,8 +180,8 @@ impl Ring {
     /// contain more than `keep` ids. If the last write was long ago, `push` keeps only the newest
     /// stored id.
     ///
-    /// A write with a token of the caller leaves the time unchanged, and keeps old ids, because a
-    /// later call with the same token must send the same request.
+    /// For a write with a token of the caller, `push` keeps the stored time, and ignores the age of
+    /// the stored ids. A later call with the same token must send the same request.
     pub(crate) fn push(&self, id: WriteId, at: u64, keep: u8) -> Self {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
@@ -197,12 +197,12 @@ impl Ring {
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// Returns `true` if the last write was so long ago that no running call needs an old id. If an
-    /// id was derived from a token of the caller, `has_rested` returns `false`, because a caller
-    /// may need the id at any time.
+    /// Returns `true` if the last write was so long ago that no running call needs the ids of old
+    /// writes. If an id was derived from a token of the caller, `has_rested` returns `false`,
+    /// because a caller may need the id at any time.
     fn has_rested(&self, now: u32) -> bool {
-        // A time in the future comes from a wrong clock. A last write in the future counts as
-        // recent, and the next write replaces the time.
+        // A time in the future comes from a wrong clock. If the stored time is in the future, the
+        // last write counts as recent, and the next write replaces the stored time.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
     }
 
@@ -214,9 +214,9 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length of the incarnation and the time together, in bytes. The incarnation and
-    /// each id have 8 bytes. If `_writes` contains a time, the whole length has a remainder of 4
-    /// after a division by 8.
+    /// Returns the length in bytes of the first part of `_writes`: the incarnation and, if present,
+    /// the time. In `_writes`, the incarnation and each write id take 8 bytes, and the time takes 4
+    /// bytes. The length of `_writes` modulo 8 is 4 with a time, and 0 without a time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
@@ -239,12 +239,12 @@ pub(super) mod tests {
         Incarnation([n; ID_LEN])
     }
 
-    /// Returns a [`Ring`] with the given time, incarnation and ids.
+    /// Returns the attribute `_writes` with the given time, incarnation and write ids.
     pub(in super::super) fn ring_at(time: Option<u32>, life: u8, ids: &[u8]) -> Ring {
         Ring::of(incarnation(life), time, ids.iter().map(|n| id(*n).stored()))
     }
 
-    /// Returns a [`Ring`] with the given incarnation and ids, without a time.
+    /// Returns the attribute `_writes` with the given incarnation and write ids, without a time.
     pub(in super::super) fn ring(life: u8, ids: &[u8]) -> Ring {
         ring_at(None, life, ids)
     }
@@ -274,8 +274,8 @@ pub(super) mod tests {
         assert_eq!(in_use.push(id(5), NOON_MILLIS, 16), timed(NOON, &[5, 4, 3, 2, 1]));
     }
 
-    /// If `_writes` contains no time, the library does not know the age of the last write, and
-    /// removes no ids because of the age of the ids.
+    /// Without a time in `_writes`, the library does not know the age of the last write, so the
+    /// library keeps all ids.
     #[test]
     fn a_ring_without_a_time_is_not_trimmed() {
         assert_eq!(ring(9, &[2, 1]).push(id(3), u64::MAX, 16), timed(u32::MAX, &[3, 2, 1]));

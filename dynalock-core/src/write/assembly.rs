@@ -31,7 +31,7 @@ const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
 /// The request of a transaction, with the data that the library needs to interpret the answer.
 pub(crate) struct Assembly {
-    /// The writes of the request: one for each item, and one for each separate lease row. The
+    /// The writes of the transaction: one for each item, and one for each separate lease row. The
     /// writes are in the order of the transaction's operations. An `Assembly` contains at least one
     /// write.
     pub(crate) writes: Vec<Write>,
@@ -47,23 +47,23 @@ pub(crate) struct Assembly {
 /// `max` finds the largest write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
-    /// The size in bytes of the item, or of the lease row, that the write concerns.
+    /// The size in bytes of the item or of the lease row in the write.
     bytes: usize,
-    /// The index of the operation for which the library made the write.
+    /// The index of the operation from which the library made one write of the transaction.
     operation: usize,
 }
 
 /// The operations of a transaction on one item, which become one write. If the lease of the item is
-/// in a separate row, the operations may become two writes: a write of the item, and a write of the
-/// lease row.
+/// in a separate row, the operations may become two writes: one to the item, and one to the lease
+/// row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
-    /// The indexes of the operations on the item, at least one.
+    /// The indexes of all operations of the transaction on one item. `indexes` is never empty.
     indexes: Vec<usize>,
 }
 
-/// The only write of a transaction that writes one item and checks no other item. The checks of the
-/// written item are conditions of the write.
+/// The write of a transaction that writes exactly one item and checks no other item. The write
+/// contains the conditions of the checks of the written item.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,
@@ -71,8 +71,8 @@ pub(crate) struct OnlyWrite<'o> {
 }
 
 /// Makes one write for each item, because DynamoDB refuses a transaction with two actions on one
-/// item. The checks of an item become conditions of the write of the item. If a lease is in a
-/// separate row, the guards of the lease become conditions of the write of the lease row.
+/// item. The checks of an item become conditions of the write of the item. If the lease of an item
+/// is in a separate row, a guard of the lease becomes a condition on the lease row.
 ///
 /// Returns an error if the transaction would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
@@ -151,8 +151,8 @@ impl Assembly {
 impl<'o> ItemOperations<'o> {
     /// Returns the index of the leading operation on an item: the operation to which the library
     /// adds the conditions of the other operations on the item. If one of the operations on an item
-    /// is a write, the write is the leading operation. A guard of the lease row is the leading
-    /// operation only if all operations on the item are guards.
+    /// is a write, `lead` returns the index of the write. `lead` returns the index of a guard of a
+    /// separate lease row only if all operations on the item are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {
@@ -170,15 +170,15 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns the owner and the fence of the guard of the item's lease. Returns `None` if the
-    /// transaction has no guard of the item's lease.
+    /// If the transaction contains a guard of the item's lease, returns the owner and the fence
+    /// that the lease must have.
     fn guarded(&self) -> Option<&'o HolderProof> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// Returns the condition of the write on the item's lease, and the effect of the write on this
-    /// lease. If the transaction has a guard of the item's lease, the library treats the write as a
-    /// write of the lease holder.
+    /// Returns the lease condition of the write, and the effect of the write on the lease. If the
+    /// transaction has a guard of the item's lease, the library treats the write as a write of the
+    /// lease holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),
@@ -209,7 +209,7 @@ impl<'o> ItemOperations<'o> {
         self.with_checks(lead, plan)
     }
 
-    /// Adds the conditions of the checks and guards of an item to the write of the item.
+    /// Adds the conditions of the transaction's checks of an item to the write of the same item.
     fn with_checks(&self, lead: usize, mut plan: Plan) -> Result<Plan, Error> {
         let is_of_item = !self.operations[lead].is_of_lease_row();
         for &index in self.indexes.iter().filter(|index| **index != lead) {
@@ -232,8 +232,8 @@ impl<'o> ItemOperations<'o> {
 
 /// Groups the operations by item, in the order of the caller's calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // DynamoDB refuses a request with a known token and other content, so the order of the groups
-    // must be the same in each commit of a transaction.
+    // DynamoDB refuses a remembered token with different content, so the order of the operation
+    // groups must be the same in each commit of a transaction.
     let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
     let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
@@ -247,8 +247,8 @@ fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
 }
 
 impl<'o> OnlyWrite<'o> {
-    /// Returns the only write of the operations. Returns `None` if the operations need more than
-    /// one write, or if all operations are checks.
+    /// Returns the write, if the operations of the transaction need exactly one write. Returns
+    /// `None` if the operations need more than one write, or if all operations are checks.
     pub(crate) fn of(operations: &'o [Operation], assembly: &Assembly) -> Option<Self> {
         if assembly.writes.len() != 1 || !assembly.writes_anything() {
             return None;
@@ -257,8 +257,8 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// Returns the item of each operation, with the reason why DynamoDB refused the only write of
-    /// the transaction.
+    /// Returns the item of each operation, together with DynamoDB's reason for the refusal of the
+    /// transaction.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }

@@ -1,5 +1,5 @@
-//! Checks: the conditions on items that a transaction does not write, and the additional conditions
-//! of the writes of a transaction. All functions of the module `check` are pure.
+//! Defines [`Requirement`]: the condition of a check of an item in a transaction. All functions of
+//! the module `check` are pure.
 
 use std::sync::Arc;
 
@@ -18,21 +18,21 @@ use crate::{
 
 /// The condition of a check.
 pub(crate) enum Requirement {
-    /// The stored item must be in exactly the state that the field contains.
+    /// The stored item must be in exactly the state that `Unchanged` contains.
     Unchanged(State),
     /// The key must have an item, and the time to live of the item must be outside the range of
     /// expired times.
     Exists(ExpiredTimes),
-    /// The key must have no item, or must have an expired item in exactly the state `expired`.
+    /// The key must have no item, or must still have the expired item whose state is in `expired`.
     Absent { expired: Option<State> },
     /// The stored lease of the item must have the given owner and the given fence.
     Guard(HolderProof),
-    /// The caller's condition, which the field contains, must be true.
+    /// The condition of the caller must be true.
     Condition(UserCondition),
 }
 
-/// A function that returns the text of the caller's condition. The type `UserCondition` does not
-/// depend on the type of the item. A `UserCondition` needs the table name for its error messages.
+/// A function that returns the text of the caller's condition. A `UserCondition` needs the table
+/// name for its error messages.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
 /// Returns a ConditionCheck action, which tests an item. If the lease of the item is in a separate
@@ -48,7 +48,7 @@ pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Wri
     Ok(check)
 }
 
-/// Adds the condition `requirement` on an item to a write or a check of this item.
+/// Adds the condition `requirement` on an item to a write or a ConditionCheck of the same item.
 pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requirement) -> Result<(), Error> {
     let model = item_ref.model;
     let mut placeholders = write.placeholders();

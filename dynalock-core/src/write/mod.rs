@@ -2,10 +2,10 @@
 //! write.
 //!
 //! An [`Intent`](intent::Intent) is a change of one item. For each attempt, an `Intent` makes a
-//! [`Plan`](plan::Plan): the request, and the version and ids of the item after the request. The
-//! module `send` sends requests until the outcome of the write is known, and returns a
-//! [`WriteResult`](send::WriteResult). The module `assembly` combines several writes and checks
-//! into one transaction.
+//! [`Plan`](plan::Plan): the request of the attempt, and the version and write ids of the item
+//! after the request. The module `send` sends requests until the outcome of the write is known, and
+//! returns a [`WriteResult`](send::WriteResult). The module `assembly` combines several writes and
+//! checks into one transaction.
 
 pub(crate) mod assembly;
 pub(crate) mod check;

@@ -14,8 +14,8 @@ use crate::{
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// Says whether the write checks the separate lease row, or removes an expired lease from the
-    /// lease row.
+    /// The action of the write on the separate lease row: a check of the lease, or the removal of
+    /// an expired lease.
     pub(crate) companion: CompanionWrite,
 }
 
@@ -55,8 +55,8 @@ impl Operation {
         }
     }
 
-    /// Returns the [`Intent`](super::intent::Intent) of a write, or `None` for a check. An intent
-    /// describes a change of one item.
+    /// Returns the [`Intent`](super::intent::Intent) (a change of one item) of a write, or `None`
+    /// for a check.
     pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
         match &self.kind {
             OperationKind::Write(intent) => Some(&**intent),
@@ -79,7 +79,8 @@ impl Operation {
         }
     }
 
-    /// Returns the owner and the fence of a guard. Returns `None` if the operation is not a guard.
+    /// Returns the owner and the fence that a guard of a lease requires. Returns `None` if the
+    /// operation is not a guard.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
         match &self.kind {
             OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
@@ -87,14 +88,14 @@ impl Operation {
         }
     }
 
-    /// Returns `true` if the operation is a guard of a lease in a separate row. The condition of a
-    /// guard of a separate lease tests the lease row, not the item.
+    /// Returns `true` if the operation is a guard of a lease in a separate row. A guard of a lease
+    /// in a separate row tests the lease row, not the item.
     pub(crate) fn is_of_lease_row(&self) -> bool {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }
 
-    /// Returns the error of a refusal that a lease has caused. Returns `None` if no lease has
-    /// caused the refusal.
+    /// Returns the lease error of a refused operation, or `None` if no lease has caused the
+    /// refusal.
     pub(crate) fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match &self.kind {
             OperationKind::Write(intent) => intent.refusal(met, judged_at, spent),

@@ -1,5 +1,5 @@
-//! The rules for attempts with an unknown outcome. The rules apply to writes of one item, to
-//! transactions and to imports.
+//! The rules for attempts with an unknown outcome, for writes of one item, transactions and
+//! imports.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use crate::{error::Error, operation::Failure, retry::Attempts};
 pub(crate) enum AttemptOutcome {
     /// DynamoDB has answered each attempt that the library has sent.
     Known,
-    /// The reply to an attempt was lost. DynamoDB may have applied an attempt whose reply was lost,
-    /// or may apply this attempt later.
+    /// The reply to an attempt was lost. DynamoDB may have applied the attempt whose reply was
+    /// lost, or may still apply the attempt.
     Unknown,
 }
 
 impl AttemptOutcome {
-    /// Returns the new outcome after one more failed attempt.
+    /// Returns the [`AttemptOutcome`] of a write after one more attempt of the write has failed.
     pub(crate) fn after(self, failure: &Failure) -> Self {
         if failure.leaves_doubt() { Self::Unknown } else { self }
     }
 
-    /// Returns the error with which the call ends: `stop`, if the outcomes of all attempts are
-    /// known. If the outcome of an attempt is unknown, `end` returns [`Error::Indeterminate`].
+    /// Returns the error that ends the call: `stop` if the outcome of each attempt is known, or
+    /// [`Error::Indeterminate`] if the outcome of an attempt is unknown.
     pub(crate) fn end(self, attempts: &Attempts, table: &Arc<str>, expected: Option<u64>, stop: Error) -> Error {
         match self {
             Self::Known => stop,
@@ -31,8 +31,8 @@ impl AttemptOutcome {
     }
 
     /// Returns `true` if DynamoDB could apply both an earlier attempt with an unknown outcome and
-    /// the next attempt. DynamoDB can apply two attempts with the same token only after DynamoDB
-    /// has forgotten the token.
+    /// the next attempt. DynamoDB can apply two attempts with the same ClientRequestToken only
+    /// after DynamoDB has forgotten the token.
     pub(crate) fn may_apply_twice(self, attempts: &Attempts) -> bool {
         self == Self::Unknown && !attempts.tokens_are_known()
     }

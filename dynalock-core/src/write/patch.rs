@@ -1,9 +1,9 @@
 //! Patches: changes of an item that the caller has not read.
 //!
 //! A patch increments the stored version and requires no particular version, so a patch does not
-//! conflict with other writers. A patch stores the write id in the attributes [`PATCHES`]. Other
-//! writes store their write ids in the attribute `_writes`, but a patch cannot add an id to
-//! `_writes` without a read of the item.
+//! conflict with other writers. A patch stores the write id in the attributes [`PATCHES`]. Creates,
+//! updates and replaces store the write id in `_writes`, but a patch cannot add an id to `_writes`
+//! without a read of the item.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +33,7 @@ use crate::{
 /// share one `SharedPatch`.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
-/// A patch of the item under the key in `PatchIntent`.
+/// A patch of the item with the key `key` in the table `table`.
 pub(crate) struct PatchIntent<T> {
     pub(crate) table: Arc<str>,
     pub(crate) key: Key,
@@ -45,11 +45,11 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) seen: SeenItem,
 }
 
-/// The facts about the stored item that an earlier refusal of the patch has shown. The next attempt
-/// may need another update expression because of these facts about the item.
+/// The facts about the stored item that an earlier refusal of the patch has shown. The update
+/// expression of the next attempt depends on the facts in `SeenItem`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
-    /// The indexes of the patch's changes to attributes that the item stores as a null.
+    /// The indexes of the patch's changes to attributes that are null in the stored item.
     nulls: Vec<usize>,
     /// `true` if the item has write ids but no version. Another program may have removed the
     /// version, so the patch writes a new incarnation (the random id that distinguishes an item
@@ -135,7 +135,7 @@ impl<T: Versioned> PatchIntent<T> {
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
         // The patch of an item with write ids and without a version sets a new incarnation. The
-        // condition of the patch then requires that the item has write ids and no version.
+        // condition of the patch requires that the item still has write ids and no version.
         if self.seen.has_stray_ids {
             let condition =
                 format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");
@@ -167,8 +167,8 @@ impl<T: Versioned> PatchIntent<T> {
             true => set.assign(writes, incarnation),
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
-        // One update can move each write id from one of the attributes `_p0` to `_p7` to the next,
-        // because DynamoDB evaluates the right side of each assignment with the item before the
+        // One update can move each write id from one of the attributes `_p0` to `_p7` to the next
+        // attribute. DynamoDB evaluates the right side of each assignment with the item before the
         // update.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
@@ -199,7 +199,7 @@ impl<T: Versioned> PatchIntent<T> {
 }
 
 /// Returns the condition that the item does not contain the write id of the patch. The condition
-/// makes DynamoDB refuse a second copy of the request, until later patches have pushed the write id
+/// makes DynamoDB refuse a duplicate of the request, until later patches have pushed the write id
 /// out of the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());

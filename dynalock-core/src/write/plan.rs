@@ -1,5 +1,5 @@
-//! Plans: a plan is the request of one attempt of a write, with the state of the item after the
-//! write. All functions of the module `plan` are pure.
+//! Defines [`Plan`]: the request of one attempt of a write, and the state of the item after the
+//! attempt. All functions of the module `plan` are pure.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ pub(crate) struct Plan {
     /// the write of the lease row and the write of the item together, or applies neither of the two
     /// writes.
     pub(crate) companion: Option<Box<Write>>,
-    /// The state of the item after the write, which the next write of the item will require. After
-    /// a delete or a check, the field is `None`.
+    /// The state of the item after the write, which the next write of the item will require. `next`
+    /// is `None` after a delete or a check.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
     /// DynamoDB refuses the write, the library compares the end of the stored lease with the time
-    /// in `judged_at`. The field is `None` if the write does not compare the end of a lease.
+    /// in `judged_at`. `judged_at` is `None` if the write does not compare the end of a lease.
     pub(crate) judged_at: Option<u64>,
     /// The size of the changed attributes in bytes, for an update in a transaction.
     pub(crate) changed_bytes: usize,
@@ -35,19 +35,19 @@ pub(crate) struct Plan {
 /// The position of an operation in the list of writes of a transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WritePosition {
-    /// The index of the write that contains the operation.
+    /// The index of the operation's write in the list of the transaction's writes.
     pub(crate) write: usize,
-    /// The index of the write with the lease condition, or `None` if the operation has no lease
-    /// condition. If the lease is in a separate row, `lease` is the index of the write of the lease
-    /// row.
+    /// The index of the transaction's write that has the lease condition. `lease` is `None` if the
+    /// operation has no lease condition. If the lease is in a separate lease row, `lease` is the
+    /// index of the transaction's write to the lease row.
     pub(crate) lease: Option<usize>,
     /// The time, in epoch milliseconds, with which the write compares the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 
 impl Plan {
-    /// Makes the plan of a write. If the lease condition is a condition on a separate lease row,
-    /// the plan contains a write of the item and a write of the lease row.
+    /// Makes the [`Plan`] of a write. For a lease condition on a separate lease row, the `Plan`
+    /// contains a write of the item and a write of the lease row.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;
@@ -60,7 +60,7 @@ impl Plan {
         Ok(Self { write, companion, next: None, judged_at, changed_bytes: 0 })
     }
 
-    /// Makes the plan of a write that has no lease condition.
+    /// Makes the [`Plan`] of a write that has no lease condition.
     pub(super) fn alone(write: Write) -> Self {
         Self { write, companion: None, next: None, judged_at: None, changed_bytes: 0 }
     }
@@ -69,8 +69,8 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// Returns the positions of the writes in a transaction. `first` is the index of the write of
-    /// the item.
+    /// Returns the positions of the writes in a transaction. `first` is the index of the item's
+    /// write in the list of the transaction's writes.
     pub(super) fn position(&self, first: usize) -> WritePosition {
         let lease = self.companion.is_some().then_some(first + 1);
         WritePosition { write: first, lease, judged_at: self.judged_at }
@@ -95,16 +95,16 @@ impl Plan {
 }
 
 impl WritePosition {
-    /// Returns the cancellation reason of the write that contains the lease condition, if the lease
-    /// condition was false.
+    /// Returns DynamoDB's cancellation reason for the lease condition, if the lease condition was
+    /// false.
     pub(crate) fn refused_lease<'r>(&self, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         reasons.get(self.lease?).filter(|reason| reason.class() == Some(CancellationClass::Conflict))
     }
 }
 
-/// Returns the write of the separate lease row. The write contains the lease condition, and can
-/// renew, release or remove the lease. Returns `None` if the lease is in the item, or if the write
-/// ignores leases.
+/// Returns the write of the separate lease row. The write of the lease row contains the lease
+/// condition, and can renew, release or remove the lease. Returns `None` if the lease is in the
+/// item, or if the write ignores leases.
 fn companion(
     model: &'static Model,
     table: &Arc<str>,

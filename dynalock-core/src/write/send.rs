@@ -24,35 +24,34 @@ use crate::{
 pub(crate) enum WriteResult<A, C = Option<Item>> {
     /// DynamoDB has applied the write.
     Applied(A),
-    /// DynamoDB has applied no attempt of the write, and will apply no late copy of an attempt. For
-    /// a single write, the field is the item that made the condition false, or `None` if the key
-    /// had no item.
+    /// DynamoDB has applied no attempt of the write, and never will. For a single write, `Conflict`
+    /// contains the item that made the condition false, or `None` if the key had no item.
     Conflict(C),
 }
 
 /// A write that DynamoDB has applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// The state of the item after the write, which the next write of the item will require. The
-    /// field is `None` for a delete and for a patch.
+    /// The state of the item after the write, which the next write of the item will require. `next`
+    /// is `None` for a delete and for a patch.
     pub(crate) next: Option<Basis>,
     /// The item after a patch, if the reply to the patch or a later read has returned the item.
     pub(crate) item: Option<Item>,
 }
 
 /// The evidence that DynamoDB has applied a write. Only a reply shows which attempt DynamoDB has
-/// applied. The evidence in an item proves only that DynamoDB has applied one of the attempts.
+/// applied. A later read of the item proves only that DynamoDB has applied one of the attempts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Proof {
     /// DynamoDB has answered the last attempt with success.
     Reply,
-    /// The item contains the id of the write. The field is the incarnation of the item: the random
+    /// The item contains the id of the write. `Id` contains the incarnation of the item: the random
     /// id that distinguishes the item from earlier items with the same key.
     Id(Incarnation),
     /// The item has no write ids, but the lease attributes of the item show that the write has
     /// released the lease.
     Release,
-    /// The item that the write deletes is absent. Another caller may have deleted the item.
+    /// The write is a delete, and the item is absent. Another caller may have deleted the item.
     Absence,
 }
 
@@ -74,8 +73,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// Says whether the next attempt checks the separate lease row, or removes an expired lease
-    /// from the lease row.
+    /// The action of the next attempt on the item's lease row: a check of the lease, or the removal
+    /// of an expired lease.
     pub(crate) companion: &'a mut CompanionWrite,
     pub(crate) outcome: AttemptOutcome,
 }
@@ -118,8 +117,7 @@ impl Writer<'_> {
     }
 
     /// Sends the first attempt. If the outcome of the first attempt is unknown, or if another
-    /// attempt may succeed, `send` sends further attempts of the same write until the outcome is
-    /// known.
+    /// attempt may succeed, `send` repeats the write until the outcome is known.
     pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let result = self.send_until_known(first).await;
         if self.outcome == AttemptOutcome::Unknown {
@@ -128,8 +126,8 @@ impl Writer<'_> {
         result
     }
 
-    /// Returns the outcome of the attempts whose replies were lost, or [`LostReply::Unknown`] if
-    /// the result of the write does not show the outcome of the attempts.
+    /// Returns the outcome of the attempts whose replies were lost. Returns [`LostReply::Unknown`]
+    /// if the result of the write does not show the outcome.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
         // Two attempts of a delete without a condition have the same effect as one attempt, so
         // DynamoDB may have applied two attempts even if the last attempt succeeded.
@@ -205,9 +203,9 @@ impl Writer<'_> {
     }
 
     /// Reads the item after a patch whose outcome is unknown. If the item contains the write id of
-    /// the patch, DynamoDB has applied the patch. If the item does not contain the write id, the
-    /// outcome of the patch stays unknown. Later patches may have pushed the write id out of the
-    /// item, or the request may still arrive.
+    /// the patch, DynamoDB has applied the patch. If the item does not contain the write id of the
+    /// patch, the outcome of the patch stays unknown. Later patches may have pushed the write id
+    /// out of the item, or DynamoDB may still apply the patch.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -233,15 +231,15 @@ impl Writer<'_> {
     }
 
     fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
-        // The condition of a PutItem compares all lease attributes, including the queue. Other
-        // writers can restore the compared lease attributes, so DynamoDB may still apply a late
-        // copy of a refused PutItem.
+        // The condition of a PutItem compares all lease attributes, including the queue. Another
+        // writer can restore the compared lease attributes, so DynamoDB may still apply a delayed
+        // duplicate of a refused PutItem.
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
             // Two attempts have different content, for example a different time of the write, so
             // the SDK generates a new token for each attempt. After a lost reply, the write id in
-            // the item shows the outcome.
+            // the item shows the outcome of the write.
             Delivery::Plain => None,
             // A request with new content gets a new token, because DynamoDB refuses new content
             // with a remembered token.
@@ -288,8 +286,8 @@ impl Writer<'_> {
         self.outcome.end(self.attempts, table, expected.version(), error)
     }
 
-    /// Interprets a refusal because the condition on the item was false. Returns `None` if the call
-    /// should send another attempt.
+    /// Decides the result of a write that DynamoDB refused because the condition on the item was
+    /// false. Returns `None` if the call should send another attempt.
     async fn judge_condition(
         &mut self,
         facts: &PlanFacts,
@@ -310,9 +308,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Interprets a refusal because the condition on the separate lease row was false. If the item
-    /// shows the write id, the write counts as applied. Otherwise a lease error comes before a
-    /// conflict of the version. Returns `None` if the call should send another attempt.
+    /// Decides the result of a write that DynamoDB refused because the condition on the separate
+    /// lease row was false. If the item contains the write id of the write, the write counts as
+    /// applied. A lease error takes precedence over a version conflict. Returns `None` if the call
+    /// should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
@@ -346,10 +345,10 @@ impl Writer<'_> {
         } else {
             (None, false)
         };
-        // Without a token, the library can send the next attempt while the outcome of an earlier
-        // attempt is unknown, because the write id shows the outcome later. With a token, the next
-        // attempt has a new token and new content, so the outcome of earlier attempts must be known
-        // first.
+        // Without a ClientRequestToken, the library can send the next attempt before the outcome of
+        // an earlier attempt is known. The write id in the item shows the outcome later. With a
+        // ClientRequestToken, the next attempt has a new token, so the library must first find out
+        // the outcome of earlier attempts.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -370,9 +369,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes the expired first entry of the lock queue that caused the refusal, so that the call
-    /// can send another attempt. Returns the error `refusal` if the first entry of the queue has
-    /// not expired.
+    /// Removes an expired first entry of the lock queue, because the entry has caused the refusal
+    /// of the write. Returns the error `refusal` if the first entry of the queue has not expired.
     async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
         // The refusal proves that DynamoDB has applied no earlier attempt.
         self.settle_doubt();
@@ -385,16 +383,15 @@ impl Writer<'_> {
         }
     }
 
-    /// Records that DynamoDB has applied no earlier attempt, and will apply no earlier attempt
-    /// later.
+    /// Records that DynamoDB has applied no earlier attempt of the write, and never will.
     fn settle_doubt(&mut self) {
         if mem::replace(&mut self.outcome, AttemptOutcome::Known) == AttemptOutcome::Unknown {
             lost_reply(LostReply::NotApplied);
         }
     }
 
-    /// Returns the item that made the condition false. DynamoDB returns the item with the refusal.
-    /// Some servers that are compatible with DynamoDB do not return the item. If a refusal contains
+    /// Returns the item that made the condition false. After a false condition, DynamoDB returns
+    /// the item, but some servers that are compatible with DynamoDB do not. If a refusal contains
     /// no item, `seen` reads the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
@@ -445,8 +442,8 @@ impl Writer<'_> {
 }
 
 impl PlanFacts {
-    /// Returns `true` if the condition on the separate lease row was false, and no reason of the
-    /// cancellation is permanent.
+    /// Returns `true` if the condition on the separate lease row was false, and no cancellation
+    /// reason is of the class `Permanent`.
     fn is_refused_by_row(&self, reasons: &ActionReasons) -> bool {
         self.position.refused_lease(reasons.as_slice()).is_some() && reasons.show_conflicts()
     }

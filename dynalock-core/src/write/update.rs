@@ -24,7 +24,7 @@ pub(crate) fn update(
     remove.extend(changes.names().flat_map(|name| model.aliases_of(name)).map(|alias| to.name(alias)));
     let LeaseUpdate { set: lease, remove: ended, leave } = clause.effect(model, to);
     remove.extend(ended);
-    // The code below removes duplicates, because DynamoDB refuses an expression that removes an
+    // The code removes duplicate names, because DynamoDB refuses an expression that removes an
     // attribute twice.
     remove.sort_unstable();
     remove.dedup();

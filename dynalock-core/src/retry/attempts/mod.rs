@@ -21,7 +21,8 @@ use crate::{
 /// because a request that the call sends may arrive late at DynamoDB.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
-/// The longest window of the pauses of a unit of work after `TransactionConflict`.
+/// The longest time window from which a unit of work draws a random pause after a
+/// `TransactionConflict`.
 const LONGEST_AFTER_CONTENTION: Duration = Duration::from_millis(500);
 
 /// The limits of one call of the public API, and the state of the call's requests and retries.
@@ -33,8 +34,8 @@ pub(crate) struct Attempts {
     /// The number of attempts that the call has made so far. The setting `attempts` limits the
     /// number of attempts. An answered read does not count as an attempt.
     count: u32,
-    /// The number of attempts whose requests never left the SDK. The field `count` includes the
-    /// attempts in `unsent`.
+    /// The number of attempts whose requests never left the SDK. The total `count` of attempts
+    /// includes the `unsent` attempts.
     unsent: u32,
     in_doubt: bool,
     /// The counter of the capacity that the call consumes, or `None` if the library does not count
@@ -48,8 +49,8 @@ pub(crate) struct Attempts {
     backoff: Backoff,
     pacer: ConflictBackoff,
     /// For a unit of work, the moving average of the durations of the closure's runs. Each new run
-    /// has a weight of one eighth in the average. For a call that is not a unit of work, `run` is
-    /// zero.
+    /// of the closure has a weight of one eighth in the average. For a call that is not a unit of
+    /// work, the average duration in `run` is zero.
     run: Duration,
 }
 
@@ -68,7 +69,8 @@ impl LazyRng {
 /// Says what a call does after a conflict with another writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterConflict {
-    /// The next attempt follows at once, and starts from the item that the conflict returned.
+    /// The next attempt follows without a sleep, and starts from the item that DynamoDB returned
+    /// with the conflict.
     AtOnce,
     /// The call has slept, so the items that the call read before the sleep may be outdated.
     Slept,
@@ -82,8 +84,8 @@ impl Attempts {
         Self::on(CallCost::begin_call(connection.meter.as_ref(), limits.budget), connection, limits)
     }
 
-    /// Begins a call, or a part of a call. `call_cost` counts the capacity that the requests
-    /// consume.
+    /// Makes the [`Attempts`] of a call that begins now. `call_cost` counts the capacity that the
+    /// requests consume.
     pub(crate) fn on(call_cost: Option<Arc<CallCost>>, connection: &Arc<Connection>, limits: Limits) -> Self {
         Self {
             call_cost,
@@ -103,21 +105,21 @@ impl Attempts {
         }
     }
 
-    /// Sets the purpose of the next requests. The purpose decides under which cause the library
-    /// counts the cost of a request.
+    /// Sets the purpose of the next requests. The purpose of a request decides under which cause
+    /// the library counts the cost of the request.
     pub(crate) fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.cost_context.purpose = purpose;
         self
     }
 
-    /// Exempts all later reads of the call from the capacity budget of the call. The budget must
-    /// not prevent reads that find out whether DynamoDB has applied a write.
+    /// Exempts all later reads of the call from the capacity budget of the call. The capacity
+    /// budget must not prevent reads that find out whether DynamoDB has applied a write.
     pub(crate) fn exempt_reads(&mut self) {
         self.cost_context.reads_are_exempt = true;
     }
 
-    /// Returns the number of requests that the call has sent, without answered reads, the duration
-    /// of the call so far, and the capacity that the call has consumed.
+    /// Returns the cost of the call so far: the number of requests without answered reads, the
+    /// duration, and the consumed capacity.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
@@ -150,8 +152,8 @@ impl Attempts {
         self.count = attempts + self.unsent;
     }
 
-    /// Returns the number of sleeps after failed requests of the call. Sleeps after conflicts are
-    /// not included.
+    /// Returns the number of sleeps after failed requests of the call, without the sleeps after
+    /// conflicts.
     pub(crate) fn pauses(&self) -> u32 {
         self.pauses
     }
@@ -210,9 +212,9 @@ impl Attempts {
         }
     }
 
-    /// For a unit of work, records the duration of a run of the closure, which started at `began`
-    /// and ends now. The sleeps of a unit of work grow with the average duration of a run, because
-    /// a run takes longer than a round trip.
+    /// For a unit of work, records the duration of a run of the closure, from `began` until now.
+    /// The sleeps of a unit of work grow with the average duration of the closure, because the
+    /// closure takes longer than a round trip.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
@@ -352,14 +354,14 @@ impl Attempts {
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let pause = match &last {
             // The first pause after a lost reply is at most one round trip, because later writes
-            // will remove the write id from the item. An item without the write id no longer shows
-            // whether the write was applied.
+            // will remove the write id from the item. Without the write id, the item does not show
+            // whether DynamoDB has applied the write.
             Error::Unavailable(_) => {
                 self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
             }
             // A unit of work competes with other units of work, and a run of a closure takes longer
             // than a round trip. In `cargo bench --bench transactions_contention`, shorter first
-            // pauses cost more refusals, and longer last pauses raise the p99.
+            // pauses cost more refusals, and longer last pauses raise the p99 of the durations.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
                 self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
             }
@@ -400,9 +402,8 @@ impl Attempts {
 
     /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of the call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // The comparison uses the start of the call, not the time at which the call sent the token.
-        // The call sent the token after the start of the call, so DynamoDB remembers the token for
-        // longer than the comparison assumes.
+        // The code measures from the start of the call. The call sent the token after the start of
+        // the call, so DynamoDB remembers the token for longer than the code assumes.
         self.elapsed() < TOKEN_LIFE
     }
 
@@ -415,14 +416,14 @@ impl Attempts {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    /// Returns the error of a call that makes no further attempt, and whose last attempt failed
-    /// with `last`.
+    /// Returns the error of a call that makes no further attempt. `last` is the error of the last
+    /// attempt.
     pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }
 
-    /// Returns the error of a write whose outcome stays unknown. `stop` is the error that has ended
-    /// the retries of the write.
+    /// Returns the error for a write whose outcome stays unknown. `stop` is the error that has
+    /// ended the retries of the write.
     pub(crate) fn indeterminate(
         &self,
         table: &Arc<str>,

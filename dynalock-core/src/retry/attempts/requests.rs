@@ -13,10 +13,11 @@ use crate::{
 
 /// The result of a write that is safe to repeat.
 pub(crate) enum Answered {
-    /// DynamoDB has applied the write. For an update, the field is the item before the update.
+    /// DynamoDB has applied the write. For an update, `Applied` contains the item before the
+    /// update.
     Applied(Option<Item>),
-    /// The condition of the write was false. The field is the item with which DynamoDB evaluated
-    /// the condition.
+    /// The condition of the write was false. `Refused` contains the item for which the condition
+    /// was false.
     Refused(Option<Item>),
 }
 
@@ -30,7 +31,7 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Sends one attempt of a read, like [`read`](Self::read).
+    /// Sends one read request, without retries. An answered read does not count as an attempt.
     pub(crate) async fn read_once(&mut self, get: &GetItem) -> Result<Option<Item>, Failure> {
         let client = self.connection.client.clone();
         let item = self.attempt(Box::pin(get.send(&client))).await?;
@@ -83,7 +84,7 @@ impl Attempts {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
                 // A refusal without an item is ambiguous: either the key has no item, or the server
-                // does not return the item. The read of the item removes the doubt.
+                // does not return the item. A read of the item shows which of the two is true.
                 Err(Failure::Condition(None)) => {
                     return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
                 }

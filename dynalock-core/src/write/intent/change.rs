@@ -53,13 +53,13 @@ pub(crate) enum Change {
     /// The write sets all attributes of the value, and removes all attributes that the value does
     /// not contain.
     Replace(Basis),
-    /// The write replaces an item that contains its lease. The [`Item`] in the second field is the
-    /// whole item as the library has read it, because the [`Basis`] in the first field does not
-    /// contain all attributes of the item.
+    /// The write replaces an item that contains its lease. The second field is the whole item as
+    /// the library has read it, because the [`Basis`] does not contain all attributes of the item.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
-    /// distinguishes the new item from the expired item. The lease attributes of the expired item
-    /// stay. The [`Item`] in the second field is the expired item as the library has read it.
+    /// distinguishes the new item from the expired item. The write keeps the lease attributes of
+    /// the expired item. The [`Item`] in the second field is the expired item as the library has
+    /// read it.
     Recreate(Basis, Item),
     Delete(Basis),
 }
@@ -95,8 +95,8 @@ impl Change {
 }
 
 impl<T: Versioned> IntentOf<T> {
-    /// Returns the caller's value in the form in which the item is stored after the write. `next`
-    /// is the state of the item after the write.
+    /// Returns the caller's value, together with the state of the item after the write, as a
+    /// [`Stored`]. `next` is the state of the item after the write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
         // `next` is `None` only for a delete, and the library makes no `Stored` for a delete, so
         // the code never uses the default value `nothing`.
@@ -114,10 +114,10 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().is_some_and(|basis| revision_in(item, T::MODEL.version) == basis.state.revision)
     }
 
-    /// Returns `true` if the stored item has attributes that neither the type nor the value knows.
-    /// The condition of a PutItem does not compare unknown attributes. If another program changed
-    /// an unknown attribute between the read and the PutItem, the PutItem would overwrite the
-    /// change.
+    /// Returns `true` if the stored item has attributes that neither the type nor the value
+    /// contains. The condition of a PutItem does not compare attributes that are unknown to the
+    /// type. The PutItem would undo another program's change of an attribute that the condition
+    /// does not compare.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
@@ -154,8 +154,8 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
-        // The update removes the aliases of the changed attributes, so the condition compares the
-        // aliases too.
+        // The update removes the aliases of the changed attributes, so the condition must compare
+        // the stored aliases.
         let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
         let flattened = self.names_in_flattened();
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
@@ -194,9 +194,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the content of the item after an update with the changes in `changes`. An overwrite
-    /// removes all attributes that the value does not contain, so the content comes only from the
-    /// value.
+    /// Returns the content of the item after an update with the changes in `changes`. After an
+    /// overwrite, the item contains only the attributes that serde writes for the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
@@ -210,9 +209,9 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the plan (the request and the state of the item after the write) of a PutItem of the
-    /// whole value. The PutItem needs no condition on a lease in the item. A create requires that
-    /// the key has no item. To replace an item that contains its lease, the library sends an
-    /// UpdateItem instead.
+    /// whole value. The PutItem never replaces an item that contains a lease, so the PutItem needs
+    /// no condition on lease attributes. A create requires that the key has no item. To replace an
+    /// item that contains a lease, the library sends an UpdateItem.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -232,8 +231,8 @@ impl<T: Versioned> IntentOf<T> {
         let mut item = encode(&self.table, &self.value)?;
         for attribute in T::MODEL.key_attributes() {
             // A hand-written `KeyAttribute` may return another value than `Serialize` writes.
-            // DynamoDB would then store the item under the key that `Serialize` writes, but the
-            // library would read the item under the key that `KeyAttribute` returns.
+            // DynamoDB would store the item under the key from `Serialize`, but the library would
+            // read the item under the key from `KeyAttribute`.
             if item.get(attribute.name) != key.get(attribute.name) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
@@ -291,7 +290,7 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().map(|basis| basis.names_in_flattened(&self.value)).unwrap_or_default()
     }
 
-    /// Returns the version and the ids that the item has after the write.
+    /// Returns the version and the write ids that the item has after the write.
     pub(super) fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
             // A create over an expired item writes version 1 and a new incarnation, like a create
@@ -305,10 +304,10 @@ impl<T: Versioned> IntentOf<T> {
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }
 
-    /// Returns an error if the key of the value has changed since the library read the value. Only
-    /// a replace and a delete need `check_key`. An update and a touch find a changed key when the
-    /// library computes the changed attributes. An overwrite checks the key before the library
-    /// reads the stored item.
+    /// Returns an error if the key of the value has changed since the library read the value.
+    /// `check_key` compares the keys only for a replace and a delete. For an update and a touch,
+    /// the library compares the keys when it computes the changed attributes. For an overwrite, the
+    /// library compares the keys before it reads the stored item.
     fn check_key(&self) -> Result<(), Error> {
         match &self.change {
             Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {
@@ -381,7 +380,7 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     /// the key has no item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let creates = matches!(self.change, Change::Create | Change::Recreate(..));
-        // A create cannot replace an item that has not expired, so the function does not change the
+        // A create cannot replace an item that has not expired, so `adapt` does not change the
         // create.
         if !creates || stored.is_some_and(|item| !self.expiry.is_over(T::MODEL, item)) {
             return Ok(Adapted::No);

@@ -1,6 +1,6 @@
-//! Intents: an intent describes a change of one item, and makes the request of each attempt to
-//! write this change. No function of the module `intent` sends a request. If a lease holder updates
-//! the leased item, each attempt takes the next heartbeat number of the lease.
+//! Defines [`Intent`]: a change of one item, which makes the request for each attempt of the write.
+//! No function of the module `intent` sends a request. If a lease holder updates the leased item,
+//! each attempt takes the next heartbeat number of the lease.
 
 mod change;
 mod put_over;
@@ -28,12 +28,13 @@ pub(crate) trait Intent: Send + Sync {
 
     fn key(&self) -> Key;
 
-    /// Returns the request of one attempt, with the version and the ids of the item after the
+    /// Returns the request of one attempt, with the version and the write ids of the item after the
     /// request.
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error>;
 
     /// Returns `true` if DynamoDB could apply two attempts of the write and change the item twice.
-    /// Only a patch is relative: a patch changes the stored value and requires no version.
+    /// Only a patch can change an item twice, because a patch changes the stored value and requires
+    /// no version.
     fn is_relative(&self) -> bool {
         matches!(self.target().expected, Expected::Present)
     }
@@ -41,7 +42,7 @@ pub(crate) trait Intent: Send + Sync {
     /// Returns `true` if the item is in the state that the write requires, and the caller's
     /// condition is false for the item. As long as the state of the item does not change, the
     /// caller's condition stays false. If `is_refused_for_good` returns `true`, DynamoDB has
-    /// applied no attempt, and will not apply a request of an earlier attempt that arrives late.
+    /// applied no attempt, and will apply no delayed duplicate of an attempt.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
@@ -65,7 +66,7 @@ pub(crate) trait Intent: Send + Sync {
     }
 }
 
-/// The properties of an intent that are the same for all attempts of the write.
+/// The properties of a write that are the same for all attempts of the write.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) table: &'a Arc<str>,
@@ -87,7 +88,7 @@ impl Target<'_> {
     }
 }
 
-/// An intent that owns its values, for an operation of a transaction.
+/// A change of one item, without borrowed values, for an operation of a transaction.
 pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
@@ -100,13 +101,14 @@ pub(crate) trait OwnedIntent: Intent {
     fn into_output(self: Box<Self>, next: Option<Basis>) -> OperationOutput;
 }
 
-/// Says whether `adapt` has changed an operation to fit the stored item.
+/// The result of [`OwnedIntent::adapt`]: whether `adapt` has changed the operation to fit the
+/// stored item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Adapted {
     /// The next request differs from the refused request, so DynamoDB may accept the next request.
     Yes,
-    /// The next request would be the same as the refused request, so DynamoDB would refuse it too.
+    /// The next request would equal the refused request, so a repetition is useless.
     No,
 }
 

@@ -16,9 +16,9 @@ use crate::{
 /// An update or an overwrite that the library sends as a PutItem of the whole item. The library
 /// sends a `PutOver` if the update expression would be too long.
 ///
-/// The PutItem contains `content`, with the lease attributes that the item has after the write. The
-/// condition of the PutItem requires that the stored item still has the lease attributes of
-/// `stored`.
+/// The PutItem writes the attributes in `content`, and the lease attributes of the item after the
+/// write. The condition of the PutItem requires that the stored item still has the lease attributes
+/// of `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
     /// The item as the library has read it.
@@ -65,7 +65,7 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
     }
 }
 
-/// Returns `item` with the lease attributes of the item in `stored`.
+/// Copies the lease attributes of `stored` into `item`, and returns `item`.
 pub(crate) fn with_lease(mut item: Item, model: &Model, stored: &Item) -> Item {
     let names = model.lock_in_item().map(|lock| lock.names());
     let is_lease = |name: &str| names.is_some_and(|names| names.contains(&name));

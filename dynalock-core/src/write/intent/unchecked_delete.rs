@@ -1,4 +1,4 @@
-//! A delete that requires no state of the item.
+//! A delete that DynamoDB applies in every state of the item.
 
 use std::sync::Arc;
 
