@@ -23,10 +23,10 @@ pub(crate) enum LeaseClause {
     /// The write ignores leases, because the type of the item has no leases, or because the caller
     /// asked to ignore leases.
     Ignoring,
-    /// A write by a caller that does not hold the lease. The write removes the owner of an expired
-    /// lease, so that no late heartbeat can renew that lease.
+    /// A write by a caller that does not hold the lease. The write also removes an expired owner,
+    /// so that a delayed heartbeat cannot renew the expired lease.
     Outside {
-        /// A time in epoch milliseconds: a lease whose stored end is before this time has expired.
+        /// The time, in epoch milliseconds, before which a stored lease end counts as expired, or
         /// `None` if no lease counts as expired.
         expired_before: Option<u64>,
     },
@@ -35,7 +35,7 @@ pub(crate) enum LeaseClause {
     Holder(HolderProof),
 }
 
-/// The identity of a holder's lease, and the effect of a write on that lease.
+/// The identity of a holder's lease, and the effect of a write on the lease.
 #[derive(Debug, Clone)]
 pub(crate) struct HolderProof {
     pub(crate) kind: GrantKind,
@@ -89,8 +89,8 @@ pub(crate) struct LeaseUpdate {
 }
 
 impl LeaseClause {
-    /// Returns the condition of the write on the lease attributes in the item. Returns `None` if
-    /// the write ignores leases, or if items of the type do not contain their leases.
+    /// Returns the condition by which a write tests the lease attributes in the item. Returns
+    /// `None` if the write ignores leases, or if items of the type do not contain their leases.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_item()?, to)
     }
@@ -116,8 +116,8 @@ impl LeaseClause {
         }
     }
 
-    /// Returns the condition of the write on the separate lease row of the item. Returns `None` if
-    /// the write ignores leases, or if the type has no separate leases.
+    /// Returns the condition by which a write of an item tests the separate lease row. Returns
+    /// `None` if the write ignores leases, or if the type has no separate leases.
     pub(crate) fn row_condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_row()?, to)
     }
@@ -292,12 +292,13 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
 }
 
 /// Returns the condition that an owner has not released the lock. An acquire request contains the
-/// returned condition, so that DynamoDB refuses late copies of the request after the release.
+/// returned condition, so that DynamoDB refuses a delayed duplicate of the request after the
+/// release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-/// Returns the condition that an owner holds the lock. The condition does not compare the fence.
+/// Returns the condition that an owner holds the lock with any fence.
 pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),

@@ -28,7 +28,7 @@ pub(crate) struct HeldGrant {
     after: OnDrop,
 }
 
-/// A held lock with its heartbeats, and the item or lock row that the acquiring call has read.
+/// A held lock, with the item or the lock row that the acquire call has read.
 pub(crate) struct KeptGrant {
     pub(crate) guard: HeldGrant,
     pub(crate) row: Option<Item>,
@@ -118,7 +118,8 @@ impl HeldGrant {
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Stops the heartbeats of the lock, and disables the release at the drop of the guard.
+    /// Stops the heartbeats of the lock. After a call of `end`, a drop of the guard does not
+    /// release the lock.
     pub(crate) fn end(&mut self) {
         self.stop();
         self.after = OnDrop::Nothing;

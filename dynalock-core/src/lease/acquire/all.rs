@@ -132,8 +132,8 @@ async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<Kep
     Ok(kept)
 }
 
-/// Chooses one new owner text for all locks. Releases the locks that a late copy of the transaction
-/// may have acquired for the old owner text.
+/// Chooses one new owner text for all locks. Releases the locks that a delayed duplicate of the
+/// transaction may have acquired for the old owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

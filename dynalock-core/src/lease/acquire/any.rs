@@ -145,9 +145,9 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Renews the lease of a lock by a heartbeat, if the answer to the acquire request was slow, or
-    /// if the time of the grant is unknown. After the renewal, the holder counts the lease from the
-    /// heartbeat.
+    /// Renews the lease of a granted lock by a heartbeat. The call sends the heartbeat after a slow
+    /// answer to the acquire request, or if a lost reply hides the time of the grant. After the
+    /// heartbeat, the lease lasts for one ttl from the time of the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,
