@@ -340,9 +340,9 @@ impl LockModel {
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
 ///   lease row, the fence continues to grow even if the item is deleted and created again. An item
 ///   that was never leased has no lease row.
-/// - A request for a separate lease holds the lease of a missing item until a read shows that the
-///   item is missing. While a lease request for a missing item holds the lease, a create of the
-///   item fails with [`Error::Locked`](crate::Error::Locked).
+/// - A caller that requests the separate lease of a missing item holds the lease until a read shows
+///   that the item is missing. While a lease request for a missing item holds the lease, a create
+///   of the item fails with [`Error::Locked`](crate::Error::Locked).
 ///
 /// Choose by the following table whether to store the leases in the items or in separate rows.
 ///

@@ -145,8 +145,8 @@ impl LeaseClause {
                 let held = held(lock, *kind, owner, *fence, to);
                 Some(match effect {
                     LeaseEffect::Keep | LeaseEffect::Release { .. } => held,
-                    // Without a condition on the heartbeat number, a late copy of the holder's
-                    // write could set the end of the lease back to an earlier time.
+                    // Without a condition on the heartbeat number, a delayed duplicate of the
+                    // holder's write could set the end of the lease back to an earlier time.
                     LeaseEffect::Renew { beat, .. } => {
                         let beat = to.value(number(*beat));
                         format!("{held} AND {}", beat_is_below(lock, *kind, beat, to))
@@ -180,15 +180,16 @@ impl HolderProof {
             (LeaseEffect::Release { now }, GrantKind::Fair) => {
                 let now = to.value(number(now));
                 // A write that releases the lease does not know whether the queue has another
-                // entry. The write may leave an empty queue, which a background task removes later.
+                // entry. If the write leaves an empty queue, a background task removes the queue
+                // later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
                 // A PutItem of the whole item cannot compute the next fence from the stored fence,
-                // so the next fence is a constant in the write. The constant fence is always
+                // so the next fence is a constant in the write. A constant fence in the write is
                 // correct, because the condition of the write requires that the stored fence has
                 // not changed.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
-                // If the reply to the commit is lost, the attribute that names the released owner
-                // shows that the commit was applied.
+                // If the reply to the write is lost, the attribute that names the released owner
+                // shows that DynamoDB applied the write.
                 update.set.push((to.name(lock.released), to.value(text(&self.owner))));
                 update
             }
@@ -203,8 +204,8 @@ impl HolderProof {
         match record.holder() {
             Some(holder) if *holder == *self.owner => match record.last_fence() == Some(self.fence) {
                 true => None,
-                // After the end of the holder's grant, DynamoDB has granted the lock to a late copy
-                // of the holder's acquire request.
+                // After the end of the holder's grant, DynamoDB has granted the lock to a delayed
+                // duplicate of the holder's acquire request.
                 false => Some(Lost::Expired),
             },
             Some(holder) => {

@@ -195,8 +195,9 @@ impl Grant {
                 return lost;
             }
             let left = self.lease().deadline.saturating_duration_since(clock::now());
-            // The result of the timed wait is ignored, because the loop itself tests whether the
-            // lock is lost. The channel stays open, because `self` owns the sender of the channel.
+            // The code ignores the result of `within`, because the loop itself tests whether the
+            // lock is lost. The watch channel stays open, because `self` owns the sender of the
+            // channel.
             let _ = clock::within(left, changes.changed()).await;
         }
     }
@@ -269,9 +270,8 @@ impl Grant {
         let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
-            // Another process may use the token of this lock. Further heartbeats of the other
-            // process may still reach DynamoDB, so the next heartbeat number is far above the
-            // stored number.
+            // Delayed heartbeats of another process with the same lock token may still reach
+            // DynamoDB, so the next heartbeat number is far above the stored number.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
     }

@@ -116,8 +116,8 @@ impl Grant {
         // enough for a slow request to succeed.
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
-        // The holder counts its lease from the time before it sends the heartbeat. Other callers
-        // count the lease of the holder from the time of the heartbeat or from a later time.
+        // For the holder, the renewed lease begins just before the holder sends the heartbeat. For
+        // other callers, the renewed lease begins at the heartbeat or later.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.write(|| {

@@ -113,8 +113,8 @@ impl HeldGrant {
         self.end();
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
-        // The release task ends without a result only if the runtime of the lock ends. The runtime
-        // of the caller may be another runtime, which still runs.
+        // The release task ends without a result only if the runtime of the lock ends. The caller
+        // of `releasing` may use a different runtime, which still runs.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 

@@ -27,9 +27,9 @@ pub enum Expiry {
     /// library never compares the clocks of two machines under `Observed`. To take over a lease
     /// under `Observed`, a caller must wait for one ttl. Under `Observed`, all users of a lock must
     /// set the same ttl. A call that writes an item does not wait for the lease, so the call cannot
-    /// observe the end of a lease. Under `Observed`, DynamoDB refuses the writes of an item after a
-    /// crash of the lease holder. The writes succeed again after a caller has acquired and released
-    /// the lease of the item.
+    /// observe the end of a lease. Under `Observed`, DynamoDB refuses the writes of other callers
+    /// after the holder of an item's lease has crashed. Callers can write the item again after a
+    /// caller has acquired and released the lease.
     Observed,
 }
 

@@ -197,8 +197,8 @@ impl LockRecord {
     /// refused request compared `expired_before` with the stored end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
         // Some types store the end of a lease in a coarser unit than milliseconds. Like the
-        // request, the code rounds a time to the unit of the stored end before it compares the time
-        // with the end of the lease.
+        // condition of the request, the code rounds `expired_before` to the unit of the stored
+        // lease end before the comparison.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
         // Even if the lease of a queue's head has ended, the head counts as a holder, because only

@@ -240,7 +240,6 @@ impl LockRecord {
     }
 
     /// Returns the time, in epoch milliseconds, at which the head of the queue became the holder.
-    /// While the same entry is the head of the queue, the returned time stays the same.
     pub(crate) fn head_since(&self) -> Option<u64> {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }

@@ -122,8 +122,8 @@ impl Row {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // The removal of an expired owner removes the owner's heartbeat number. A remaining
-        // heartbeat number would count as a heartbeat of the queue's next head.
+        // The removal of an expired owner also removes the owner's heartbeat number, which would
+        // otherwise count as a heartbeat of the queue's next head.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];
@@ -135,8 +135,8 @@ impl Row {
     pub(crate) fn break_lock(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let update = clause::without_owner(lock, to);
-        // The request stores the removed owner as released, so that DynamoDB refuses a late copy of
-        // the removed owner's acquire request.
+        // The request stores the removed owner as released, so that DynamoDB refuses a delayed
+        // duplicate of the removed owner's acquire request.
         let owner = format!("{}={}", to.name(lock.released), to.name(lock.owner));
         let conditions = [self.is_owned(to), clause::same(lock.fence, Some(&number(fence)), to)];
         self.update(update, vec![owner], &conditions, to)

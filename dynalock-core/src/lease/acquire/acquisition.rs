@@ -273,7 +273,7 @@ impl<'a> Acquisition<'a> {
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If the reply to the removal was lost, the repeated removal finds another head or no head,
+        // If the reply to the removal of the head was lost, DynamoDB refuses the repeated removal,
         // as after a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
@@ -367,7 +367,7 @@ impl<'a> Acquisition<'a> {
     /// Waits until DynamoDB may grant the next attempt to acquire the lock.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
         self.polls.join(&self.spec.row, &self.owner);
-        // A call that knows no holder of the lock makes the next attempt to acquire it at once.
+        // If no read has shown a holder of the lock, the call makes the next attempt at once.
         while self.observer.record().is_some() {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
             let is_over = match self.sleep_until_seen(pause, caller).await? {
@@ -466,7 +466,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
         return only.wait(caller).await;
     }
     loop {
-        // A call that knows no holder of the lock makes the next attempt to acquire it at once.
+        // If no read has shown a holder of the lock, the call makes the next attempt at once.
         let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
         let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.pause(WaiterPlace::Plain)));
         let Some(pause) = pauses.min() else { return Ok(()) };

@@ -48,7 +48,7 @@ impl ExpiryObserver {
     }
 
     /// Stores the lease attributes that a read has returned. If the lease has changed since the
-    /// last read, the waiter begins to measure a new ttl.
+    /// last read, the field `since` becomes the current time.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         let since = match &self.observed {
             Some(observed) if observed.record.observation() == record.observation() => observed.since,
@@ -119,7 +119,8 @@ impl ExpiryObserver {
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
                 // The condition of a takeover requires a time later than the stored end of the
-                // lease. The earliest takeover is one unit of time after the stored end.
+                // lease. The earliest takeover is one unit of time after the stored end of the
+                // lease.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
                 let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);

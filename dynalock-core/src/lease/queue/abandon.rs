@@ -63,8 +63,9 @@ pub(crate) async fn abandon_at_the_end<'a>(
     let _ = clock::within(LAST_REQUEST, done).await;
 }
 
-/// Waits until the client has removed the entries of its earlier calls from the queue. Without the
-/// wait, a client with a broken connection could fill the queue with the entries of ended calls.
+/// Waits until the client has removed the entries of its earlier calls from the queue. If calls did
+/// not wait for removals, a client with a broken connection could fill the queue with the entries
+/// of ended calls.
 pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
     let AcquireSpec { row, connection, .. } = acquisition.spec;
     let id = row.id();

@@ -93,9 +93,9 @@ pub(crate) async fn dequeue(
             Answered::Refused(met) => {
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
-                    // The request that removes only the head is correct with and without waiters.
-                    // After a refusal of the request that removes only the head, a repetition would
-                    // fail for the same reason, so the loop sends at most two requests.
+                    // A request that removes only the head of the queue is correct with and without
+                    // waiters. If DynamoDB refuses a request that removes only the head, a
+                    // repetition would fail for the same reason, so the loop ends.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;

@@ -118,9 +118,8 @@ impl<'a> Queued<'a> {
             // released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // Even if another caller has already removed the entry, the call sends a removal. A
-            // late copy of the request that enters the queue may have added the entry a second
-            // time.
+            // Even if another caller has already removed the call's entry, the call sends a request
+            // to remove the entry. A delayed duplicate request may have added the entry again.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited

@@ -96,8 +96,8 @@ impl Row {
             | (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::None) => {
                 update.remove.push(to.name(lock.released));
             }
-            // The row keeps the text of the last released owner, so that DynamoDB refuses late
-            // copies of this owner's requests.
+            // The row keeps the text of the last released owner, so that DynamoDB refuses delayed
+            // duplicates of the released owner's requests.
             (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::Some) => {}
         }
         match reason {
@@ -112,7 +112,7 @@ impl Row {
     }
 
     /// Returns the lock's row after the removal of the queue's head at the time `now`. `row` is the
-    /// lock's row before the removal.
+    /// lock's row before the removal of the head.
     pub(crate) fn after_dequeue(&self, mut row: Item, now: u64) -> Item {
         let lock = &self.layout;
         let fence = LockRecord::read(lock, &row).fence.unwrap_or(now).saturating_add(1);

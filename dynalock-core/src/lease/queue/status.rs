@@ -136,7 +136,8 @@ impl<G> QueueTicket<G> {
     pub fn position(&self) -> usize {
         match self.seen.has_changed() {
             Ok(_) => self.seen.borrow().as_ref().map_or(0, |waiting| waiting.position),
-            // The task that waits for the lock drops the sender when the wait is over.
+            // The task that waits for the lock drops the sender of the watch channel when the wait
+            // is over.
             Err(_) => 0,
         }
     }

@@ -89,10 +89,10 @@ impl<'a> Ticket<'a> {
     pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner) == Some(0) {
-            // Other callers may have removed the call's entry, and a late copy of the request that
-            // enters the queue may have added the entry a second time. An eventually consistent
-            // read may show the state before the removal. The time of an earlier consistent read
-            // does not prove when the call's entry became the head.
+            // Other callers may have removed the call's entry, and a delayed duplicate request may
+            // have added the entry again. An eventually consistent read may return the row from
+            // before the removal of the entry. `last_other` may be later than the time at which the
+            // call's entry became the head of the queue.
             self.last_other = None;
         }
         self.move_to(row, record)
@@ -108,8 +108,8 @@ impl<'a> Ticket<'a> {
             RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
-                // The row comes from a write that removed the previous head. Until the removal of
-                // the previous head, another entry was before the call's entry.
+                // The row comes from a write that removed the previous head of the queue. Another
+                // entry was before the call's entry until this write removed the previous head.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
@@ -155,8 +155,8 @@ impl<'a> Ticket<'a> {
     }
 
     /// Returns the grant of a call whose entry is the head of the queue, or `None` if other callers
-    /// have removed the entry. The lease of the returned grant begins with a heartbeat, or at the
-    /// earliest time at which other callers may assume the beginning of the lease.
+    /// have removed the entry. For other callers, the lease of the returned grant never begins
+    /// earlier than for the holder.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
