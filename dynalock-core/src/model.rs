@@ -88,8 +88,8 @@ pub struct Model {
     /// The number of recent writes whose ids an item stores: 4 to 16.
     pub write_ids: u8,
     /// All names under which serde reads or writes the fields of the struct, sorted. `attributes`
-    /// does not contain the names inside flattened fields, because `#[derive(Versioned)]` does not
-    /// know the names inside flattened fields.
+    /// does not contain the names inside flattened fields, which `#[derive(Versioned)]` does not
+    /// know.
     pub attributes: &'static [&'static str],
     /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as user
     /// data, which errors do not show.
@@ -178,7 +178,7 @@ pub struct IndexModel {
 pub enum IndexScope {
     /// A global index has its own partitions. Reads of a global index are eventually consistent.
     Global,
-    /// A local index has the same partitions as the table, but another sort key than the table.
+    /// A local index has the same partitions as the table, but a different sort key.
     Local,
 }
 

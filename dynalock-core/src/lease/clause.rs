@@ -179,7 +179,7 @@ impl HolderProof {
             }
             (LeaseEffect::Release { now }, GrantKind::Fair) => {
                 let now = to.value(number(now));
-                // A write that releases the lease does not know whether the queue has another
+                // A holder that releases the lease does not know whether the queue has another
                 // entry. If the write leaves an empty queue, a background task removes the queue
                 // later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);

@@ -286,8 +286,8 @@ impl Grant {
 
     /// Releases the lock. The release of a lost lock is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
-        // The guard first records that the lock has ended, and then sends the release, so that code
-        // that watches the lock stops before the next holder starts.
+        // The guard records the release before it sends the release request, so that code that
+        // watches the lock stops before the next holder starts.
         self.end_by_release();
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
@@ -328,8 +328,8 @@ impl Grant {
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
-            // If the read of the row fails, the holder removes only its own queue entry, which is
-            // correct with and without waiters.
+            // If the holder cannot read the row, the holder removes only its own queue entry,
+            // because callers may wait behind the entry.
             Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
             Waiters::Some => Waiters::Some,
         };
@@ -338,7 +338,7 @@ impl Grant {
     }
 
     /// Removes a queue without entries. A write that releases a leased item may leave an empty
-    /// queue, because the write does not know whether another entry follows the holder's entry.
+    /// queue, because the holder does not know whether another entry follows its own entry.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
@@ -365,7 +365,7 @@ impl Grant {
     }
 
     /// Records the reason why the lock is lost, and returns the recorded reason. A later reason
-    /// never replaces the first recorded reason.
+    /// never replaces the first recorded reason of the loss.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         let is_first = self.lost.send_if_modified(|slot| match slot {

@@ -84,8 +84,8 @@ impl Background {
     /// Returns a future that releases the lock, and that keeps the heartbeat thread alive until the
     /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
-        // `release` records the end of the lock before the returned future runs. Code that watches
-        // the lock learns of the release even if the runtime of the lock has ended.
+        // `release` records the release of the lock before the returned future runs. Code that
+        // watches the lock learns of the release even if the runtime of the lock has ended.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         async move { grant.release(background.connection()).await }

@@ -163,8 +163,8 @@ impl LeasePolicy {
     }
 }
 
-/// Removes the head of an item's queue, if DynamoDB refused a write because of the head, and the
-/// lease of the head has ended. Returns `true` if the caller can repeat the refused write.
+/// Removes the head of an item's queue if the lease of the head has ended and DynamoDB refused a
+/// write because of the head. Returns `true` if the caller can repeat the refused write.
 ///
 /// A write of an item can itself remove an expired owner, but not the expired head of a queue. An
 /// update expression cannot remove the first element of a list that may be missing.

@@ -17,9 +17,9 @@ pub(crate) enum GrantKind {
     /// the lease.
     Plain,
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
-    /// than the fence of the head. The request that removes the head of the queue raises the fence
-    /// attribute. A request that enters the queue does not raise the fence attribute, so the
-    /// request has the same text for an empty and a non-empty queue.
+    /// than the fence of the queue's head. The request that removes the head of the queue raises
+    /// the fence attribute. A request that enters the queue does not raise the fence attribute, so
+    /// the request has the same text for an empty and a non-empty queue.
     Fair,
 }
 
@@ -108,8 +108,8 @@ impl Observation {
 }
 
 impl QueueEntry {
-    /// Makes the queue entry of the caller `owner`, which enters the queue at the time `now` in
-    /// epoch milliseconds.
+    /// Makes a queue entry for the owner text `owner`. The caller enters the queue at the time
+    /// `now`, in epoch milliseconds.
     pub(crate) fn new(owner: &str, ttl: Duration, now: u64) -> Self {
         let text = format!("{owner}/{}/{now:x}", ttl.as_millis());
         Self { owner: text.into(), ttl: Some(ttl), entered: Some(now) }

@@ -32,7 +32,7 @@ use crate::{
 /// call read the lock's row, and remove the call's queue entry.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
-/// One lock that a call acquires, and the progress of the call on this lock.
+/// One lock that a call acquires, and the progress of the acquisition.
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
@@ -179,9 +179,8 @@ impl<'a> Acquisition<'a> {
             .with_cost(self.spec.call_cost.as_ref().map(|call_cost| call_cost.cost()))
     }
 
-    /// Returns the fence of the previous holder if this call removed the expired lease of that
-    /// holder. Returns `None` if another caller has held the lock since the removal of the expired
-    /// lease.
+    /// Returns the fence of the previous holder if this call removed the holder's expired lease.
+    /// Returns `None` if another caller has held the lock since the removal of the expired lease.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         // Each grant raises the fence by one. A fence that is more than one above the fence of the
         // removed holder shows that another caller has held the lock since the removal.
@@ -223,7 +222,7 @@ impl<'a> Acquisition<'a> {
     /// row of the lock shows no other holder. Reads the row of the lock, unless the observed lease
     /// has ended.
     async fn poll(&mut self) -> Result<bool, Error> {
-        // If the item to lock is missing, DynamoDB would refuse the attempt.
+        // If the item to lock is missing, DynamoDB would refuse an attempt to acquire the lease.
         if self.observer.record().is_none() {
             return Ok(false);
         }
@@ -480,7 +479,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
     }
 }
 
-/// Starts a background release of a lock that was granted to a call, but that the call cannot use.
+/// Starts a background release of a lock that a call has acquired but cannot use.
 pub(crate) fn release_later(grant: &Arc<Grant>) {
     let grant = Arc::clone(grant);
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -53,8 +53,8 @@ async fn acquire_together(
             }
         };
         // If DynamoDB refused the transaction because of a lock without another holder, an earlier
-        // grant of the lock to this call has already ended. The attempt after an ended grant needs
-        // a new owner text.
+        // grant of the lock to this call has already ended. An attempt after an ended grant needs a
+        // new owner text.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }

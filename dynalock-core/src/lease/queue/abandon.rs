@@ -95,8 +95,8 @@ impl Abandonment {
     /// Removes the caller's entry from any position in the queue. The attempts to remove the entry
     /// end after ten minutes, or after a ttl if the ttl is longer than ten minutes.
     ///
-    /// An entry without a waiting caller delays the callers behind it in the queue by one ttl. A
-    /// client that gets no answers could fill the queue, so a later call waits until the entries of
+    /// A queue entry without a waiting caller delays all later queue entries by one ttl. A client
+    /// that gets no answers could fill the queue, so a later call waits until the entries of
     /// earlier calls are removed ([`after_abandoned`]).
     async fn run(&self, mut pending: Option<PendingGuard<RowId>>) {
         const LONGEST: Duration = Duration::from_mins(10);
@@ -140,8 +140,8 @@ impl Abandonment {
                 Answered::Applied(_) => return Ok(()),
                 Answered::Refused(met) => read(met),
             };
-            // DynamoDB refused the removal although the entry has not moved towards the head. The
-            // next attempt to remove the entry starts with a new read of the row.
+            // DynamoDB refused the removal of the entry although the entry has not moved towards
+            // the head. The next attempt to remove the entry starts with a new read of the row.
             if record.place_of(owner).is_some_and(|now| now >= place) {
                 return Err(attempts.too_late());
             }

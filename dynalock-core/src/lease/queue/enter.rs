@@ -201,7 +201,7 @@ impl<'a> Queued<'a> {
             return Ok(EnterResult::Denied(denied));
         }
         // If DynamoDB refused the transaction, and a queue has the call's entry, DynamoDB applied
-        // an earlier copy of the transaction at an unknown time.
+        // an earlier repetition of the transaction at an unknown time.
         for ticket in self.tickets.iter_mut().filter(|_| is_applied) {
             ticket.began_waiting(sent);
         }

@@ -70,9 +70,9 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// Returns the request that removes the head of the queue. The write that removes the head also
-    /// makes the next entry the head, so that no other caller can get the lock between the removal
-    /// and the next holder.
+    /// Returns the request that removes the head of the queue. The write that removes the head of
+    /// the queue also makes the next entry the head, so that no other caller can get the lock
+    /// first.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {

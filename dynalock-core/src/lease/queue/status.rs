@@ -33,8 +33,8 @@ pub struct QueueStatus {
     pub estimate: Option<Duration>,
 }
 
-/// The position of a caller in a fair queue, which [`Acquire::enter`](crate::lock::Acquire::enter)
-/// returns.
+/// The position of a caller in a fair queue. [`Acquire::enter`](crate::lock::Acquire::enter)
+/// returns a queue ticket.
 ///
 /// A queue ticket is both a stream and a future. As a stream, a queue ticket returns a
 /// [`QueueStatus`] for each change of the caller's position, the number of waiters or the holder.

@@ -36,8 +36,8 @@ pub(super) struct Ticket<'a> {
 }
 
 enum Place {
-    /// The call's entry waits behind the given number of entries. The number in `Waiting` never
-    /// grows, even if an outdated read shows more entries before the call's entry.
+    /// The call's entry waits behind the given number of other entries. The number in `Waiting`
+    /// never grows, even if an outdated read shows more entries before the call's entry.
     Waiting(usize),
     /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },
@@ -85,14 +85,14 @@ impl<'a> Ticket<'a> {
     }
 
     /// Updates the position of the call in the queue from an eventually consistent read, which may
-    /// show any earlier state of the row. Returns whether the call's entry is in the queue.
+    /// return any earlier version of the row. Returns whether the call's entry is in the queue.
     pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner) == Some(0) {
             // Other callers may have removed the call's entry, and a delayed duplicate request may
-            // have added the entry again. An eventually consistent read may return the row from
-            // before the removal of the entry. `last_other` may be later than the time at which the
-            // call's entry became the head of the queue.
+            // have added the entry again. An eventually consistent read may return an old row that
+            // still contains the removed entry. `last_other` may be later than the time at which
+            // the call's entry became the head of the queue.
             self.last_other = None;
         }
         self.move_to(row, record)
@@ -109,7 +109,7 @@ impl<'a> Ticket<'a> {
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
                 // The row comes from a write that removed the previous head of the queue. Another
-                // entry was before the call's entry until this write removed the previous head.
+                // entry was before the call's entry until the write removed the previous head.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
@@ -183,8 +183,8 @@ impl<'a> Ticket<'a> {
         Ok(Some(grant))
     }
 
-    /// Returns the start of the lease of a head that has sent no heartbeat, or `None` if the start
-    /// is not known.
+    /// Returns the time at which the lease of the queue's head began, or `None` if the time is not
+    /// known.
     ///
     /// The expiry rule decides from which time callers count the lease of the queue's head.
     ///
