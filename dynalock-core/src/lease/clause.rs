@@ -35,7 +35,7 @@ pub(crate) enum LeaseClause {
     Holder(HolderProof),
 }
 
-/// The identity of a holder's lease, and the effect of a write on the lease.
+/// The owner and the fence of a held lease, and the effect of a write on the lease.
 #[derive(Debug, Clone)]
 pub(crate) struct HolderProof {
     pub(crate) kind: GrantKind,
@@ -74,8 +74,8 @@ pub(crate) enum Expired {
     Nobody,
     /// The request may take over any lease that ended before the given time in epoch milliseconds.
     EndedBefore(u64),
-    /// The request may take over the observed lease, if the lease attributes in the row have not
-    /// changed since the observation.
+    /// The request may take over the observed lease if the lease attributes in the row have not
+    /// changed since the last read.
     Silent(Box<Observation>),
 }
 

@@ -202,8 +202,8 @@ impl Grant {
         }
     }
 
-    /// Returns the identity of the holder for the condition of a write, together with the effect of
-    /// the write on the lease.
+    /// Returns the owner and the fence for the condition of a write, and the effect of the write on
+    /// the lease.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
         let effect = match after {
             AfterWrite::Release => {
@@ -215,8 +215,8 @@ impl Grant {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect }
     }
 
-    /// Returns the identity of the holder for the condition of a transaction that does not write
-    /// the leased item.
+    /// Returns the owner and the fence for the condition of a transaction that does not write the
+    /// leased item.
     pub(crate) fn guard(&self) -> HolderProof {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }

@@ -41,7 +41,7 @@ pub(crate) enum LeaseSubject {
     SeparateItem(Item),
 }
 
-/// The values that an acquire without a queue writes.
+/// The values that an acquire request without a queue writes.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,

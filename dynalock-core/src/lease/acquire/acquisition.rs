@@ -28,8 +28,8 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time for the last requests of a call whose wait for a lock has ended. The last requests of a
-/// call read the lock's row, and remove the call's queue entry.
+/// The time limit of the requests that a call sends after its wait for a lock has ended. The last
+/// requests of a call read the lock's row, and remove the call's queue entry.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
 /// One lock that a call acquires, and the progress of the acquisition.
