@@ -1,6 +1,6 @@
-//! The conditions and update expressions of the lease protocol. Both the requests on lease rows and
-//! the writes of leased items use the functions of this module. All functions of the module
-//! `clause` are pure.
+//! The conditions and update expressions of the lease protocol. The requests on lease rows and the
+//! writes of leased items use the functions of this module. All functions of the module `clause`
+//! are pure.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub(crate) enum LeaseClause {
     /// The write ignores leases, because the type of the item has no leases, or because the caller
     /// asked to ignore leases.
     Ignoring,
-    /// A write by a caller that does not hold the lease. The write also removes an expired owner,
-    /// so that a delayed heartbeat cannot renew the expired lease.
+    /// A write by a caller that does not hold the lease. The write removes an expired owner, so
+    /// that a delayed heartbeat cannot renew the expired lease.
     Outside {
         /// The time, in epoch milliseconds, before which a stored lease end counts as expired, or
         /// `None` if no lease counts as expired.
@@ -347,7 +347,7 @@ pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpd
 }
 
 /// Returns the changes that remove the head of the queue, so that the next entry becomes the head.
-/// A request that removes the head of a queue also assigns the next fence.
+/// A request that removes the head of a queue assigns the next fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {

@@ -277,8 +277,8 @@ impl Grant {
     }
 
     /// Returns whether the row of the lock shows that a write of this guard has released the lease.
-    /// An operator who breaks a lock also writes the attribute that names the released owner.
-    /// Returns `false` if the guard has sent no write that releases the lease.
+    /// An operator who breaks a lock writes the attribute that names the released owner. Returns
+    /// `false` if the guard has sent no write that releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)

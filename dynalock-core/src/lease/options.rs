@@ -72,8 +72,8 @@ pub enum Heartbeat {
     /// cannot delay the heartbeat thread. One heartbeat thread serves all locks of a
     /// [`Locks`](crate::Locks) or a [`Repository`](crate::Repository), including the locks of
     /// clones. The heartbeat thread starts with the acquire of the first lock, and ends after the
-    /// release of the last lock. The heartbeat thread also releases the locks of dropped guards. If
-    /// the heartbeat thread cannot be started, the call that acquires the lock fails with
+    /// release of the last lock. The heartbeat thread releases the locks of dropped guards. If the
+    /// heartbeat thread cannot be started, the call that acquires the lock fails with
     /// [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
     /// The heartbeat thread has its own SDK client, made from the configuration of the program's

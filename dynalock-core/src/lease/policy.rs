@@ -102,9 +102,9 @@ impl LeasePolicy {
     /// stored end of the lease. Returns `None` if the write does not compare the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
-        // A write whose condition compares the end of a lease also removes an expired lease. The
-        // first attempt of a write only checks a separate lease row, because an update would create
-        // a lease row for an item that was never leased.
+        // A write whose condition compares the end of a lease removes an expired lease. The first
+        // attempt of a write only checks a separate lease row, because an update would create a
+        // lease row for an item that was never leased.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }
@@ -196,9 +196,9 @@ impl LockRecord {
     /// Returns whether the lock has a holder whose lease did not end before `expired_before`. The
     /// refused request compared `expired_before` with the stored end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
-        // Some types store the end of a lease in a coarser unit than milliseconds. Like the
-        // condition of the request, the code rounds `expired_before` to the unit of the stored
-        // lease end before the comparison.
+        // Some types store the end of a lease in a coarser unit than milliseconds. The code rounds
+        // `expired_before` to the unit of the stored lease end, as the condition of the request
+        // does.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
         // Even if the lease of a queue's head has ended, the head counts as a holder, because only

@@ -200,7 +200,7 @@ impl LockRecord {
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
-    /// Returns the position of an entry in the queue. The head has position 0.
+    /// Returns the position of an entry in the queue. The head of the queue has position 0.
     pub(crate) fn place_of(&self, owner: &str) -> Option<usize> {
         self.queue.iter().position(|entry| *entry.owner == *owner)
     }

@@ -272,8 +272,8 @@ impl<'a> Acquisition<'a> {
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If the reply to the removal of the head was lost, DynamoDB refuses the repeated removal,
-        // as after a removal by another caller.
+        // If the reply to the removal of a queue's head was lost, DynamoDB refuses the repeated
+        // removal, as after a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }

@@ -289,8 +289,8 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     let Some(index) = record.place_of(&owner) else {
         return Ok(EnterResult::Denied(vec![Denial { index: 0, record }]));
     };
-    // If an earlier attempt whose reply was lost added the call's entry, the entry may have become
-    // the head at an unknown time.
+    // If an attempt whose reply was lost added the call's entry, the entry may have become the head
+    // of the queue at an unknown time.
     if is_applied || index > 0 {
         ticket.began_waiting(sent);
     }
