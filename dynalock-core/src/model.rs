@@ -47,7 +47,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
 ///
 /// If the table has no sort key, the value of a partition key alone names an item. If the table has
 /// a sort key, a tuple of partition key and sort key names an item. The caller can pass a `&str`
-/// for a key of type `String`. A `&T` names the item that has the same key as the `T`.
+/// for a key of type `String`. A reference to a value of type `T` names the item with the same key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{T}`",
     label = "not a key of `{T}`",
@@ -87,9 +87,9 @@ pub struct Model {
     pub times: TimesModel,
     /// The number of recent writes whose ids an item stores: 4 to 16.
     pub write_ids: u8,
-    /// All names under which serde reads or writes the fields of the struct, sorted. The list does
-    /// not contain names inside flattened fields, because `#[derive(Versioned)]` does not know
-    /// these names.
+    /// All names under which serde reads or writes the fields of the struct, sorted. `attributes`
+    /// does not contain the names inside flattened fields, which `#[derive(Versioned)]` does not
+    /// know.
     pub attributes: &'static [&'static str],
     /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as user
     /// data, which errors do not show.
@@ -106,8 +106,8 @@ pub struct Model {
     pub indexes: &'static [IndexModel],
 }
 
-/// The fields of a struct that contain times, which the library writes or compares with the current
-/// time.
+/// The time fields of a struct. The library writes the time of the create and the time of the last
+/// write, and compares the time to live with the current time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimesModel {
     /// The attribute that contains the time at which the item was created, or `None` if the struct
@@ -130,9 +130,9 @@ pub struct TimeModel {
     pub unit: TimeUnit,
 }
 
-/// The time at which an item was created, and the time of its last write. The model of the struct
-/// says whether each of the two times is in seconds or in milliseconds. A field of `KeptTimes` is
-/// `None` if the item does not contain the time.
+/// The time at which an item was created, and the time of its last write. The [`TimesModel`] of the
+/// struct says whether a time in `KeptTimes` is in seconds or in milliseconds. A field of
+/// `KeptTimes` is `None` if the item does not contain the corresponding time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeptTimes {
     /// The time at which a write created the item.
@@ -142,7 +142,7 @@ pub struct KeptTimes {
 }
 
 impl TimesModel {
-    /// The times of a struct that has no fields for times.
+    /// The `TimesModel` of a struct without time fields.
     pub const NONE: Self = Self { created_at: None, updated_at: None, expires: None };
 
     /// Returns `true` if the library writes the time of the create or of the last write into the
@@ -178,7 +178,7 @@ pub struct IndexModel {
 pub enum IndexScope {
     /// A global index has its own partitions. Reads of a global index are eventually consistent.
     Global,
-    /// A local index has the same partitions as the table, but another sort key than the table.
+    /// A local index has the same partitions as the table, but a different sort key.
     Local,
 }
 
@@ -189,7 +189,8 @@ pub enum Projection {
     All,
     /// The index contains only the keys of the table and of the index.
     KeysOnly,
-    /// The index contains the named attributes in addition to the keys.
+    /// The index contains the listed attributes in addition to the keys of the table and of the
+    /// index.
     Include(&'static [&'static str]),
 }
 
@@ -256,7 +257,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Converts a stored time in this unit into epoch milliseconds.
+    /// Converts a stored time from the unit `self` into epoch milliseconds.
     pub(crate) fn to_millis(self, stored: u64) -> u64 {
         match self {
             Self::Milliseconds => stored,
@@ -264,7 +265,7 @@ impl TimeUnit {
         }
     }
 
-    /// Converts the end of a lease from epoch milliseconds into this unit, and rounds up. The
+    /// Converts the end of a lease from epoch milliseconds into the unit `self`, and rounds up. The
     /// stored end of a lease is never earlier than the exact end, because the conversion rounds up.
     pub(crate) fn end(self, millis: u64) -> u64 {
         match self {
@@ -273,9 +274,9 @@ impl TimeUnit {
         }
     }
 
-    /// Converts a time from epoch milliseconds into this unit, and rounds down. The library
-    /// compares the result with the stored ends of leases. Because the conversion rounds down, the
-    /// result is never later than the given time.
+    /// Converts a time from epoch milliseconds into the unit `self`, and rounds down. The library
+    /// compares the converted time with the stored ends of leases. Because the conversion rounds
+    /// down, the converted time is never later than `millis`.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -318,12 +319,12 @@ impl LockModel {
 /// By default, the lease is stored in the item, and each heartbeat writes the item. The guard of a
 /// lease sends a heartbeat after each third of the lease's time to live. The cost of a heartbeat
 /// grows with the size of the item: 100 write units for an item of 100 KB. `#[lockable(separate)]`
-/// stores the lease in a separate row:
+/// stores the lease in a separate row of the item's table.
 ///
-/// - The lease row is in the same table as the item. The key of a lease row is the key of the item,
-///   with `#lock` appended to the last key attribute. The last key attribute is the sort key, or
-///   the partition key if the table has no sort key. With `#[lockable(separate)]`, the last key
-///   attribute must be a string or bytes. Calls for an item whose key ends in `#lock` fail with
+/// - The key of a lease row is the key of the item, with `#lock` appended to the last key
+///   attribute. The last key attribute is the sort key, or the partition key if the table has no
+///   sort key. With `#[lockable(separate)]`, the last key attribute must be a string or bytes.
+///   Calls for an item whose key ends in `#lock` fail with
 ///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of dynalock leave the
 ///   lease rows out, but the queries and scans of other programs return them.
 /// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
@@ -339,11 +340,11 @@ impl LockModel {
 /// - The library never deletes a lease row, even if the caller deletes the item. With a separate
 ///   lease row, the fence continues to grow even if the item is deleted and created again. An item
 ///   that was never leased has no lease row.
-/// - A lease request for a missing item holds the lease for a short time, until a read shows that
-///   the item is missing. While a lease request for a missing item holds the lease, a create of the
-///   item fails with [`Error::Locked`](crate::Error::Locked).
+/// - A caller that requests the separate lease of a missing item holds the lease until a read shows
+///   that the item is missing. While a lease request for a missing item holds the lease, a create
+///   of the item fails with [`Error::Locked`](crate::Error::Locked).
 ///
-/// The table shows when to store leases in the items, and when to store leases in separate rows:
+/// Choose by the following table whether to store the leases in the items or in separate rows.
 ///
 /// | the items | choose |
 /// |---|---|
@@ -352,10 +353,9 @@ impl LockModel {
 /// | The items meet neither condition for `separate`. | the item itself: a grant is one request, and a write is not a transaction. |
 ///
 /// If an item contains its lease, the first fence of the item is the current time in milliseconds.
-/// If an item contains its lease, the fence usually grows even after a deletion and a new create of
-/// the item. If the clock of the caller is behind, the fence after a new create may be lower than
-/// the fences before the deletion. If a lease request from before a deletion arrives after the new
-/// create, the fence can be lower than the fences before the deletion.
+/// If an item contains its lease, the fence usually grows even if the item is deleted and created
+/// again. An item that is deleted and created again can get a lower fence than before if the
+/// caller's clock is behind, or if an old lease request arrives late.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the
@@ -363,8 +363,8 @@ impl LockModel {
 ///
 /// All programs that write the items of a table must store the leases in the same place: all in the
 /// items, or all in separate rows. A program that restores a whole item, for example from a backup,
-/// must leave out the attributes of the lease. Restored lease attributes contain an old fence, so
-/// the next grant could have the same fence as an earlier grant.
+/// must leave out the attributes of the lease. Lease attributes from a backup contain an old fence,
+/// so the next grant could have the same fence as an earlier grant.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be locked",
     label = "no `#[lockable]`",
@@ -402,7 +402,7 @@ debug_fields!(ItemRef, self => { table: self.table });
 /// The name and type of one key attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyModel {
-    /// The name of the attribute, as serde writes it.
+    /// The name under which serde writes the key attribute.
     pub name: &'static str,
     /// The type of the key attribute.
     pub key_type: KeyType,

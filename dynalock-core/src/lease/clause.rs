@@ -1,6 +1,6 @@
-//! The conditions and update expressions of the lease protocol. Both the requests on lease rows and
-//! the writes of leased items use the functions of this module. All functions of the module
-//! `clause` are pure.
+//! The conditions and update expressions of the lease protocol. The requests on lease rows and the
+//! writes of leased items use the functions of this module. All functions of the module `clause`
+//! are pure.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ pub(crate) enum LeaseClause {
     /// The write ignores leases, because the type of the item has no leases, or because the caller
     /// asked to ignore leases.
     Ignoring,
-    /// A write by a caller that does not hold the lease. The write removes the owner of an expired
-    /// lease, so that no late heartbeat can renew that lease.
+    /// A write by a caller that does not hold the lease. The write removes an expired owner, so
+    /// that a delayed heartbeat cannot renew the expired lease.
     Outside {
-        /// A time in epoch milliseconds: a lease whose stored end is before this time has expired.
+        /// The time, in epoch milliseconds, before which a stored lease end counts as expired, or
         /// `None` if no lease counts as expired.
         expired_before: Option<u64>,
     },
@@ -35,7 +35,7 @@ pub(crate) enum LeaseClause {
     Holder(HolderProof),
 }
 
-/// The identity of a holder's lease, and the effect of a write on that lease.
+/// The owner and the fence of a held lease, and the effect of a write on the lease.
 #[derive(Debug, Clone)]
 pub(crate) struct HolderProof {
     pub(crate) kind: GrantKind,
@@ -74,8 +74,8 @@ pub(crate) enum Expired {
     Nobody,
     /// The request may take over any lease that ended before the given time in epoch milliseconds.
     EndedBefore(u64),
-    /// The request may take over the observed lease, if the lease attributes in the row have not
-    /// changed since the observation.
+    /// The request may take over the observed lease if the lease attributes in the row have not
+    /// changed since the last read.
     Silent(Box<Observation>),
 }
 
@@ -89,8 +89,8 @@ pub(crate) struct LeaseUpdate {
 }
 
 impl LeaseClause {
-    /// Returns the condition of the write on the lease attributes in the item. Returns `None` if
-    /// the write ignores leases, or if items of the type do not contain their leases.
+    /// Returns the condition by which a write tests the lease attributes in the item. Returns
+    /// `None` if the write ignores leases, or if items of the type do not contain their leases.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_item()?, to)
     }
@@ -116,8 +116,8 @@ impl LeaseClause {
         }
     }
 
-    /// Returns the condition of the write on the separate lease row of the item. Returns `None` if
-    /// the write ignores leases, or if the type has no separate leases.
+    /// Returns the condition by which a write of an item tests the separate lease row. Returns
+    /// `None` if the write ignores leases, or if the type has no separate leases.
     pub(crate) fn row_condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_row()?, to)
     }
@@ -145,8 +145,8 @@ impl LeaseClause {
                 let held = held(lock, *kind, owner, *fence, to);
                 Some(match effect {
                     LeaseEffect::Keep | LeaseEffect::Release { .. } => held,
-                    // Without a condition on the heartbeat number, a late copy of the holder's
-                    // write could set the end of the lease back to an earlier time.
+                    // Without a condition on the heartbeat number, a delayed duplicate of the
+                    // holder's write could set the end of the lease back to an earlier time.
                     LeaseEffect::Renew { beat, .. } => {
                         let beat = to.value(number(*beat));
                         format!("{held} AND {}", beat_is_below(lock, *kind, beat, to))
@@ -179,16 +179,17 @@ impl HolderProof {
             }
             (LeaseEffect::Release { now }, GrantKind::Fair) => {
                 let now = to.value(number(now));
-                // A write that releases the lease does not know whether the queue has another
-                // entry. The write may leave an empty queue, which a background task removes later.
+                // A holder that releases the lease does not know whether the queue has another
+                // entry. If the write leaves an empty queue, a background task removes the queue
+                // later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
                 // A PutItem of the whole item cannot compute the next fence from the stored fence,
-                // so the next fence is a constant in the write. The constant fence is always
+                // so the next fence is a constant in the write. A constant fence in the write is
                 // correct, because the condition of the write requires that the stored fence has
                 // not changed.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
-                // If the reply to the commit is lost, the attribute that names the released owner
-                // shows that the commit was applied.
+                // If the reply to the write is lost, the attribute that names the released owner
+                // shows that DynamoDB applied the write.
                 update.set.push((to.name(lock.released), to.value(text(&self.owner))));
                 update
             }
@@ -203,8 +204,8 @@ impl HolderProof {
         match record.holder() {
             Some(holder) if *holder == *self.owner => match record.last_fence() == Some(self.fence) {
                 true => None,
-                // After the end of the holder's grant, DynamoDB has granted the lock to a late copy
-                // of the holder's acquire request.
+                // After the end of the holder's grant, DynamoDB has granted the lock to a delayed
+                // duplicate of the holder's acquire request.
                 false => Some(Lost::Expired),
             },
             Some(holder) => {
@@ -292,12 +293,13 @@ pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String 
 }
 
 /// Returns the condition that an owner has not released the lock. An acquire request contains the
-/// returned condition, so that DynamoDB refuses late copies of the request after the release.
+/// returned condition, so that DynamoDB refuses a delayed duplicate of the request after the
+/// release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-/// Returns the condition that an owner holds the lock. The condition does not compare the fence.
+/// Returns the condition that an owner holds the lock with any fence.
 pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),
@@ -345,7 +347,7 @@ pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpd
 }
 
 /// Returns the changes that remove the head of the queue, so that the next entry becomes the head.
-/// A request that removes the head of a queue also assigns the next fence.
+/// A request that removes the head of a queue assigns the next fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {

@@ -44,8 +44,8 @@ pub(crate) struct Grant {
     /// The fence of the previous holder, if the acquire call took over the expired lease of the
     /// previous holder.
     pub(crate) taken_over: Option<u64>,
-    /// `Duplicate::Possible` if DynamoDB may still receive a late copy of the request that entered
-    /// the queue.
+    /// `Duplicate::Possible` if DynamoDB may still receive a delayed duplicate of the request that
+    /// entered the queue.
     duplicate: Duplicate,
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
@@ -71,28 +71,26 @@ pub(crate) struct GrantFields {
 #[derive(Debug, Clone)]
 pub(super) struct LeaseState {
     pub(super) beat: u64,
-    /// The end of the lease by the monotonic clock of this machine. The holder counts the lease
-    /// from the time before it sends a request that renews the lease.
+    /// The end of the lease by the monotonic clock of this machine. The lease of the holder begins
+    /// just before the holder sends the request that acquires or renews the lease.
     deadline: Instant,
     /// The reason why the last heartbeat failed, or `None` if the last heartbeat succeeded.
     pub(super) trouble: Option<Arc<str>>,
-    /// `Waiters::Some` if the row of the lock showed a waiter behind the holder at the last receipt
-    /// of the row by this process.
+    /// `Waiters::Some` if the last received row of the lock showed a waiter behind the holder.
     pub(super) waiters: Waiters,
-    /// `true` if the guard may have sent a write that releases the lease. If DynamoDB applies the
-    /// write that releases the lease before a heartbeat, the refusal of the heartbeat shows a
-    /// release, and not a loss of the lock.
+    /// `true` if the guard may have sent a write that releases the lease. If DynamoDB refuses a
+    /// heartbeat because the guard has released the lease, the lock counts as released, and not as
+    /// lost.
     releases: bool,
 }
 
-/// The distance between the heartbeat numbers of two processes that use the same lock token. In
-/// practice, a process sends fewer than 2^20 heartbeats within one ttl. With a distance of 2^20,
-/// the heartbeat numbers of a process that resumes a token are above the numbers of late heartbeats
-/// from the previous process.
+/// The difference between the heartbeat numbers of two processes that use the same lock token. In
+/// practice, a process sends fewer than 2^20 heartbeats within one ttl. A delayed heartbeat of the
+/// previous process has a lower number than each heartbeat of the process that resumes the token.
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
-    /// Returns the fields of a lock whose holder has sent no heartbeat and knows of no waiter.
+    /// Returns the fields of a lock whose holder has sent no heartbeat and has seen no waiter.
     pub(crate) fn new(kind: GrantKind, owner: Arc<str>, fence: u64, sent: Instant) -> Self {
         let (waiters, duplicate) = (Waiters::None, Duplicate::Impossible);
         Self { kind, owner, fence, taken_over: None, beat: 0, waiters, duplicate, sent }
@@ -127,9 +125,9 @@ impl Grant {
         })
     }
 
-    /// Makes a grant from the token of a lock that another process has held. Late heartbeats of the
-    /// other process may still reach DynamoDB, so this process starts with a heartbeat number far
-    /// above the number in the token.
+    /// Makes a `Grant` from the token of a lock that another process has held. Delayed heartbeats
+    /// of the previous process may still reach DynamoDB, so the first heartbeat number is far above
+    /// the number in the token.
     pub(crate) fn resumed(
         connection: &Arc<Connection>,
         deadline: Duration,
@@ -179,8 +177,8 @@ impl Grant {
 
     /// Waits until the lock is lost. At the latest, the lock is lost at the end of the lease.
     ///
-    /// Each poll compares the clock with the end of the lease, because the timer of a blocked
-    /// runtime may fire too late.
+    /// Each poll of the returned future compares the clock with the end of the lease, because the
+    /// timer of a blocked runtime may fire too late.
     pub(crate) async fn lost(&self) -> Lost {
         let mut waiting = pin!(self.wait_for_loss());
         poll_fn(|context| match self.lost_now() {
@@ -197,14 +195,15 @@ impl Grant {
                 return lost;
             }
             let left = self.lease().deadline.saturating_duration_since(clock::now());
-            // The result of the timed wait is ignored, because the loop itself tests whether the
-            // lock is lost. The channel stays open, because `self` owns the sender of the channel.
+            // The code ignores the result of `within`, because the loop itself tests whether the
+            // lock is lost. The watch channel stays open, because `self` owns the sender of the
+            // channel.
             let _ = clock::within(left, changes.changed()).await;
         }
     }
 
-    /// Returns the identity of the holder for the condition of a write, together with the effect of
-    /// the write on the lease.
+    /// Returns the owner and the fence for the condition of a write, and the effect of the write on
+    /// the lease.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
         let effect = match after {
             AfterWrite::Release => {
@@ -216,14 +215,14 @@ impl Grant {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect }
     }
 
-    /// Returns the identity of the holder for the condition of a transaction that does not write
-    /// the leased item.
+    /// Returns the owner and the fence for the condition of a transaction that does not write the
+    /// leased item.
     pub(crate) fn guard(&self) -> HolderProof {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
 
-    /// Records that a request renewed the lease. `sent` is a time before the holder sent the
-    /// request.
+    /// Records that a request renewed the lease. `sent` is a time just before the holder sent the
+    /// request that renewed the lease.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
         // The answer to an earlier renewal may arrive after the answer to a later renewal, and must
@@ -241,8 +240,8 @@ impl Grant {
     /// Decides from the stored row of the lock why DynamoDB refused a heartbeat or a write of the
     /// holder. Returns `Ok` if the holder still has the lock. DynamoDB may refuse a request of the
     /// current holder, for example because another process with the same lock token has stored a
-    /// higher heartbeat number. If the stored heartbeat number is not below the number of this
-    /// process, the next heartbeat of this process gets a number far above the stored number.
+    /// higher heartbeat number. If the stored heartbeat number is not below this holder's heartbeat
+    /// number, the holder's next heartbeat gets a number far above the stored number.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         match self.refusal(met) {
             Some(error) => Err(error),
@@ -253,8 +252,8 @@ impl Grant {
         }
     }
 
-    /// Returns the error for a row of a lock whose state made DynamoDB refuse a heartbeat or a
-    /// write. Returns `None` if the row shows that the guard still holds the lock.
+    /// Returns the error of a heartbeat or a write that DynamoDB refused because of the lock's row.
+    /// Returns `None` if the row shows that the guard still holds the lock.
     pub(crate) fn refusal(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
             return Some(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
@@ -271,17 +270,15 @@ impl Grant {
         let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {
-            // Another process may use the token of this lock. Further heartbeats of the other
-            // process may still reach DynamoDB, so the next heartbeat number is far above the
-            // stored number.
+            // Delayed heartbeats of another process with the same lock token may still reach
+            // DynamoDB, so the next heartbeat number is far above the stored number.
             lease.beat = stored.saturating_add(BEAT_STRIDE);
         }
     }
 
     /// Returns whether the row of the lock shows that a write of this guard has released the lease.
-    /// An operator who breaks a lock also writes the attribute that names the released owner. A
-    /// released owner in the row proves a release by the guard only if the guard has sent a write
-    /// that releases the lease.
+    /// An operator who breaks a lock writes the attribute that names the released owner. Returns
+    /// `false` if the guard has sent no write that releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -289,8 +286,8 @@ impl Grant {
 
     /// Releases the lock. The release of a lost lock is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
-        // The guard first records that the lock has ended, and then sends the release, so that code
-        // that watches the lock stops before the next holder starts.
+        // The guard records the release before it sends the release request, so that code that
+        // watches the lock stops before the next holder starts.
         self.end_by_release();
         let limits = Limits { deadline: self.options.ttl, ..Limits::default() };
         let mut attempts = Attempts::new(over, limits);
@@ -324,16 +321,15 @@ impl Grant {
         Ok(())
     }
 
-    /// Removes the holder's entry from the queue. If no entry follows the holder's entry, removes
-    /// the queue as well. One update expression cannot choose between the removal of an entry and
-    /// the removal of the queue, and a wrong choice costs another write. To choose the right
-    /// removal, a holder that has seen no waiter reads the row of the lock by an eventually
-    /// consistent read before it leaves the queue.
+    /// Removes the holder's entry from the queue. If the queue has no other entry, removes the
+    /// whole queue. One update expression cannot choose between the removal of an entry and the
+    /// removal of the queue. A wrong choice of the update expression costs another write, so a
+    /// holder that has seen no waiter first reads the lock's row.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
-            // If the read of the row fails, the holder removes only its own queue entry, which is
-            // correct with and without waiters.
+            // If the holder cannot read the row, the holder removes only its own queue entry,
+            // because callers may wait behind the entry.
             Waiters::None => self.read(over, false).await.map_or(Waiters::Some, |record| record.waiters()),
             Waiters::Some => Waiters::Some,
         };
@@ -342,7 +338,7 @@ impl Grant {
     }
 
     /// Removes a queue without entries. A write that releases a leased item may leave an empty
-    /// queue, because the write does not know whether another entry follows the holder's entry.
+    /// queue, because the holder does not know whether another entry follows its own entry.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
@@ -369,7 +365,7 @@ impl Grant {
     }
 
     /// Records the reason why the lock is lost, and returns the recorded reason. A later reason
-    /// never replaces the first recorded reason.
+    /// never replaces the first recorded reason of the loss.
     pub(crate) fn lose(&self, lost: Lost) -> Lost {
         let mut cause = lost;
         let is_first = self.lost.send_if_modified(|slot| match slot {

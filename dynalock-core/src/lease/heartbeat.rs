@@ -11,7 +11,7 @@ use crate::{
     telemetry::{self, in_lease},
 };
 
-/// The longest pause between two heartbeats of one call by the holder, for example a call of
+/// The longest pause between two heartbeats that a call of the holder sends, for example a call of
 /// `extend`.
 const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 
@@ -20,13 +20,13 @@ enum BeatResult {
     Renewed,
     /// DynamoDB refused the heartbeat, because the row of the lock already had an equal or higher
     /// heartbeat number. Another process with the same lock token may have stored the higher
-    /// number. The refusal of a heartbeat does not show how long the lease lasts.
+    /// heartbeat number. The refusal of a heartbeat does not show how long the lease lasts.
     Overtaken,
 }
 
 impl Grant {
-    /// Renews the lease by one heartbeat. Repeats the heartbeat until DynamoDB applies it, until
-    /// the lease ends, or until the deadline of the call.
+    /// Renews the lease by one heartbeat. Sends heartbeats until DynamoDB applies one, until the
+    /// lease ends, or until the deadline of the call.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
@@ -37,8 +37,9 @@ impl Grant {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause between two heartbeats of one call by the holder. The pause is short,
-    /// because a call must end after seconds even if the lease lasts for hours.
+    /// Returns the pause between two heartbeats that a call of the holder sends. The pause between
+    /// the heartbeats is short, because a call must end within seconds even if the lease lasts for
+    /// hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
@@ -115,8 +116,8 @@ impl Grant {
         // enough for a slow request to succeed.
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
-        // The holder counts its lease from the time before it sends the heartbeat. Other callers
-        // count the lease of the holder from the time of the heartbeat or from a later time.
+        // For the holder, the renewed lease begins just before the holder sends the heartbeat. For
+        // other callers, the renewed lease begins at the heartbeat or later.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.write(|| {

@@ -28,7 +28,7 @@ pub(crate) struct HeldGrant {
     after: OnDrop,
 }
 
-/// A held lock with its heartbeats, and the item or lock row that the acquiring call has read.
+/// A held lock, with the item or the lock row that the acquire call has read.
 pub(crate) struct KeptGrant {
     pub(crate) guard: HeldGrant,
     pub(crate) row: Option<Item>,
@@ -84,8 +84,8 @@ impl Background {
     /// Returns a future that releases the lock, and that keeps the heartbeat thread alive until the
     /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
-        // `release` records the end of the lock before the returned future runs. Code that watches
-        // the lock learns of the release even if the runtime of the lock has ended.
+        // `release` records the release of the lock before the returned future runs. Code that
+        // watches the lock learns of the release even if the runtime of the lock has ended.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         async move { grant.release(background.connection()).await }
@@ -113,12 +113,13 @@ impl HeldGrant {
         self.end();
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
-        // The release task ends without a result only if the runtime of the lock ends. The runtime
-        // of the caller may be another runtime, which still runs.
+        // The release task ends without a result only if the runtime of the lock ends. The caller
+        // of `releasing` may use a different runtime, which still runs.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Stops the heartbeats of the lock, and disables the release at the drop of the guard.
+    /// Stops the heartbeats of the lock. After a call of `end`, a drop of the guard does not
+    /// release the lock.
     pub(crate) fn end(&mut self) {
         self.stop();
         self.after = OnDrop::Nothing;

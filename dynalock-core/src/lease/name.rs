@@ -1,5 +1,5 @@
 //! The names of lock rows. The name of a lock's row is the name of the lock. If the lock has a
-//! namespace, a separator and the namespace follow.
+//! namespace, the name of the row ends with a separator and the namespace.
 
 use std::sync::Arc;
 

@@ -27,9 +27,9 @@ pub enum Expiry {
     /// library never compares the clocks of two machines under `Observed`. To take over a lease
     /// under `Observed`, a caller must wait for one ttl. Under `Observed`, all users of a lock must
     /// set the same ttl. A call that writes an item does not wait for the lease, so the call cannot
-    /// observe the end of a lease. If the holder of an item's lease crashes under `Observed`,
-    /// DynamoDB refuses the writes of other callers until a caller has acquired and released the
-    /// lease.
+    /// observe the end of a lease. Under `Observed`, DynamoDB refuses the writes of other callers
+    /// after the holder of an item's lease has crashed. Callers can write the item again after a
+    /// caller has acquired and released the lease.
     Observed,
 }
 
@@ -72,8 +72,8 @@ pub enum Heartbeat {
     /// cannot delay the heartbeat thread. One heartbeat thread serves all locks of a
     /// [`Locks`](crate::Locks) or a [`Repository`](crate::Repository), including the locks of
     /// clones. The heartbeat thread starts with the acquire of the first lock, and ends after the
-    /// release of the last lock. The heartbeat thread also releases the locks of dropped guards. If
-    /// the heartbeat thread cannot be started, the call that acquires the lock fails with
+    /// release of the last lock. The heartbeat thread releases the locks of dropped guards. If the
+    /// heartbeat thread cannot be started, the call that acquires the lock fails with
     /// [`Error::Unavailable`](crate::Error::Unavailable) and sends nothing.
     ///
     /// The heartbeat thread has its own SDK client, made from the configuration of the program's
@@ -128,8 +128,8 @@ impl LeaseOptions {
         Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl.min(Self::LONGEST)), ..Self::default() }
     }
 
-    /// The longest allowed ttl: 366 days. With a much longer ttl, the end of a lease could exceed
-    /// the range of a clock.
+    /// The longest allowed ttl: 366 days. With a ttl much longer than a year, the end of a lease
+    /// could exceed the range of a clock.
     pub(crate) const LONGEST: Duration = Duration::from_hours(366 * 24);
 
     /// The shortest allowed ttl. The library counts the ends of leases in milliseconds.
@@ -172,11 +172,10 @@ impl LeaseOptions {
         }
     }
 
-    /// Returns the time, in epoch milliseconds, from which errors count the remaining time of a
-    /// lease. Under [`Expiry::Clock`], errors count the remaining time of a lease from the current
-    /// time less `max_skew`. A caller can take over a lease only after the stored end plus
-    /// `max_skew`. Under [`Expiry::Observed`], errors count the remaining time of a lease from the
-    /// current time.
+    /// Returns the time, in epoch milliseconds, that errors subtract from the end of a lease to
+    /// show its remaining time. Under [`Expiry::Clock`], returns the current time minus `max_skew`,
+    /// because a lease can be taken over only `max_skew` after its stored end. Under
+    /// [`Expiry::Observed`], returns the current time.
     pub(crate) fn passed(&self) -> u64 {
         self.expired_before().unwrap_or_else(|| self.now())
     }

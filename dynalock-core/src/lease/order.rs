@@ -8,9 +8,9 @@ use crate::error::{Error, InvalidSetting};
 #[non_exhaustive]
 pub struct AnyOrder;
 
-/// The order type of a request for any one of several leases, which
-/// [`Repository::lock_any`](crate::Repository::lock_any) returns. A request for any one of several
-/// leases has no method `fair`.
+/// The order type of a request for any one of several leases.
+/// [`Repository::lock_any`](crate::Repository::lock_any) returns a request with the order type
+/// `AnyOne`. A request for any one of several leases has no method `fair`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOne;

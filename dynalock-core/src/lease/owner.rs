@@ -26,7 +26,7 @@ fn is_nonce(text: &str) -> bool {
 }
 
 /// Removes the suffix `/ttl/time` from a queue entry. A label may contain slashes, so the code
-/// removes the suffix only if its ttl and its time are numbers.
+/// removes the suffix `/ttl/time` only if the ttl and the time are numbers.
 fn without_queue_suffix(stored: &str) -> &str {
     let mut parts = stored.rsplitn(3, '/');
     let (Some(time), Some(ttl), Some(owner)) = (parts.next(), parts.next(), parts.next()) else { return stored };

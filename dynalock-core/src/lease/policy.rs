@@ -20,29 +20,30 @@ use crate::{
 /// The rule by which the writes of one call treat leases.
 #[derive(Debug, Clone)]
 pub(crate) enum LeasePolicy {
-    /// The writes ignore leases.
+    /// The writes of the call ignore leases.
     Ignoring,
     /// DynamoDB refuses the writes of the call while another caller holds the lease.
     Outside { options: LeaseOptions },
-    /// The conditions of the writes require that the caller holds the lease. The last write of the
-    /// call may release the lease.
+    /// The conditions of the call's writes require that the caller holds the lease. `ends` says
+    /// whether a write renews or releases the lease.
     Holder { grant: Arc<Grant>, ends: AfterWrite },
 }
 
-/// The way in which a write of a caller that does not hold the lease uses the separate lease row.
+/// Says how a write by a caller that does not hold the lease uses the separate lease row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompanionWrite {
-    /// The write only checks the condition of the lease row. A condition check creates no lease row
+    /// The write only checks a condition on the lease row. A condition check creates no lease row
     /// for an item that was never leased.
     Check,
-    /// The write removes an expired lease. DynamoDB refused an earlier attempt of the call because
-    /// of the expired lease.
+    /// The write removes an expired lease from the lease row. DynamoDB refused an earlier attempt
+    /// of the call because of the expired lease.
     RemoveExpired,
 }
 
-/// The attribute and the owner text by which a later read of the item shows that the holder has
-/// released the lease. Only a release by the holder stores the holder's owner text as the released
-/// owner of the item.
+/// The name of the attribute that contains the released owner, and the owner text of the holder. A
+/// later read that returns the holder's owner text in the attribute proves the release of the
+/// lease. Only a release by the holder stores the holder's owner text as the released owner of the
+/// item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -58,7 +59,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns whether DynamoDB may still apply a late copy of a write with the lease rule `self`.
+    /// Returns whether DynamoDB may still apply a delayed duplicate of a write under the lease rule
+    /// `self`.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
@@ -66,8 +68,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the attribute and the owner text that identify the release, or `None` if the writes
-    /// do not release a lease in the item.
+    /// Returns the attribute and the owner text by which a later read shows the release of the
+    /// lease. Returns `None` if the writes do not release a lease in the item.
     pub(crate) fn release(&self, model: &Model) -> Option<Release<'_>> {
         match self {
             Self::Holder { grant, ends: AfterWrite::Release } => {
@@ -77,9 +79,9 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the lease part of a write for an attempt that begins now: the condition on the lease
-    /// attributes, and the changes of the lease attributes. Each attempt of a write that renews the
-    /// lease has a higher heartbeat number than the attempt before.
+    /// Returns the condition on the lease attributes and the changes of the lease attributes for
+    /// one attempt of a write. Each attempt of a write that renews the lease has a higher heartbeat
+    /// number than the attempt before.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
@@ -96,21 +98,20 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the time, in epoch milliseconds, with which a write by a caller that does not hold
-    /// the lease compares the stored end of the lease. Returns `None` if the write does not compare
-    /// the end of a lease.
+    /// Returns the time, in epoch milliseconds, with which the condition of a write compares the
+    /// stored end of the lease. Returns `None` if the write does not compare the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
-        // A write whose condition compares the end of a lease also removes an expired lease. The
-        // first attempt of a write only checks a separate lease row, because an update would create
-        // a lease row for an item that was never leased.
+        // A write whose condition compares the end of a lease removes an expired lease. The first
+        // attempt of a write only checks a separate lease row, because an update would create a
+        // lease row for an item that was never leased.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }
 
     /// Returns whether another attempt can succeed after DynamoDB refused a write because of the
-    /// separate lease row. The result is `true` if the lease in the separate row has expired, or if
-    /// the caller holds the lease.
+    /// separate lease row. Returns `true` if the lease in the separate row has expired, or if the
+    /// caller holds the lease.
     pub(crate) fn may_pass(&self, model: &Model, row: Option<&Item>) -> bool {
         let Some(lock) = model.lock_in_row() else { return false };
         match self {
@@ -120,8 +121,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Raises the number of a holder's next heartbeat above the heartbeat number in the separate
-    /// lease row `row`. `row` is the row for which the condition of a write was false.
+    /// Raises the number of the holder's next heartbeat above the heartbeat number in `row`. `row`
+    /// is the separate lease row that made DynamoDB refuse a write.
     pub(crate) fn pass_beat(&self, row: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.pass_beat(row);
@@ -129,7 +130,7 @@ impl LeasePolicy {
     }
 
     /// Returns the error of a refused write, or `None` if a lease is not the reason of the refusal.
-    /// `judged_at` is the time in the refused request's condition on the end of the lease.
+    /// `judged_at` is the time with which the refused request compared the end of the lease.
     pub(crate) fn refusal(
         &self,
         ItemRef { model, table, .. }: &ItemRef,
@@ -162,8 +163,8 @@ impl LeasePolicy {
     }
 }
 
-/// Removes the head of an item's queue, if DynamoDB refused a write because of the head, and the
-/// lease of the head has ended. Returns `true` if the caller can repeat the refused write.
+/// Removes the head of an item's queue if the lease of the head has ended and DynamoDB refused a
+/// write because of the head. Returns `true` if the caller can repeat the refused write.
 ///
 /// A write of an item can itself remove an expired owner, but not the expired head of a queue. An
 /// update expression cannot remove the first element of a list that may be missing.
@@ -192,12 +193,12 @@ fn shown_key(model: &Model, met: &Item) -> Option<Arc<str>> {
 }
 
 impl LockRecord {
-    /// Returns whether a holder had the lock at the time `expired_before`, which the condition of
-    /// the refused request compared with the end of the lease.
+    /// Returns whether the lock has a holder whose lease did not end before `expired_before`. The
+    /// refused request compared `expired_before` with the stored end of the lease.
     fn is_alive(&self, lock: &LockModel, expired_before: Option<u64>) -> bool {
-        // Some types store the end of a lease in a coarser unit than milliseconds. Like the
-        // request, the code rounds a time to the unit of the stored end before it compares the time
-        // with the end of the lease.
+        // Some types store the end of a lease in a coarser unit than milliseconds. The code rounds
+        // `expired_before` to the unit of the stored lease end, as the condition of the request
+        // does.
         let has_expired =
             |moment| self.until.is_some_and(|until| until < lock.unit.to_millis(lock.unit.moment(moment)));
         // Even if the lease of a queue's head has ended, the head counts as a holder, because only

@@ -17,9 +17,9 @@ pub(crate) enum GrantKind {
     /// the lease.
     Plain,
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
-    /// than the fence of the head. The request that removes the head of the queue raises the fence
-    /// attribute. A request that enters the queue does not raise the fence attribute, so the
-    /// request has the same text for an empty and a non-empty queue.
+    /// than the fence of the queue's head. The request that removes the head of the queue raises
+    /// the fence attribute. A request that enters the queue does not raise the fence attribute, so
+    /// the request has the same text for an empty and a non-empty queue.
     Fair,
 }
 
@@ -41,13 +41,12 @@ impl GrantKind {
     }
 }
 
-/// `Some` if a caller knows of waiters behind the head of a queue, and `None` if the caller knows
-/// of no waiter. The request that removes the head of a queue is different with and without
-/// waiters.
+/// Says whether a caller has seen waiters behind the head of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiters {
-    /// The caller knows of no waiter, so the request that removes the head also removes the queue.
-    /// DynamoDB refuses the removal of the queue if a waiter has entered the queue.
+    /// The caller has seen no waiter, so the request that removes the head of the queue also
+    /// removes the queue. DynamoDB refuses the removal of the queue if a waiter has entered the
+    /// queue.
     None,
     Some,
 }
@@ -56,12 +55,12 @@ pub(crate) enum Waiters {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LockRecord {
     pub(crate) owner: Option<String>,
-    /// The value of the fence attribute in the row.
+    /// The value of the fence attribute in the row of the lock.
     pub(crate) fence: Option<u64>,
     pub(crate) beat: Option<u64>,
     /// The end of the lease in epoch milliseconds, by the holder's clock.
     pub(crate) until: Option<u64>,
-    /// The entries of the queue. The first entry is the head of the queue.
+    /// The entries of the fair queue. The first entry is the head of the queue.
     pub(crate) queue: Vec<QueueEntry>,
     /// `true` if the row of the lock has a queue without entries.
     pub(crate) has_empty_queue: bool,
@@ -74,7 +73,7 @@ pub(crate) struct LockRecord {
 /// One parsed entry of a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QueueEntry {
-    /// The stored text of the entry.
+    /// The text of the queue entry in the row of the lock.
     pub(crate) owner: Arc<str>,
     /// The ttl of the waiter, or `None` if the entry has no ttl because another program wrote the
     /// entry.
@@ -85,13 +84,13 @@ pub(crate) struct QueueEntry {
 }
 
 /// The lease attributes of a holder that one read has returned. If a later read returns different
-/// lease attributes, the holder has renewed its lease, or the lock has a new grant. A late copy of
-/// an acquire request may grant the lock to one owner twice, so an observation includes the fence.
-/// Another program may renew a lease without a heartbeat number, so an observation includes the end
-/// of the lease.
+/// lease attributes, the holder has renewed its lease, or the lock has a new grant. `Observation`
+/// includes the fence, because a delayed duplicate of an acquire request may grant the lock to one
+/// owner twice. `Observation` includes the end of the lease, because another program may renew a
+/// lease without a heartbeat number.
 ///
-/// The values of an observation keep their stored types, because conditions compare the values with
-/// the stored attributes.
+/// The fields of `Observation` keep the stored types of the attributes, because the conditions of
+/// requests compare the fields with the stored attributes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
     pub(crate) holder: AttributeValue,
@@ -101,16 +100,16 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// Returns whether two observations show one grant to one holder. In observations of the same
-    /// grant, the number of the last heartbeat and the end of the lease may differ.
+    /// Returns whether two `Observation`s show the same grant to the same holder. The heartbeat
+    /// number and the end of the lease may change during one grant.
     pub(crate) fn is_same_grant(&self, other: &Self) -> bool {
         self.holder == other.holder && self.stored_fence == other.stored_fence
     }
 }
 
 impl QueueEntry {
-    /// Makes a queue entry from the owner text and the ttl of a caller, and the time of the request
-    /// that enters the queue.
+    /// Makes a queue entry for the owner text `owner`. The caller enters the queue at the time
+    /// `now`, in epoch milliseconds.
     pub(crate) fn new(owner: &str, ttl: Duration, now: u64) -> Self {
         let text = format!("{owner}/{}/{now:x}", ttl.as_millis());
         Self { owner: text.into(), ttl: Some(ttl), entered: Some(now) }
@@ -192,8 +191,8 @@ impl LockRecord {
         self.observation().filter(|_| self.owner.is_none())
     }
 
-    /// Returns whether no new heartbeat number can be above the stored heartbeat number. The result
-    /// is `true` if the stored attribute is not a number, or is the highest number of 64 bits.
+    /// Returns `true` if no heartbeat number can be above the stored heartbeat attribute: the
+    /// attribute is not a number, or is the highest number of 64 bits.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
         // If the stored heartbeat attribute is not a number, the condition of each new heartbeat is
@@ -201,7 +200,7 @@ impl LockRecord {
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
-    /// Returns the position of an entry in the queue. The head has position 0.
+    /// Returns the position of an entry in the queue. The head of the queue has position 0.
     pub(crate) fn place_of(&self, owner: &str) -> Option<usize> {
         self.queue.iter().position(|entry| *entry.owner == *owner)
     }
@@ -225,10 +224,10 @@ impl LockRecord {
     /// Returns the end of the holder's lease in epoch milliseconds. `ttl` replaces the missing ttl
     /// of a queue entry that another program wrote.
     ///
-    /// The lease of a queue's head lasts for at least one ttl from the time at which the entry
-    /// became the head. Another program may have written an earlier end of the lease into the row.
-    /// The request that enters a queue cannot remove an earlier end of a lease, because the request
-    /// does not know whether the queue is empty.
+    /// The lease of a queue's head lasts for at least one ttl from the time at which the head
+    /// became the holder. Another program may have left the end of an earlier lease in the row of
+    /// the lock. The request that enters a queue does not remove a stored lease end, because the
+    /// stored end may be the end of the current holder's lease.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
         // `None` is lower than any `Some`, so the maximum of a time and `None` is the time.
         self.until.max(self.first_end(ttl))
@@ -241,7 +240,6 @@ impl LockRecord {
     }
 
     /// Returns the time, in epoch milliseconds, at which the head of the queue became the holder.
-    /// While one head holds the lock, the returned time does not change.
     pub(crate) fn head_since(&self) -> Option<u64> {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }

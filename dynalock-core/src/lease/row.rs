@@ -33,22 +33,22 @@ pub(crate) type RowId = (Arc<str>, Item);
 pub(crate) enum LeaseSubject {
     /// A named lock. The first acquire request for a named lock creates the row of the lock.
     Name,
-    /// An item that contains its own lease. An acquire of the lease requires that the item exists:
-    /// the condition of the acquire tests `key_attribute`.
+    /// An item that contains its own lease. The item must exist, so the request that acquires the
+    /// lease tests the attribute `key_attribute`.
     Item { key_attribute: &'static str },
-    /// An item whose lease is in a separate row of the same table. The variant contains the key of
-    /// the leased item.
+    /// An item whose lease is in a separate row of the same table. `SeparateItem` contains the key
+    /// of the leased item.
     SeparateItem(Item),
 }
 
-/// The values that an acquire without a queue writes.
+/// The values that an acquire request without a queue writes.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,
     /// The end of the lease in epoch milliseconds.
     pub(crate) until: u64,
-    /// The time of the request in epoch milliseconds. The first fence of a new row comes from
-    /// `now`.
+    /// The time of the request in epoch milliseconds. The first fence in a new row of a lock is
+    /// `now` plus one.
     pub(crate) now: u64,
     pub(crate) payload: Option<&'a [u8]>,
 }
@@ -85,8 +85,8 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Computes the row after the release of a lock without a queue from the row before the
-    /// release.
+    /// Returns the lock's row after the release of a lock without a queue. `row` is the lock's row
+    /// before the release.
     pub(crate) fn after_release(&self, mut row: Item) -> Item {
         row.remove(self.layout.owner);
         row.remove(self.layout.until);
@@ -94,7 +94,7 @@ impl Row {
     }
 
     /// Returns the request of a heartbeat. The condition of a heartbeat compares the fence, because
-    /// a late copy of an acquire request may have granted the lock to one owner a second time.
+    /// a delayed duplicate of an acquire request may grant the lock to the same owner again.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
@@ -105,9 +105,9 @@ impl Row {
         self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// Returns the request that releases a lock without a queue. The condition of a release
-    /// compares no fence, so the release can end even a second grant by a late copy of the acquire
-    /// request.
+    /// Returns the request that releases a lock without a queue. The condition of a release does
+    /// not compare the fence, so the release also ends a second grant to the same owner. A delayed
+    /// duplicate of an acquire request can cause a second grant.
     pub(crate) fn release(&self, owner: &str) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));
@@ -122,8 +122,8 @@ impl Row {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // The removal of an expired owner removes the owner's heartbeat number. A remaining
-        // heartbeat number would count as a heartbeat of the queue's next head.
+        // The removal of an expired owner removes the owner's heartbeat number, which would
+        // otherwise count as a heartbeat of the queue's next head.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];
@@ -135,8 +135,8 @@ impl Row {
     pub(crate) fn break_lock(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let update = clause::without_owner(lock, to);
-        // The request stores the removed owner as released, so that DynamoDB refuses a late copy of
-        // the removed owner's acquire request.
+        // The request stores the removed owner as released, so that DynamoDB refuses a delayed
+        // duplicate of the removed owner's acquire request.
         let owner = format!("{}={}", to.name(lock.released), to.name(lock.owner));
         let conditions = [self.is_owned(to), clause::same(lock.fence, Some(&number(fence)), to)];
         self.update(update, vec![owner], &conditions, to)
@@ -171,19 +171,20 @@ impl Row {
         GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    /// Returns whether the row is the leased item itself. If the row is the leased item, a missing
-    /// row means a missing item.
+    /// Returns whether the row of the lock is the leased item itself. If the lock's row is the
+    /// leased item, a missing row means a missing item.
     pub(crate) fn is_item(&self) -> bool {
         matches!(self.subject, LeaseSubject::Item { .. })
     }
 
-    /// Returns whether the row is a separate lease row: the row contains only the lease of an item.
+    /// Returns whether the row of the lock is a separate lease row, which contains only the lease
+    /// of an item.
     pub(crate) fn is_separate(&self) -> bool {
         matches!(self.subject, LeaseSubject::SeparateItem(_))
     }
 
-    /// Returns the condition that the leased item exists, or `None` if the row is not the leased
-    /// item itself.
+    /// Returns the condition that the leased item exists, or `None` if the lease is not stored in
+    /// an item.
     pub(super) fn subject_exists(&self, to: &mut Placeholders) -> Option<String> {
         match self.subject {
             LeaseSubject::Item { key_attribute } => Some(format!("attribute_exists({})", to.name(key_attribute))),

@@ -6,10 +6,10 @@ use super::{name::parts, record::GrantKind};
 use crate::error::ParseLockTokenError;
 use crate::key::{Key, KeyValue};
 
-/// A token for a held lock, which [`LockGuard::detach`](crate::LockGuard::detach) returns instead
-/// of the guard. Another task or process can resume the lock from the token. A token converts to a
-/// string and back by `Display`, `FromStr` or serde. Every process that knows the token can use the
-/// lock.
+/// A token for a held lock. [`LockGuard::detach`](crate::LockGuard::detach) exchanges the guard of
+/// a lock for a token. Another task or process can resume the lock from the token. A token converts
+/// to a string and back by `Display`, `FromStr` or serde. Every process that knows the token can
+/// use the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
     /// The name of the lock's row.

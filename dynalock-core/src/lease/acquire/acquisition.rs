@@ -28,11 +28,11 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time for the last requests of a call whose wait for a lock has ended. Such a call reads the
-/// row of the lock, and removes the queue entry of the call.
+/// The time limit of the requests that a call sends after its wait for a lock has ended. The last
+/// requests of a call read the lock's row, and remove the call's queue entry.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
-/// One lock that a call acquires, and the progress of the call on this lock.
+/// One lock that a call acquires, and the progress of the acquisition.
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
@@ -66,9 +66,8 @@ pub(crate) enum AttemptResult<G, D> {
     Granted(G),
     /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
-    /// DynamoDB has granted the lock to a copy of this attempt, but the lease of that grant has
-    /// already ended. After the end of the grant, the lock is free, so the call makes another
-    /// attempt with a new owner text.
+    /// DynamoDB granted the lock to the owner text of the call, but the lease has already ended.
+    /// After a grant whose lease has ended, the call makes another attempt with a new owner text.
     GrantOver,
 }
 
@@ -130,7 +129,7 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// Returns the limits of the next request. The request must end when the wait of the call for
+    /// Returns the limits of the next request. The next request must end when the call's wait for
     /// the lock ends.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_of(self.spec.limits)
@@ -180,9 +179,8 @@ impl<'a> Acquisition<'a> {
             .with_cost(self.spec.call_cost.as_ref().map(|call_cost| call_cost.cost()))
     }
 
-    /// Returns the fence of the previous holder if this call removed the expired lease of that
-    /// holder. Returns `None` if another caller has held the lock since the removal of the expired
-    /// lease.
+    /// Returns the fence of the previous holder if this call removed the holder's expired lease.
+    /// Returns `None` if another caller has held the lock since the removal of the expired lease.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         // Each grant raises the fence by one. A fence that is more than one above the fence of the
         // removed holder shows that another caller has held the lock since the removal.
@@ -198,8 +196,8 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Returns whether DynamoDB would refuse the next attempt because of the lock's current holder.
-    /// A call that asks for a queue can enter the queue behind the queue's head. Only a holder
-    /// without a queue entry stops a call that asks for a queue.
+    /// A call with the order `Fair` can enter the queue behind a holder with a queue entry. While a
+    /// holder without a queue entry has the lock, DynamoDB refuses new queue entries.
     fn is_denied_by(&self, record: &LockRecord) -> bool {
         match self.order {
             Order::Any => record.is_held_by_another(&self.owner),
@@ -213,7 +211,8 @@ impl<'a> Acquisition<'a> {
         self.observer.observe(record);
     }
 
-    /// Returns the pause until the next read of a waiter behind the given number of queue entries.
+    /// Returns the pause until a waiter reads the lock's row again. `places` is the number of queue
+    /// entries before the waiter's entry.
     pub(crate) fn pause_in_queue(&mut self, places: usize) -> Duration {
         let places = u32::try_from(places).unwrap_or(u32::MAX);
         self.observer.pause_in_queue(self.polls.pause(WaiterPlace::Behind(places)))
@@ -223,7 +222,7 @@ impl<'a> Acquisition<'a> {
     /// row of the lock shows no other holder. Reads the row of the lock, unless the observed lease
     /// has ended.
     async fn poll(&mut self) -> Result<bool, Error> {
-        // If the item to lock is missing, DynamoDB would refuse the attempt.
+        // If the item to lock is missing, DynamoDB would refuse an attempt to acquire the lease.
         if self.observer.record().is_none() {
             return Ok(false);
         }
@@ -246,13 +245,12 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Handles the refusal of an attempt to acquire the lock. If the lease of the holder has ended,
-    /// removes the holder. If the lease of the holder lasts, waits until the time of the next
-    /// attempt. Returns an error if the queue is full.
+    /// removes the holder. If the lease of the holder has not ended, waits until DynamoDB may grant
+    /// the next attempt. Returns an error if the queue is full.
     ///
     /// The request that enters a queue cannot remove an owner, so a separate request removes an
     /// expired owner. The answer to a transaction does not show whether the transaction took over
-    /// an expired lease. An expired holder is removed by a separate request before the next
-    /// transaction.
+    /// an expired lease. A separate request removes an expired holder before the next transaction.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -274,8 +272,8 @@ impl<'a> Acquisition<'a> {
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If the reply to the removal was lost, the repeated removal finds another head or no head,
-        // as after a removal by another caller.
+        // If the reply to the removal of a queue's head was lost, DynamoDB refuses the repeated
+        // removal, as after a removal by another caller.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }
@@ -295,8 +293,8 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Renews the lease of a granted lock by a heartbeat before the call returns. When the wait of
-    /// the call for the lock ends, the heartbeat ends, even if the lease lasts longer.
+    /// Renews the lease of a granted lock by a heartbeat before the call returns. The heartbeat
+    /// ends when the call's wait for the lock ends, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.unanswered()))
@@ -333,8 +331,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps for `pause` while another caller holds the lock. Returns an error if the wait of the
-    /// call for the lock is over.
+    /// Sleeps for `pause` while another caller holds the lock. Returns an error if the call's wait
+    /// for the lock has ended.
     pub(crate) async fn sleep(&self, pause: Duration, caller: &mut impl Caller) -> Result<(), Stop> {
         let remaining = self.remaining_wait();
         if remaining.is_zero() {
@@ -368,7 +366,7 @@ impl<'a> Acquisition<'a> {
     /// Waits until DynamoDB may grant the next attempt to acquire the lock.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
         self.polls.join(&self.spec.row, &self.owner);
-        // A call that knows no holder of the lock makes the next attempt to acquire it at once.
+        // If no read has shown a holder of the lock, the call makes the next attempt at once.
         while self.observer.record().is_some() {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
             let is_over = match self.sleep_until_seen(pause, caller).await? {
@@ -447,10 +445,9 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// Returns the error at the end of a call that acquires locks. If the wait of the call is over, the
-/// error names the other holder that the last answered read showed. The error names this holder
-/// even if DynamoDB did not answer a later request. In a call for several locks, the error names
-/// the holder of the first lock that another caller holds.
+/// Returns the error of a failed call for locks. If the wait for a lock has ended, the error names
+/// the lock's holder from the last read that DynamoDB answered. In a call for several locks, the
+/// error names the holder of the first lock that another caller holds.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;
@@ -468,7 +465,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
         return only.wait(caller).await;
     }
     loop {
-        // A call that knows no holder of the lock makes the next attempt to acquire it at once.
+        // If no read has shown a holder of the lock, the call makes the next attempt at once.
         let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
         let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.pause(WaiterPlace::Plain)));
         let Some(pause) = pauses.min() else { return Ok(()) };
@@ -482,7 +479,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
     }
 }
 
-/// Starts a background release of a lock that was granted to a call, but that the call cannot use.
+/// Starts a background release of a lock that a call has acquired but cannot use.
 pub(crate) fn release_later(grant: &Arc<Grant>) {
     let grant = Arc::clone(grant);
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {

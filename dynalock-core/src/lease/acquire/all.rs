@@ -52,9 +52,9 @@ async fn acquire_together(
                 return Err(error.into());
             }
         };
-        // If a lock caused the refusal and has no other holder, DynamoDB has already granted the
-        // lock to the call's owner text, and that grant has ended. The attempt after an ended grant
-        // needs a new owner text.
+        // If DynamoDB refused the transaction because of a lock without another holder, an earlier
+        // grant of the lock to this call has already ended. An attempt after an ended grant needs a
+        // new owner text.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -70,8 +70,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     let first = &all[0];
     let mut attempts = first.attempts_within(first.limits_of(limits));
     // All repetitions of the transaction have the same content. DynamoDB does not report which
-    // repetition of the transaction it applied. The call counts the leases from the time before the
-    // first repetition.
+    // repetition of the transaction it applied. The leases of the call begin just before the first
+    // repetition of the transaction.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -132,8 +132,8 @@ async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<Kep
     Ok(kept)
 }
 
-/// Chooses one new owner text for all locks. Releases the locks that a late copy of the transaction
-/// may have acquired for the old owner text.
+/// Chooses one new owner text for all locks. Releases the locks that a delayed duplicate of the
+/// transaction may have acquired for the old owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

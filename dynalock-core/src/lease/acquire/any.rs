@@ -37,8 +37,8 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
                     // A call for a missing item may have acquired and released a lease in a
-                    // separate row. With a new owner text for the next attempt, a late copy of the
-                    // earlier release cannot end the next grant.
+                    // separate row. With a new owner text for the next attempt, a delayed duplicate
+                    // of the earlier release request cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -77,9 +77,9 @@ impl Acquisition<'_> {
                 }
                 AttemptResult::GrantOver => {
                     Box::pin(self.pause_before_retry(&mut backoff)).await?;
-                    // DynamoDB may later grant the lock to a late copy of the last attempt. With a
-                    // new owner text, the call can distinguish a grant to its next attempt from a
-                    // grant to a late copy of the last attempt.
+                    // DynamoDB may later grant the lock to a delayed duplicate of the last attempt.
+                    // With a new owner text, the call can distinguish a grant to its next attempt
+                    // from a grant to a delayed duplicate.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
                 }
@@ -97,7 +97,7 @@ impl Acquisition<'_> {
         let mut now = 0;
         let request = || {
             // Each repetition of the acquire request contains the time at which it is sent. The
-            // call counts the lease from the time just before the last repetition.
+            // granted lease begins just before the last repetition of the acquire request.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -123,9 +123,8 @@ impl Acquisition<'_> {
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
             let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
-            // If the answer to the acquire request took half a ttl or longer, a large part of the
-            // lease time has passed. After a slow answer, the call first renews the lease by a
-            // heartbeat.
+            // If the answer to the acquire request took half a ttl or longer, the call first renews
+            // the lease by a heartbeat.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
                 let grant = self.grant(fence, taken_over, sent);
                 return Ok(AttemptResult::Granted(Acquired { grant, row: met }));
@@ -139,15 +138,15 @@ impl Acquisition<'_> {
                 Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
-            // If the row names the owner text of this call as released, DynamoDB has granted the
-            // lock to this owner text, and that grant has ended.
+            // If the row of the lock names the call's owner text as released, an earlier grant to
+            // the call has already ended.
             _ => Ok(AttemptResult::GrantOver),
         }
     }
 
-    /// Renews the lease of a lock by a heartbeat, if the answer to the acquire request was slow, or
-    /// if the time of the grant is unknown. After the renewal, the holder counts the lease from the
-    /// heartbeat.
+    /// Renews the lease of a granted lock by a heartbeat. The call sends the heartbeat after a slow
+    /// answer to the acquire request, or if a lost reply hides the time of the grant. After the
+    /// heartbeat, the lease lasts for one ttl from the time of the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,

@@ -45,7 +45,7 @@ pub(crate) enum AcquireMode {
 
 impl AcquireCall {
     /// Acquires the locks in a task that starts immediately. If the caller drops the returned
-    /// future, the task drops the guard of the locks, and this drop releases the locks.
+    /// future, the task releases all acquired locks.
     pub(crate) fn acquire<G: Send + 'static>(
         mut self,
         make: impl FnOnce(Vec<KeptGrant>) -> Result<G> + Send + 'static,

@@ -1,10 +1,9 @@
 //! Acquires locks: one lock, the first free lock of several, or all of several locks, with or
 //! without queues.
 //!
-//! A call for locks repeats two steps until the call holds the locks. The first step is a request
-//! for the locks. If DynamoDB refuses the request because of another holder, the second step
-//! depends on the lease of this holder. The call removes a holder whose lease has ended, and waits
-//! for a holder whose lease lasts.
+//! A call sends requests for its locks until DynamoDB grants the locks. After a refused request,
+//! the call removes each holder whose lease has ended, and waits while the lease of another holder
+//! lasts.
 
 pub(crate) mod acquisition;
 mod all;

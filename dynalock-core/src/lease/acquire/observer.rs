@@ -21,7 +21,8 @@ pub(crate) struct ExpiryObserver {
     rng: fastrand::Rng,
     observed: Option<Observed>,
     /// `true` if the last read showed no holder, although an earlier read had shown a holder. A
-    /// read that shows no holder may be outdated, so the observation of the holder continues.
+    /// read that shows no holder may be outdated, so the library keeps the lease attributes of the
+    /// last holder.
     seems_free: bool,
     /// The number of attempts that were sent because the lease seemed to have ended. If a read
     /// shows a change of the lease, the number of attempts returns to zero.
@@ -35,9 +36,9 @@ const JITTER: Duration = Duration::from_millis(10);
 /// The lease attributes from the last read of the lock's row.
 struct Observed {
     record: LockRecord,
-    /// The time at which the caller first received the current state of the lease. The caller reads
-    /// the clock after the answer to the read, so that the caller counts at least one whole ttl of
-    /// the lease.
+    /// The time at which the waiter first received the current lease attributes. The waiter reads
+    /// the clock only after the answer with the lease attributes, so that the waiter does not take
+    /// over a lease before a whole ttl has passed.
     since: Instant,
 }
 
@@ -47,7 +48,7 @@ impl ExpiryObserver {
     }
 
     /// Stores the lease attributes that a read has returned. If the lease has changed since the
-    /// last read, the observed ttl starts at the current time.
+    /// last read, the field `since` becomes the current time.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         let since = match &self.observed {
             Some(observed) if observed.record.observation() == record.observation() => observed.since,
@@ -118,7 +119,8 @@ impl ExpiryObserver {
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
                 // The condition of a takeover requires a time later than the stored end of the
-                // lease. The earliest takeover is one unit of time after the stored end.
+                // lease. The earliest takeover is one unit of time after the stored end of the
+                // lease.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
                 let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);
@@ -131,11 +133,11 @@ impl ExpiryObserver {
         }
     }
 
-    /// Returns the pause until the lease can have ended, or the pause until the next read (`read`),
-    /// if `read` is shorter. The returned pause is never zero. If another program writes the row of
-    /// the lock, DynamoDB may refuse each attempt although the lease seems to have ended. The
-    /// pauses between attempts grow with the number of refused attempts, so that a waiter does not
-    /// send attempts in a tight loop.
+    /// Returns the time until the lease of the holder can end, or `read` (the time until the next
+    /// read) if `read` is shorter. The returned pause is never zero. If another program writes the
+    /// row of the lock, DynamoDB may refuse each attempt although the lease seems to have ended.
+    /// The pauses between attempts grow with the number of refused attempts, so that a waiter does
+    /// not send attempts in a tight loop.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {

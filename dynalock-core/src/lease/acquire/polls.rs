@@ -15,10 +15,10 @@ use crate::{
     retry::{Connection, LocalWaiter, RowSource, SeenRow},
 };
 
-/// The reads of a call that waits for one lock. The calls of one process that wait for the same
-/// lock share the received rows. The call that has waited longest reads the row of the lock for all
-/// these calls. Each other call reads the row itself only if it has received no row during one
-/// whole read interval.
+/// The reads of a call that waits for one lock. If several calls of one process wait for the same
+/// lock, each call receives the lock's rows that the other calls read. The call that has waited
+/// longest reads the lock's row regularly. A call that has not waited longest reads the lock's row
+/// only after a whole read interval without a received row.
 pub(crate) struct Polls {
     connection: Arc<Connection>,
     options: LeaseOptions,
@@ -84,17 +84,17 @@ impl Polls {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// Returns `true` if this call reads the row of the lock for all waiters of this process. While
-    /// a holder in this process has the lock, no call reads for all waiters, because the release by
-    /// the holder wakes the waiters.
+    /// Returns `true` if this call reads the row of the lock for all waiters of this process.
+    /// Returns `false` while a caller in this process holds the lock, because the release of the
+    /// lock wakes the waiters.
     fn reads_for_all(&self) -> bool {
         let Some(waiter) = &self.waiter else { return true };
         let is_local = self.holder.as_ref().is_some_and(|holder| waiter.is_local(holder));
         waiter.is_first() && !is_local
     }
 
-    /// Begins to receive the row of the lock whenever another request of this process reads the
-    /// row. `owner` is the owner in the row of the lock after a grant to this call.
+    /// Registers this call to receive the lock's row whenever another request of this process reads
+    /// the row. `owner` is the text that names this call as the holder in the row of the lock.
     pub(crate) fn join(&mut self, row: &Row, owner: &Arc<str>) {
         match &self.waiter {
             Some(waiter) => waiter.set_owner(owner),

@@ -35,8 +35,8 @@ pub(crate) async fn transact(
         .await
 }
 
-/// Returns the locks that made DynamoDB cancel a transaction, with the lease attributes from the
-/// rows of these locks.
+/// Returns the locks that made DynamoDB cancel a transaction, each with the lease attributes from
+/// its row.
 pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons: Vec<ActionReason>) -> Vec<Denial> {
     let each = specs.zip(reasons).enumerate().filter(|(_, (_, reason))| reason.class().is_some());
     each.map(|(index, (spec, reason))| {
@@ -47,7 +47,7 @@ pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons:
 }
 
 /// Reads the rows of all locks of a call by consistent reads, and returns the rows in the order of
-/// the locks. All rows of a call are in one table.
+/// the locks. All locks of a call are in one table.
 pub(crate) async fn read_rows<'a>(
     attempts: &mut Attempts,
     specs: impl Iterator<Item = &'a AcquireSpec>,

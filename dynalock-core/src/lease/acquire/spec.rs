@@ -21,8 +21,9 @@ use crate::{
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
-    /// The name of the lock's row, from which errors take the name of the lock. For the lease of an
-    /// item, `row_name` is the key of the item, or is empty if errors must not show the key.
+    /// The name of the lock's row. Error messages take the name of the lock from `row_name`. For
+    /// the lease of an item, `row_name` is the key of the item, or is empty if errors must not show
+    /// the key.
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
@@ -38,10 +39,10 @@ pub(crate) struct AcquireSpec {
 }
 
 impl AcquireSpec {
-    /// Returns an owner text: the label of the owner with a new nonce. A call without a queue keeps
-    /// the owner text for its next attempts, unless a grant to the owner text has ended. With one
-    /// owner text for all attempts, the row of the lock names the waiting call even after a grant
-    /// to a late copy of an attempt.
+    /// Returns an owner text: the label of the owner with a new nonce. A call without a queue uses
+    /// the same owner text for all its attempts. By the owner text in the lock's row, a call
+    /// recognises a grant to a delayed duplicate of an earlier attempt. If a granted lease ends
+    /// before the call can use the lock, the next attempt has a new owner text.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -76,8 +77,8 @@ impl AcquireSpec {
         Error::NotFound { table: Arc::clone(&self.row.table), key: self.shown_name(), spent }
     }
 
-    /// Returns the name of the lock or the key of the item, as errors show it. Returns `None` if
-    /// errors must not show the key.
+    /// Returns the name of the lock or the key of the item in the form that errors show. Returns
+    /// `None` if errors must not show the key.
     pub(crate) fn shown_name(&self) -> Option<Arc<str>> {
         shown(&self.row_name)
     }

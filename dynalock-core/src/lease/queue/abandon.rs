@@ -46,7 +46,7 @@ pub(crate) fn abandon_later<'a>(all: impl Iterator<Item = &'a AcquireSpec>, owne
 }
 
 /// Removes a caller's entry from the queue of each lock, and waits a short time for the answers. If
-/// DynamoDB answers in time, the entries are gone when the call ends.
+/// DynamoDB answers in time, the queues no longer contain the caller's entries when the call ends.
 pub(crate) async fn abandon_at_the_end<'a>(
     all: impl Iterator<Item = &'a AcquireSpec>,
     owner: &Arc<str>,
@@ -63,9 +63,9 @@ pub(crate) async fn abandon_at_the_end<'a>(
     let _ = clock::within(LAST_REQUEST, done).await;
 }
 
-/// Waits until the client has removed the entries of its earlier calls from the queue. Without a
-/// wait for earlier removals, a client with a broken connection could fill the queue with its own
-/// entries.
+/// Waits until the client has removed the entries of its earlier calls from the queue. If calls did
+/// not wait for removals, a client with a broken connection could fill the queue with the entries
+/// of ended calls.
 pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
     let AcquireSpec { row, connection, .. } = acquisition.spec;
     let id = row.id();
@@ -92,12 +92,12 @@ fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<J
 }
 
 impl Abandonment {
-    /// Removes the entry from any position in the queue. The attempts to remove the entry end after
-    /// ten minutes, or after a ttl if the ttl is longer than ten minutes.
+    /// Removes the caller's entry from any position in the queue. The attempts to remove the entry
+    /// end after ten minutes, or after a ttl if the ttl is longer than ten minutes.
     ///
-    /// An entry without a waiting caller delays the callers behind it in the queue by one ttl. A
-    /// client that gets no answers could add one entry after another, so later calls of the client
-    /// wait until earlier entries are removed ([`after_abandoned`]).
+    /// A queue entry without a waiting caller delays all later queue entries by one ttl. A client
+    /// that gets no answers could fill the queue, so a later call waits until the entries of
+    /// earlier calls are removed ([`after_abandoned`]).
     async fn run(&self, mut pending: Option<PendingGuard<RowId>>) {
         const LONGEST: Duration = Duration::from_mins(10);
         let started = clock::now();
@@ -118,7 +118,8 @@ impl Abandonment {
         }
     }
 
-    /// Attempts once to remove the entry from its queue. A failed request ends the attempt.
+    /// Attempts once to remove the caller's entry from the queue. A failed request ends the
+    /// attempt.
     async fn attempt(&self) -> Result<(), Error> {
         let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());
@@ -139,8 +140,8 @@ impl Abandonment {
                 Answered::Applied(_) => return Ok(()),
                 Answered::Refused(met) => read(met),
             };
-            // DynamoDB refused the removal although the entry has not moved towards the head. The
-            // next attempt to remove the entry starts with a new read of the row.
+            // DynamoDB refused the removal of the entry although the entry has not moved towards
+            // the head. The next attempt to remove the entry starts with a new read of the row.
             if record.place_of(owner).is_some_and(|now| now >= place) {
                 return Err(attempts.too_late());
             }

@@ -19,12 +19,13 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DequeueResult {
     Removed,
-    /// Another caller, or an earlier attempt whose reply was lost, had already removed the head.
+    /// Another caller, or an earlier attempt whose reply was lost, had already removed the head of
+    /// the queue.
     AlreadyGone,
     StillThere,
 }
 
-/// The state of the queue's head, after DynamoDB has refused the removal of the head.
+/// The state of the queue's head after DynamoDB has refused to remove the head.
 enum HeadSeen {
     Gone,
     /// The queue still has the head that the caller wants to remove, and the caller may remove this
@@ -51,8 +52,8 @@ impl DequeueReason {
         }
     }
 
-    /// Returns `Possible` if the caller knows that DynamoDB may still receive a late copy of the
-    /// request that added the head's entry.
+    /// Returns `Possible` if DynamoDB may still receive a delayed duplicate of the request by which
+    /// this caller entered the queue.
     fn duplicate(&self) -> Duplicate {
         match self {
             Self::Leave { duplicate, .. } => *duplicate,
@@ -92,9 +93,9 @@ pub(crate) async fn dequeue(
             Answered::Refused(met) => {
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
-                    // The request that removes only the head is correct with and without waiters.
-                    // After a refusal of the request that removes only the head, a repetition would
-                    // fail for the same reason, so the loop sends at most two requests.
+                    // A request that removes only the head of the queue is correct with and without
+                    // waiters. If DynamoDB refuses a request that removes only the head, a
+                    // repetition would fail for the same reason, so the loop ends.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;
@@ -111,8 +112,8 @@ pub(crate) async fn dequeue(
     }
 }
 
-/// Removes the head of a queue whose lease has ended. The condition of the removal requires that
-/// the lease attributes of the head still equal the attributes in `record`.
+/// Removes the head of a queue after the lease of the head has ended. The condition of the removal
+/// requires that the lease attributes of the head still equal the attributes in `record`.
 pub(crate) async fn evict(
     row: &Row,
     attempts: &mut Attempts,
@@ -123,8 +124,9 @@ pub(crate) async fn evict(
     dequeue(row, attempts, &DequeueReason::Expired(head.clone()), record.waiters(), options).await
 }
 
-/// Removes a queue without entries. If the request fails, the empty queue stays in the row of the
-/// lock. A queue without entries is harmless, because the next caller can enter the empty queue.
+/// Removes a queue without entries. If the removal of an empty queue fails, the queue stays in the
+/// row of the lock. A queue without entries is harmless, because the next caller can enter the
+/// empty queue.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request()).with_purpose(Purpose::Poll);
     if let Err(error) = attempts.write(|| row.sweep(fence, duplicate)).await {

@@ -30,9 +30,9 @@ use crate::{
 pub(crate) struct QueueLimits {
     /// The maximum number of entries in each queue, including the head of the queue.
     pub(crate) most: usize,
-    /// The limits of the transaction that enters several queues. By default, the limits of a
-    /// waiter's reads are shorter than the limits of the transaction, because other callers remove
-    /// a head that sends no heartbeat for a ttl.
+    /// The limits of the transaction that enters several queues. By default, the reads of a waiter
+    /// have shorter limits than the transaction. A waiter must notice within one ttl that its entry
+    /// has become the head of a queue.
     pub(crate) transaction: Limits,
 }
 
@@ -47,8 +47,9 @@ enum EnterResult {
 /// Enters the queues of all locks by one request, and waits until the call's entry is the head of
 /// each queue.
 ///
-/// One transaction enters all queues. If two calls share several locks, the earlier call is before
-/// the later call in the queues of all shared locks, so the calls cannot deadlock.
+/// One transaction adds the entries of a call to the queues of all its locks. Two calls that share
+/// several locks have the same order in the queue of each shared lock, so the calls cannot
+/// deadlock.
 pub(crate) async fn acquire_in_order(
     specs: &[AcquireSpec],
     limits: QueueLimits,
@@ -117,9 +118,8 @@ impl<'a> Queued<'a> {
             // released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // Even if another caller has already removed the entry, the call sends a removal. A
-            // late copy of the request that enters the queue may have added the entry a second
-            // time.
+            // Even if another caller has already removed the call's entry, the call sends a request
+            // to remove the entry. A delayed duplicate request may have added the entry again.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
@@ -146,9 +146,9 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sends one request that enters all queues. A call for one lock enters the queue by an
-    /// UpdateItem, which costs half as much as a transaction. A call for several locks enters the
-    /// queues by a transaction.
+    /// Sends one request that adds the call's entry to the queues of all locks. A call for one lock
+    /// enters the queue by an UpdateItem, which costs half as much as a transaction. A call for
+    /// several locks enters the queues by a transaction.
     async fn enqueue(&mut self) -> Result<EnterResult, Error> {
         match &mut self.tickets[..] {
             [ticket] => enqueue_one(ticket, self.limits.most).await,
@@ -156,9 +156,9 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Reads the rows of all locks of the call. Unless a call for one lock needs a proof of its
-    /// position in the queue, the call uses an eventually consistent read, which costs half as much
-    /// as a consistent read.
+    /// Reads the rows of all locks of the call. A call for one lock uses a consistent read only if
+    /// the call needs a proof of its position in the queue. An eventually consistent read costs
+    /// half as much as a consistent read.
     async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
             // If only one entry is before the call's entry, the next change of the queue can make
@@ -170,8 +170,8 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sleeps until the next read of the rows. If another request of this process receives the row
-    /// of the lock, the sleep of a call for one lock ends and returns this row.
+    /// Sleeps until the next read of the locks' rows. A call for one lock wakes and returns the
+    /// lock's row if another request of this process receives the row.
     async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
@@ -182,9 +182,9 @@ impl<'a> Queued<'a> {
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
 
-    /// Returns whether DynamoDB may still apply a late copy of the request that enters the queues,
-    /// if this request had no answer. DynamoDB recognises a late copy of a transaction by its
-    /// client request token.
+    /// Returns whether DynamoDB may apply a request that enters the queues a second time if the
+    /// request got no answer. DynamoDB applies a transaction only once, because the transaction has
+    /// a client request token.
     fn duplicate_without_answer(&self) -> Duplicate {
         if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
     }
@@ -201,7 +201,7 @@ impl<'a> Queued<'a> {
             return Ok(EnterResult::Denied(denied));
         }
         // If DynamoDB refused the transaction, and a queue has the call's entry, DynamoDB applied
-        // an earlier copy of the transaction at an unknown time.
+        // an earlier repetition of the transaction at an unknown time.
         for ticket in self.tickets.iter_mut().filter(|_| is_applied) {
             ticket.began_waiting(sent);
         }
@@ -289,8 +289,8 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     let Some(index) = record.place_of(&owner) else {
         return Ok(EnterResult::Denied(vec![Denial { index: 0, record }]));
     };
-    // If an earlier attempt whose reply was lost added the call's entry, the entry may have become
-    // the head at an unknown time.
+    // If an attempt whose reply was lost added the call's entry, the entry may have become the head
+    // of the queue at an unknown time.
     if is_applied || index > 0 {
         ticket.began_waiting(sent);
     }
@@ -312,9 +312,9 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     }
 }
 
-/// Reads the row of a ticket's lock by an eventually consistent read. If the answer does not
-/// contain the call's entry, a consistent read follows, because an eventually consistent read may
-/// show an earlier state of the row.
+/// Reads the row of a ticket's lock by an eventually consistent read. If the row does not contain
+/// the call's queue entry, reads the row again by a consistent read. An eventually consistent read
+/// may return an older version of the row.
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let sent = clock::now();
     let item = ticket.acquisition.polling().read(&ticket.acquisition.spec.row.get(false)).await?;

@@ -16,15 +16,14 @@ use crate::{
     retry::Attempts,
 };
 
-/// `Possible` if DynamoDB may still receive a late copy of the request that enters a queue, and
-/// `Impossible` if not. After the entry has left the queue, a late copy could add the entry a
-/// second time.
+/// Says whether DynamoDB may still receive a delayed duplicate of the request that enters a queue.
+/// After the entry has left the queue, a delayed duplicate could add the entry again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
-    /// DynamoDB may still receive a late copy of the request that enters the queue. The request
-    /// that removes the entry also stores the text of the entry in the row, so that DynamoDB
-    /// refuses the late copy.
+    /// DynamoDB may still receive a delayed duplicate of the request that enters the queue. The
+    /// request that removes a queue entry stores the entry's text in the row, so that DynamoDB
+    /// refuses a delayed duplicate.
     Possible,
 }
 
@@ -38,20 +37,20 @@ impl Duplicate {
 /// The reason why a caller removes the head of a queue.
 #[derive(Debug, Clone)]
 pub(crate) enum DequeueReason {
-    /// The caller leaves the queue, and the entry of the caller is the head.
+    /// The caller leaves the queue, and the caller's entry is the head of the queue.
     Leave { owner: Arc<str>, duplicate: Duplicate },
-    /// The lease of the head has ended. The condition of the removal requires that the stored lease
-    /// attributes still equal the observed lease attributes.
+    /// The lease of the queue's head has ended. The condition of the removal requires that the
+    /// stored lease attributes still equal the observed lease attributes.
     Expired(Observation),
-    /// An operator removes the head, even if the lease of the head has not ended.
+    /// An operator removes the head of the queue, even if the lease of the head has not ended.
     Operator(Observation),
 }
 
 impl Row {
     /// Returns the request that appends an entry to a queue with fewer than `most` entries. If the
     /// queue is empty, the new entry becomes the head, and the head holds the lock. DynamoDB
-    /// refuses a late copy of the request while the queue contains the entry, and while the row
-    /// names the entry as released.
+    /// refuses a duplicate of the request if the queue already contains the entry, or if the row
+    /// names the entry as the last released owner.
     pub(crate) fn enqueue(&self, entry: &str, now: u64, most: usize) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (queue, fence) = (to.name(lock.queue), to.name(lock.fence));
@@ -71,9 +70,9 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// Returns the request that removes the head of the queue. The write that removes the head also
-    /// makes the next entry the head, so that no other caller can get the lock between the removal
-    /// and the next holder.
+    /// Returns the request that removes the head of the queue. The write that removes the head of
+    /// the queue also makes the next entry the head, so that no other caller can get the lock
+    /// first.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {
@@ -97,8 +96,8 @@ impl Row {
             | (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::None) => {
                 update.remove.push(to.name(lock.released));
             }
-            // The row keeps the text of the last released owner, so that DynamoDB refuses late
-            // copies of this owner's requests.
+            // The row keeps the text of the last released owner, so that DynamoDB refuses delayed
+            // duplicates of the released owner's requests.
             (DequeueReason::Expired(_) | DequeueReason::Operator(_), Waiters::Some) => {}
         }
         match reason {
@@ -112,8 +111,8 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Computes the row after the removal of the queue's head at the time `now` from the row before
-    /// the removal.
+    /// Returns the lock's row after the removal of the queue's head at the time `now`. `row` is the
+    /// lock's row before the removal of the head.
     pub(crate) fn after_dequeue(&self, mut row: Item, now: u64) -> Item {
         let lock = &self.layout;
         let fence = LockRecord::read(lock, &row).fence.unwrap_or(now).saturating_add(1);

@@ -33,12 +33,13 @@ pub struct QueueStatus {
     pub estimate: Option<Duration>,
 }
 
-/// The position of a caller in a fair queue, which [`Acquire::enter`](crate::lock::Acquire::enter)
-/// returns.
+/// The position of a caller in a fair queue. [`Acquire::enter`](crate::lock::Acquire::enter)
+/// returns a queue ticket.
 ///
-/// A queue ticket is both a stream and a future. As a stream, the ticket returns a [`QueueStatus`]
-/// for each change of the caller's position, the number of waiters or the holder. As a future, the
-/// ticket returns the lock. A drop of the ticket gives up the position in the queue.
+/// A queue ticket is both a stream and a future. As a stream, a queue ticket returns a
+/// [`QueueStatus`] for each change of the caller's position, the number of waiters or the holder.
+/// As a future, a queue ticket returns the lock. A drop of the ticket gives up the position in the
+/// queue.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -68,7 +69,8 @@ pub(crate) struct WaitEstimate {
 }
 
 impl WaitEstimate {
-    /// Starts an estimate for a caller that has just entered the queue at the position `first`.
+    /// Starts to estimate the wait of a caller that has just entered the queue at the position
+    /// `first`.
     pub(crate) fn new(first: usize) -> Self {
         Self { entered: clock::now(), first }
     }
@@ -90,8 +92,8 @@ impl QueueStatus {
         }
     }
 
-    /// Sends the status to `to` if the position, the number of waiters or the holder has changed. A
-    /// change of only the estimated wait is not sent.
+    /// Sends the status to `to` if the position, the number of waiters or the holder has changed.
+    /// `report` does not send a status in which only the estimated wait has changed.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
         let (position, waiting) = (self.position, self.waiting);
         let is_reported = to.send_if_modified(|last| {
@@ -134,14 +136,14 @@ impl<G> QueueTicket<G> {
     pub fn position(&self) -> usize {
         match self.seen.has_changed() {
             Ok(_) => self.seen.borrow().as_ref().map_or(0, |waiting| waiting.position),
-            // The task that waits for the lock drops the sender when the wait is over.
+            // The task that waits for the lock drops the sender of the watch channel when the wait
+            // is over.
             Err(_) => 0,
         }
     }
 
     /// Returns the next [`QueueStatus`] after a change of the queue, or `None` when the wait for
-    /// the lock is over. After the end of the wait, await the ticket, which returns the lock or the
-    /// error.
+    /// the lock is over. When the wait is over, await the ticket to get the lock or the error.
     ///
     /// # Examples
     ///
@@ -158,8 +160,8 @@ impl<G> QueueTicket<G> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: no change is lost, and the caller keeps its position
-    /// in the queue.
+    /// A drop of the future of `next` loses no status change, and the caller keeps its position in
+    /// the queue.
     pub async fn next(&mut self) -> Option<QueueStatus> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }

@@ -30,19 +30,18 @@ pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
     /// The latest known time at which another entry was the head of the queue, or `None` if no time
-    /// is known. The call's entry became the head later than `last_other`.
+    /// is known. The call's entry became the head of the queue after `last_other`.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
 enum Place {
-    /// The call's entry waits behind the given number of entries. The stored number of entries
-    /// never grows, even if an outdated read shows a larger number.
+    /// The call's entry waits behind the given number of other entries. The number in `Waiting`
+    /// never grows, even if an outdated read shows more entries before the call's entry.
     Waiting(usize),
     /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },
-    /// The call holds the lock of the queue, and renews this lock while the call waits for other
-    /// locks.
+    /// The call holds the lock, and renews the lease while the call waits for other locks.
     Held(KeptGrant),
 }
 
@@ -53,7 +52,7 @@ impl<'a> Ticket<'a> {
     }
 
     /// Returns the number of entries before the call's entry in the queue, or `None` if the call's
-    /// entry is the head.
+    /// entry is the head of the queue.
     pub(super) fn waiting_behind(&self) -> Option<usize> {
         match &self.place {
             Place::Waiting(index) => Some(*index),
@@ -70,7 +69,7 @@ impl<'a> Ticket<'a> {
     }
 
     /// Records the time `sent`, at which the call sent the request that enters the queue. The
-    /// call's entry becomes the head after the time `sent`.
+    /// call's entry becomes the head of the queue after the time `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
@@ -86,22 +85,22 @@ impl<'a> Ticket<'a> {
     }
 
     /// Updates the position of the call in the queue from an eventually consistent read, which may
-    /// show any earlier state of the row. Returns whether the call's entry is in the queue.
+    /// return any earlier version of the row. Returns whether the call's entry is in the queue.
     pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner) == Some(0) {
-            // Other callers may have removed the call's entry, and a late copy of the request that
-            // enters the queue may have added the entry a second time. An eventually consistent
-            // read may show the state before the removal. The time of an earlier consistent read
-            // does not prove when the call's entry became the head.
+            // Other callers may have removed the call's entry, and a delayed duplicate request may
+            // have added the entry again. An eventually consistent read may return an old row that
+            // still contains the removed entry. `last_other` may be later than the time at which
+            // the call's entry became the head of the queue.
             self.last_other = None;
         }
         self.move_to(row, record)
     }
 
     /// Updates the position of the call in the queue from a row that another request of this
-    /// process has received. Returns `false` if the row does not prove the position of the call.
-    /// After the result `false`, the call needs a consistent read.
+    /// process has received. Returns `false` if the row does not prove the call's position in the
+    /// queue, so that the call must send a consistent read.
     pub(super) fn saw_elsewhere(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
         let place = self.record(item.as_ref()).place_of(&self.acquisition.owner);
         match source {
@@ -109,8 +108,8 @@ impl<'a> Ticket<'a> {
             RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
-                // The row comes from a write that removed the previous head. Until the removal of
-                // the previous head, another entry was before the call's entry.
+                // The row comes from a write that removed the previous head of the queue. Another
+                // entry was before the call's entry until the write removed the previous head.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
@@ -139,8 +138,9 @@ impl<'a> Ticket<'a> {
         true
     }
 
-    /// Acquires the lock if the call's entry is the head, and renews the lock if the call already
-    /// holds the lock. Returns `false` if other callers have removed the call's entry.
+    /// Acquires the lock if the call's entry is the head of the queue, and renews a lock that the
+    /// call already holds. Returns `false` if other callers have removed the call's queue entry, or
+    /// if the call has lost the lock.
     pub(super) async fn advance(&mut self, duplicate: Duplicate) -> Result<bool, Error> {
         match &mut self.place {
             Place::Waiting(_) => Ok(true),
@@ -154,9 +154,9 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns the grant of a call whose entry is the head, or `None` if other callers have removed
-    /// the entry. The returned grant counts the lease from a heartbeat, or from the earliest time
-    /// from which other callers may count the lease.
+    /// Returns the grant of a call whose entry is the head of the queue, or `None` if other callers
+    /// have removed the entry. For other callers, the lease of the returned grant never begins
+    /// earlier than for the holder.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
@@ -183,10 +183,10 @@ impl<'a> Ticket<'a> {
         Ok(Some(grant))
     }
 
-    /// Returns the start of the lease of a head that has sent no heartbeat, or `None` if the start
-    /// is not known.
+    /// Returns the time at which the lease of the queue's head began, or `None` if the time is not
+    /// known.
     ///
-    /// The start of the head's lease depends on the expiry rule of the other callers:
+    /// The expiry rule decides from which time callers count the lease of the queue's head.
     ///
     /// | rule | the other callers count from | this call counts from |
     /// |---|---|---|
@@ -215,7 +215,7 @@ impl<'a> Ticket<'a> {
         Ok(!grant.remaining().is_zero())
     }
 
-    /// Reports the progress of a ticket whose call still waits for the lock.
+    /// Sends the current [`QueueStatus`] to `progress` while the call waits for the lock.
     pub(super) fn report(&mut self, progress: &watch::Sender<Option<QueueStatus>>) {
         if let (Some(index), Some(record)) = (self.waiting_behind(), self.acquisition.observer.record()) {
             let estimate = self.estimate.get_or_insert_with(|| WaitEstimate::new(index));
