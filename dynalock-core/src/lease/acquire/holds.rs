@@ -10,13 +10,14 @@ use crate::{
 /// The holders of one lock, as a waiter has observed them. The pause of a waiter between two reads
 /// of the lock's row depends on the holder's age and on the mean hold. The holder's age is the time
 /// since the current grant. The mean hold is the mean time for which earlier holders had the lock.
-/// A waiter expects the end of a hold after four fifths of the mean hold.
+/// The first age of a waiter is the age of the holder from which on the waiter expects the end of
+/// the hold.
 ///
-/// | waiter | pause until the holder's age is four fifths of the mean hold | pause at a greater age of the holder |
-/// |---|---|---|
-/// | first waiter in the queue | until that age | a third of the time since that age, at least a twentieth of the mean hold |
-/// | waiter without a queue | until that age, and up to half of the mean hold longer | twice the time since that age |
-/// | behind `n` entries of the queue, `n` at least 2 | `n - 1` times the mean hold | `n - 1` times the longer of the mean hold and half of the holder's age |
+/// | waiter | first age | pause at an age below the first age | pause at a greater age |
+/// |---|---|---|---|
+/// | first waiter in the queue | 0.8 times the mean hold | until the first age | a third of the time since the first age, at least a twentieth of the mean hold |
+/// | waiter without a queue | 0.7 times the mean hold | until the first age, and then up to the longer of half of the mean hold and five round trips | twice the time since the first age |
+/// | behind `n` entries of the queue, `n` at least 2 | none | `n - 1` times the mean hold, or half of the holder's age if it is longer | the same |
 ///
 /// The pauses between reads grow with the age of the holder, so the number of reads grows only with
 /// the logarithm of the time for which the lock is held.
@@ -90,8 +91,8 @@ impl ObservedHolds {
     /// Returns the pause of a waiter while another waiter of the same process (the reader) reads
     /// the row of the lock for both. Even with the random factors of the pauses, the returned pause
     /// is longer than the mean hold, and longer than the pause of the reader.
-    pub(crate) fn pause_of_others(&self, place: WaiterPlace, now: Instant) -> Range<Duration> {
-        around(self.pause(place, now).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
+    pub(crate) fn pause_of_others(&self, place: WaiterPlace, now: Instant, round_trip: Duration) -> Range<Duration> {
+        around(self.pause(place, now, round_trip).end.max(self.mean.unwrap_or_default()).saturating_mul(4))
     }
 
     /// Records that the lock was free at the time `now`. `ObservedHolds` takes the last time at
@@ -111,12 +112,16 @@ impl ObservedHolds {
 
     /// Returns the range of the random pause until the next read of the waiter, or the longest
     /// duration if no holder is known. The random pauses of two waiters differ, so that the waiters
-    /// do not send their requests at the same time.
-    pub(crate) fn pause(&self, place: WaiterPlace, now: Instant) -> Range<Duration> {
+    /// do not send their requests at the same time. `round_trip` is the duration of a round trip to
+    /// DynamoDB.
+    pub(crate) fn pause(&self, place: WaiterPlace, now: Instant, round_trip: Duration) -> Range<Duration> {
         let Some(holder) = &self.holder else { return Duration::MAX..Duration::MAX };
         let age = now.duration_since(holder.since);
         let mean = self.mean.unwrap_or_default();
-        let first = mean / 5 * 4;
+        let first = match place {
+            WaiterPlace::Behind(_) => mean / 5 * 4,
+            WaiterPlace::Plain => mean / 10 * 7,
+        };
         let (until_first, later) = (first.saturating_sub(age), age.saturating_sub(first));
         match place {
             WaiterPlace::Behind(places @ 2..) => around(mean.max(age / 2).saturating_mul(places - 1)),
@@ -126,7 +131,9 @@ impl ObservedHolds {
             // The lower bound of the pause prevents a burst of reads just after the expected end of
             // a hold.
             WaiterPlace::Behind(_) => around((later / 3).max(mean / 20)),
-            WaiterPlace::Plain if age < first => until_first..until_first + mean / 2,
+            // All waiters that read the free lock during one round trip send an acquire, and
+            // DynamoDB refuses all of these acquires but one.
+            WaiterPlace::Plain if age < first => until_first..until_first + (mean / 2).max(round_trip * 5),
             WaiterPlace::Plain => around(later.saturating_mul(2)),
         }
     }

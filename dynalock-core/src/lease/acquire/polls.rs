@@ -59,12 +59,13 @@ impl Polls {
                 (ttl / 40).clamp(SHORTEST, Duration::from_millis(250)).saturating_mul(places)
             }
         };
-        let default = Refresh { min: self.connection.round_trip().min(longest), max: longest };
+        let round_trip = self.connection.round_trip();
+        let default = Refresh { min: round_trip.min(longest), max: longest };
         let Refresh { min, max } = self.options.refresh.unwrap_or(default);
         let now = clock::now();
         let pause = match self.reads_for_all() {
-            true => self.holds.pause(place, now),
-            false => self.holds.pause_of_others(place, now),
+            true => self.holds.pause(place, now, round_trip),
+            false => self.holds.pause_of_others(place, now, round_trip),
         };
         let limit = match place {
             WaiterPlace::Plain => Duration::MAX,
