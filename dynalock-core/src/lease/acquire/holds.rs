@@ -187,14 +187,24 @@ mod tests {
             (&known, Behind(2), 0, 20..60),
             (&known, Behind(5), 40, 80..240),
             (&known, Behind(5), 200, 200..600),
-            (&known, Plain, 0, 32..52),
-            (&known, Plain, 30, 2..22),
-            (&known, Plain, 52, 20..60),
+            (&known, Plain, 0, 28..48),
+            (&known, Plain, 20, 8..28),
+            (&known, Plain, 48, 20..60),
         ] {
             let since = holds.holder.as_ref().unwrap().since;
             let expected = millis(expected.start)..millis(expected.end);
-            assert_eq!(holds.pause(place, since + millis(age)), expected, "{place:?}, {age} ms");
+            assert_eq!(holds.pause(place, since + millis(age), millis(1)), expected, "{place:?}, {age} ms");
         }
+    }
+
+    #[test]
+    fn the_first_read_of_a_plain_waiter_is_spread_over_five_round_trips() {
+        let start = clock::now();
+        let mut holds = ObservedHolds::default();
+        observe(&mut holds, &plain(1), start);
+        observe(&mut holds, &plain(2), start + millis(40));
+        let pause = holds.pause(WaiterPlace::Plain, start + millis(40), millis(10));
+        assert_eq!(pause, millis(28)..millis(78));
     }
 
     #[test]
@@ -218,10 +228,10 @@ mod tests {
         let mut record = plain(1);
         record.fence = None;
         let mut holds = ObservedHolds::default();
-        assert_eq!(holds.pause(WaiterPlace::Plain, start), Duration::MAX..Duration::MAX);
+        assert_eq!(holds.pause(WaiterPlace::Plain, start, Duration::ZERO), Duration::MAX..Duration::MAX);
         observe(&mut holds, &record, start);
         observe(&mut holds, &record, start + millis(10));
-        assert_eq!(holds.pause(WaiterPlace::Plain, start + millis(30)), millis(30)..millis(90));
+        assert_eq!(holds.pause(WaiterPlace::Plain, start + millis(30), Duration::ZERO), millis(30)..millis(90));
     }
 
     #[test]
@@ -247,6 +257,6 @@ mod tests {
         observe(&mut holds, &plain(2), start + millis(50));
         assert_eq!(holds.mean, Some(millis(20)));
         // The mean hold is 20 milliseconds, and the holder is 30 milliseconds old.
-        assert_eq!(holds.pause(WaiterPlace::Plain, start + millis(50)), millis(14)..millis(42));
+        assert_eq!(holds.pause(WaiterPlace::Plain, start + millis(50), Duration::ZERO), millis(16)..millis(48));
     }
 }
