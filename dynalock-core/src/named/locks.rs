@@ -241,14 +241,14 @@ impl Locks {
     /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
-    /// The average hold is the average time for which earlier holders had the lock. A waiter
-    /// expects the release of the lock when the holder has had the lock for four fifths of the
-    /// average hold. Within the shortest and the longest interval, the pause of a waiter between
-    /// two reads depends on the expected release of the lock:
+    /// The mean hold is the mean time for which earlier holders had the lock. A waiter expects the
+    /// release of the lock when the holder has had the lock for 0.7 times the mean hold, or for 0.8
+    /// times the mean hold with a queue. Within the shortest and the longest interval, the pause of
+    /// a waiter between two reads depends on the expected release of the lock:
     ///
     /// | | pause before the expected release | pause after the expected release |
     /// |---|---|---|
-    /// | without `fair` | until the expected release, and up to half of the average hold longer | twice the time since the expected release |
+    /// | without `fair` | until the expected release, and then a random time up to half of the mean hold or five round trips | twice the time since the expected release |
     /// | the next waiter of a queue | until the expected release | a third of the time since the expected release |
     ///
     /// If several calls of one process wait for the same lock, one of the calls reads the row of
