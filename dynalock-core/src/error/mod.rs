@@ -164,13 +164,17 @@ pub enum Error {
     /// The caller can repeat the call later, or allow a longer queue with
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
     #[error(
-        "the queue of a lock in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
-         call again later"
+        "the queue of {} in table `{table}` is full: {waiting} callers wait behind the holder ({spent}); \
+         call again later",
+        shown_lock(.name.as_deref())
     )]
     #[non_exhaustive]
     QueueFull {
-        /// The name of the table.
+        /// The name of the table that stores the lock.
         table: Arc<str>,
+        /// The name of the lock. For a lease on an item, `name` is the key of the item, or `None` if
+        /// the type has no `#[dynalock(show_key)]`.
+        name: Option<Arc<str>>,
         /// The number of waiters in the queue, without the holder.
         waiting: usize,
         /// The number of requests that the failed call sent, and the duration of the failed call.
@@ -184,13 +188,17 @@ pub enum Error {
     /// A waiter sends no heartbeat if the waiter's process or runtime is paused, or if the waiter
     /// cannot reach DynamoDB. A repetition of the call enters the queue at the end.
     #[error(
-        "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
-         for a whole ttl ({spent}); call again to enter at the end of the queue"
+        "the place in the queue of {} in table `{table}` is lost, because the caller became the head and sent no heartbeat \
+         for a whole ttl ({spent}); call again to enter at the end of the queue",
+        shown_lock(.name.as_deref())
     )]
     #[non_exhaustive]
     Evicted {
-        /// The name of the table.
+        /// The name of the table that stores the lock.
         table: Arc<str>,
+        /// The name of the lock. For a lease on an item, `name` is the key of the item, or `None` if
+        /// the type has no `#[dynalock(show_key)]`.
+        name: Option<Arc<str>>,
         /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
     },
@@ -537,6 +545,12 @@ impl Error {
 /// `#[dynalock(show_key)]`, the key is `None` and the text is `this key`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
+}
+
+/// Returns the text that names a lock in an error message. If the lock is the lease on an item of a
+/// type without `#[dynalock(show_key)]`, the name is `None` and the text is `a lock`.
+fn shown_lock(name: Option<&str>) -> String {
+    name.map_or_else(|| "a lock".to_owned(), |name| format!("the lock `{name}`"))
 }
 
 /// Returns the message of the failure that ended a call. If a conflict ended the call, the message

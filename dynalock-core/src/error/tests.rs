@@ -74,8 +74,8 @@ fn with_spent() -> Vec<(Error, bool)> {
         (Error::AlreadyCommitted { spent: SPENT }, false),
         (Error::TokenReused { spent: SPENT }, false),
         (locked(), true),
-        (Error::QueueFull { table: table(), waiting: 2, spent: SPENT }, true),
-        (Error::Evicted { table: table(), spent: SPENT }, true),
+        (Error::QueueFull { table: table(), name: Some("printer".into()), waiting: 2, spent: SPENT }, true),
+        (Error::Evicted { table: table(), name: None, spent: SPENT }, true),
         (Error::NotFound { table: table(), key: None, spent: SPENT }, false),
         (Error::Indeterminate { table: table(), expected: None, found: None, spent: SPENT, last: Some(last()) }, false),
         (Error::Exhausted { spent: SPENT, last: last() }, true),
@@ -170,8 +170,8 @@ fn an_error_of_a_metered_call_shows_its_cost() {
 fn one_request_is_singular() {
     let shown = |attempts| Spent::new(attempts, Duration::from_millis(1500)).to_string();
     assert_eq!([shown(0), shown(1), shown(2)], ["0 requests in 1.5s", "1 request in 1.5s", "2 requests in 1.5s"]);
-    let full = Error::QueueFull { table: table(), waiting: 2, spent: SPENT };
-    let text = "the queue of a lock in table `products` is full: 2 callers wait behind the holder (3 requests in 1.5s); \
+    let full = Error::QueueFull { table: table(), name: Some("printer".into()), waiting: 2, spent: SPENT };
+    let text = "the queue of the lock `printer` in table `products` is full: 2 callers wait behind the holder (3 requests in 1.5s); \
                 call again later";
     assert_eq!(full.to_string(), text);
 }

@@ -377,6 +377,28 @@ impl<T, K> Query<T, K> {
         self
     }
 
+    /// Sets the time after which the first attempt of a request counts as lost, like
+    /// [`Repository::attempt_timeout`](crate::Repository::attempt_timeout). The time applies to the
+    /// requests of all pages.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let all = orders.query("alice").attempt_timeout(Duration::from_millis(200)).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.attempt_timeout = timeout;
+        self
+    }
+
     /// Limits the read units that all pages of the read may consume together. Before the library
     /// sends a request, the library estimates the read units of the request, as the [module
     /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not

@@ -119,6 +119,19 @@ async fn one_deadline_covers_all_requests_of_a_page_with_a_token() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_is_asked_for_again_after_the_timeout_of_an_attempt() {
+    let shop = Shop::in_process(Faults::none());
+    let table = orders(&shop, 4).await;
+    for (fault, requests) in [(Fault::Delay(millis(190)), 1), (Fault::Delay(millis(210)), 2)] {
+        let before = shop.faults.count("Query");
+        shop.faults.script_on("Query", 0, fault);
+        let page = table.items.query("alice").limit(2).attempt_timeout(millis(200)).page(None).await.unwrap();
+        assert_eq!(page.items.len(), 2);
+        assert_eq!(shop.faults.count("Query") - before, requests);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn attempts_limit_the_requests_of_a_page() {
     let answers = Answers::new(|_, _| refusal("ThrottlingException", "slow down"));
     let orders = Repository::<Order>::new(&answers.client());

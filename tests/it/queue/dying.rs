@@ -94,7 +94,9 @@ async fn a_waiter_that_stood_still_learns_that_its_turn_is_over() {
     first.release().await.unwrap();
     let next = behind.await.unwrap().unwrap();
     slow.faults.clear();
-    expect_error!(waiting.await.unwrap(), Error::Evicted { spent: Spent { attempts: 1, .. }, .. });
+    let name =
+        expect_error!(waiting.await.unwrap(), Error::Evicted { name, spent: Spent { attempts: 1, .. }, .. } => name);
+    assert_eq!(name.as_deref(), Some("printer"));
     settle().await;
     assert_eq!(others.queue("printer").await.unwrap().len(), 1);
     assert!(next.remaining() > secs(1));

@@ -181,8 +181,8 @@ async fn a_full_queue_is_an_error_of_its_own() {
     let second = locks.acquire("printer").fair().max_queue(3).enter().await.unwrap();
     let third = locks.acquire("printer").fair().max_queue(3).enter().await.unwrap();
     let full = locks.acquire("printer").fair().max_queue(3).await;
-    let waiting = expect_error!(full, Error::QueueFull { waiting, spent: Spent { attempts: 1, .. }, .. } => waiting);
-    assert_eq!(waiting, 2);
+    let (name, waiting) = expect_error!(full, Error::QueueFull { name, waiting, spent: Spent { attempts: 1, .. }, .. } => (name, waiting));
+    assert_eq!((name.as_deref(), waiting), (Some("printer"), 2));
     expect_error!(locks.acquire("printer").fair().max_queue(2).enter().await, Error::QueueFull { waiting: 2, .. });
     let fourth = locks.acquire("printer").fair().max_queue(4).enter().await.unwrap();
     assert_eq!(others.queue("printer").await.unwrap().len(), 4);

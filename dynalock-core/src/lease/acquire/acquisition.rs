@@ -428,7 +428,7 @@ impl<'a> Acquisition<'a> {
         let entries = self.observer.record().map_or(0, |record| record.queue.len());
         // The head of the queue is the holder, and does not wait.
         let (table, waiting) = (Arc::clone(&self.spec.row.table), entries.saturating_sub(1));
-        Error::QueueFull { table, waiting, spent: self.spent() }
+        Error::QueueFull { table, name: self.spec.shown_name(), waiting, spent: self.spent() }
     }
 
     /// Returns the error of a call that ends while another holder has the lock.

@@ -231,7 +231,7 @@ impl<'a> Ticket<'a> {
     }
 
     pub(super) fn evicted(&self) -> Error {
-        let table = Arc::clone(&self.acquisition.spec.row.table);
-        Error::Evicted { table, spent: self.acquisition.spent() }
+        let (spec, spent) = (self.acquisition.spec, self.acquisition.spent());
+        Error::Evicted { table: Arc::clone(&spec.row.table), name: spec.shown_name(), spent }
     }
 }
