@@ -195,7 +195,7 @@ impl From<KeyType> for ScalarAttributeType {
 /// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. The
 /// key of an enum is the variant name that serde writes. If a program implements `KeyAttribute` by
 /// hand, `to_key_value` must return the key value that the `Serialize` implementation of the type
-/// writes:
+/// writes.
 ///
 /// ```
 /// # use dynalock_core as dynalock;

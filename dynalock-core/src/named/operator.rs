@@ -94,8 +94,8 @@ impl Locks {
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, the request may create the row of the lock again after
-    /// `retire` has deleted the row. The delayed request sets the fence to the time at which the
-    /// caller sent the request, so the fence may be lower than the fences of the deleted row.
+    /// `retire` has deleted the row. A delayed acquire request writes its send time as the fence,
+    /// which may be lower than the fences in the deleted row.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
     /// DynamoDB could delete the rows of held locks.

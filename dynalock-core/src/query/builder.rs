@@ -23,8 +23,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// A builder of a query or a scan. The caller first chooses the settings, and then calls one of the
-/// methods that send the query or scan:
+/// A builder of a query or a scan. The caller first chooses the settings, and then calls a method
+/// that sends the query or scan.
 ///
 /// | method | result |
 /// |---|---|

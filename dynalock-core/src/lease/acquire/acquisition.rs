@@ -66,8 +66,8 @@ pub(crate) enum AttemptResult<G, D> {
     Granted(G),
     /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
-    /// DynamoDB granted the lock to the owner text of the call, but the lease has already ended.
-    /// After a grant whose lease has ended, the call makes another attempt with a new owner text.
+    /// DynamoDB granted the lock, but the lease ended before the call could use the lock. After a
+    /// grant whose lease has ended, the call makes another attempt under a new owner name.
     GrantOver,
 }
 
@@ -397,9 +397,9 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt with a new owner text. DynamoDB had granted the lock to the
-    /// previous owner text of the call, but the lease ended before the call could use the lock.
-    /// Returns an error if the call can wait no longer.
+    /// Sleeps before an attempt under a new owner name. DynamoDB had granted the lock to the call
+    /// under the previous owner name, but the lease ended before the call could use the lock.
+    /// Returns an error if the call would end before the end of the sleep.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -413,7 +413,8 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Returns the error of a call whose last request got no answer before the end of the wait.
+    /// Returns the error of a call whose last request got no answer before the end of the wait for
+    /// the lock.
     pub(crate) fn unanswered(&self) -> Error {
         let last = Box::new(Error::Unavailable(Unavailable::Timeout));
         Error::Exhausted { spent: self.spent(), last }
@@ -445,9 +446,9 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// Returns the error of a failed call for locks. If the wait for a lock has ended, the error names
-/// the lock's holder from the last read that DynamoDB answered. In a call for several locks, the
-/// error names the holder of the first lock that another caller holds.
+/// Returns the error of a failed call that acquires locks. If the wait for a lock has ended, the
+/// error names the lock's holder from the last read that DynamoDB answered. In a call for several
+/// locks, the error names the holder of the first lock that another caller holds.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;
