@@ -119,7 +119,7 @@ impl Locks {
     /// # Cancel safety
     ///
     /// If the caller drops the future of `retire`, the row of the lock may or may not have been
-    /// deleted. The caller can call `retire` again.
+    /// deleted. The caller can repeat the call of `retire`.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
     }
@@ -162,7 +162,7 @@ impl Locks {
     /// # Cancel safety
     ///
     /// If the caller drops the future of `break_lock`, the lock may or may not have been taken from
-    /// the holder. The caller can call `break_lock` again.
+    /// the holder. The caller can repeat the call of `break_lock`.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
     }

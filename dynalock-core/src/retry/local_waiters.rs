@@ -1,10 +1,10 @@
 //! Shares the content of lock rows between the waiters for locks in one process.
 //!
 //! Calls that wait for the same lock over the same connection share DynamoDB's answers. The waiter
-//! that has waited longest reads the row of the lock for all other waiters. When a holder in the
-//! same process releases the lock, DynamoDB's answer to the release wakes the waiters without a
-//! read. A lock without a queue passes from a holder to a waiter of the same process at most four
-//! consecutive times.
+//! that has waited longest reads the row of the lock for all waiters of the process. When a holder
+//! in the same process releases the lock, DynamoDB's answer to the release wakes the waiters
+//! without a read. A lock without a queue passes from a holder to a waiter of the same process at
+//! most four consecutive times.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -83,14 +83,15 @@ pub(crate) struct LocalWaiter {
     key: String,
     number: u64,
     row: watch::Receiver<AwaitedRow>,
-    /// The call ignores outdated answers: the answers to requests that were sent before `since`.
+    /// The call ignores outdated answers: the answers to requests that were sent before the time
+    /// `since`.
     since: Instant,
 }
 
 impl LocalWaiters {
     /// Adds a call that waits for changes of a lock row. `owner` is the name of the owner that the
     /// row will contain when the call holds the lock. The call ignores the answers to requests that
-    /// were sent before `since`.
+    /// were sent before the time `since`.
     pub(crate) fn join(&self, table: &str, key: &Item, owner: &Arc<str>, since: Instant) -> LocalWaiter {
         let key = text(table, key);
         let mut rows = self.rows();

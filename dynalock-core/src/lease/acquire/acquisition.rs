@@ -381,7 +381,7 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Records the row of the lock that another request of this process has received. Returns
-    /// whether this call now sends the next request to acquire the lock. If several calls of a
+    /// whether the call must send the next request to acquire the lock. If several calls of a
     /// process wait for a lock without a queue, only the call that has waited longest sends a
     /// request to acquire the lock.
     fn see(&mut self, seen: &SeenRow) -> bool {
@@ -399,7 +399,7 @@ impl<'a> Acquisition<'a> {
 
     /// Sleeps before an attempt under a new owner name. DynamoDB had granted the lock to the call
     /// under the previous owner name, but the lease ended before the call could use the lock.
-    /// Returns an error if the call would end before the end of the sleep.
+    /// Returns an error if the remaining time of the call is too short for the sleep.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),

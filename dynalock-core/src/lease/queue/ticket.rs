@@ -192,7 +192,7 @@ impl<'a> Ticket<'a> {
     ///
     /// | rule | other callers count the head's lease from | this call counts the head's lease from |
     /// |---|---|---|
-    /// | [`Expiry::Observed`] | the first read that showed the head's queue entry as the head | the last consistent read that showed another head |
+    /// | [`Expiry::Observed`] | the first read of the other caller that showed the head of the queue | the last consistent read that still showed another head |
     /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the last consistent read that showed another head, but no earlier than the stored time minus `max_skew`, and no later than the stored time |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;

@@ -49,10 +49,10 @@ use crate::{
 ///   a panic, the worker does not run the closure again.
 /// - If a closure returns an error or changes nothing, the caller that passed the closure receives
 ///   the result only after the write of the batch. A batch ends without a write only if the worker
-///   has read the item after all calls of the batch entered the queue. If a batch has nothing to
-///   write, but a call entered the queue after the read, the worker repeats the read and all
-///   closures of the batch. A caller never gets an error that its closure returned because of
-///   changes that DynamoDB did not store.
+///   has read the item after all calls of the batch entered the queue. A batch that has nothing to
+///   write repeats the read and all its closures if a call entered the queue after the read. If a
+///   closure returned an error because of changes that DynamoDB did not store, the caller never
+///   gets the error.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB. A
 ///   batch writes whole attributes, like `update_with`. If a batch changes a nested struct, the
 ///   write replaces the whole stored map, and removes keys that are not fields of the struct.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::version::{Doubt, LateCopies, Verdict, ring::tests::id as write_id};
 
-/// A call of a client.
+/// A call of a client of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
@@ -233,7 +233,7 @@ impl Client {
     fn start(&self, setup: &Setup, world: World, basis: Option<Basis>, batch: Batch, sent: u8, at: u64) -> World {
         let call = setup.scripts[usize::from(self.number)][usize::from(self.done)];
         if basis.as_ref().is_some_and(|basis| self.shows_refused_run(setup, basis, sent)) {
-            // A duplicate of an earlier, refused batch has changed the item. The current batch may
+            // The server has applied a delayed duplicate of a refused batch. The current batch may
             // contain other calls than the refused batch, so the client reports an unknown outcome
             // for all calls.
             let end = if call == Call::Combined { End::Indeterminate } else { End::Applied };
@@ -258,7 +258,7 @@ impl Client {
     }
 
     /// Returns `true` if the item contains the write id of a refused write from an earlier run of
-    /// the call's closure. The earlier runs of the closure have sent `sent` requests.
+    /// the call's closure. Earlier runs of the closure have sent `sent` requests.
     fn shows_refused_run(&self, setup: &Setup, basis: &Basis, sent: u8) -> bool {
         let mut ids = (0..sent).map(|before| write_id(16 * self.call(setup) + before));
         setup.rules.refused_runs == RefusedRuns::AreLookedFor && ids.any(|id| basis.shows(id))

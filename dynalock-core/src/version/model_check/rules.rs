@@ -8,8 +8,8 @@ use crate::version::{
 };
 
 /// A function that returns the revision (the version and the write ids) of an item after an update.
-/// The parameters are the revision before the update, the write id, a new incarnation, the time of
-/// the update, and the largest number of write ids.
+/// The parameters are the revision before the update, the write id, a new incarnation (a random
+/// id), the time of the update, and the largest number of write ids.
 pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
 
 /// The rules that each writer in the model follows.
@@ -46,8 +46,8 @@ pub(super) struct Patch {
     pub(super) has_stray_ids: bool,
 }
 
-/// The next step of a client after a lost reply to a patch. The patch has no ClientRequestToken, or
-/// the server has forgotten the token of the patch.
+/// The next step of a client after a lost reply to a patch, if the server remembers no
+/// ClientRequestToken of the patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LostPatch {
     /// For a patch without a ClientRequestToken, the client reads the item and looks for the id of
@@ -58,11 +58,10 @@ pub(super) enum LostPatch {
     IsSentAgain,
 }
 
-/// Says whether the calls of a batch may change after an attempt to write the batch with an unknown
-/// outcome.
+/// Says whether the calls of a batch may change while the outcome of the batch's write is unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Batches {
-    /// The calls of a batch stay the same until the client knows the outcome of the attempt.
+    /// The calls of a batch stay the same until the client knows the outcome of the batch's write.
     Frozen,
     /// With the broken rule `Joined`, waiting calls join a batch before the next attempt to write
     /// the batch.
@@ -73,8 +72,8 @@ pub(super) enum Batches {
 }
 
 /// Says whether the callers of a batch get the item with all changes of the batch, or with only the
-/// first change. The version and the write ids that the callers get are always from the item after
-/// the whole batch.
+/// first change. The callers always get the version and the write ids of the item after the whole
+/// batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Returned {
     AsTheBatchLeftIt,
@@ -93,8 +92,8 @@ pub(super) enum Register {
 /// run of its closure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusedRuns {
-    /// If the item contains the write id of a refused write, a delayed duplicate of the write has
-    /// changed the item, so the call ends.
+    /// If the item contains the write id of a refused write, the server has applied a delayed
+    /// duplicate of the write, so the call ends.
     AreLookedFor,
     AreIgnored,
 }
