@@ -51,8 +51,8 @@ use crate::{
 ///   may show the later write and miss the earlier write. A query may show or miss an item that is
 ///   created or deleted during the query. A unit of work ([`transact`](crate::transact)) cannot
 ///   send queries.
-/// - A read ignores the rows of [separate leases](crate::Lockable): no result, count or limit
-///   includes these rows.
+/// - A read ignores the rows of [separate leases](crate::Lockable): results, counts and limits do
+///   not include lease rows.
 /// - Reads of a table or a local index are strongly consistent, unless
 ///   [`eventually_consistent`](Self::eventually_consistent) is set. Reads of global indexes are
 ///   always eventually consistent.
@@ -177,8 +177,8 @@ impl<T, K> Query<T, K> {
     }
 
     /// Limits the query to the items in a range of the sort key: a single value, `a..`, `a..=b`,
-    /// `..=b`, `..b` or `..`. For sort keys that are whole numbers, the range `a..b` is possible
-    /// too. With an empty range, for example `9..=7`, the query returns no items and sends no
+    /// `..=b`, `..b` or `..`. The range `a..b` is possible only for sort keys that are whole
+    /// numbers. With an empty range, for example `9..=7`, the query returns no items and sends no
     /// request. If the caller sets several ranges, the last range applies.
     ///
     /// # Examples
@@ -315,8 +315,8 @@ impl<T, K> Query<T, K> {
     }
 
     /// Includes expired items in the result. The time in the field with `#[dynalock(expires)]`
-    /// decides whether an item has expired. By default, expired items appear in no result, count or
-    /// limit.
+    /// decides whether an item has expired. By default, results, counts and limits do not include
+    /// expired items.
     ///
     /// # Examples
     ///

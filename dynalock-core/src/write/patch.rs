@@ -39,7 +39,8 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) key: Key,
     pub(crate) content: SharedPatch<T>,
     pub(crate) policy: LeasePolicy,
-    /// The time of the patch, in epoch milliseconds. All attempts of the patch write the same time.
+    /// The time of the patch, in epoch milliseconds. All attempts of a patch write the same time to
+    /// the item.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
     pub(crate) seen: SeenItem,
@@ -170,8 +171,8 @@ impl<T: Versioned> PatchIntent<T> {
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
         // One update can move each write id from one of the attributes `_p0` to `_p7` to the next
-        // attribute. DynamoDB evaluates the right side of each assignment with the item before the
-        // update.
+        // attribute. DynamoDB evaluates the right side of each assignment with the values from
+        // before the update.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
         set.assign(before, id);
@@ -200,9 +201,9 @@ impl<T: Versioned> PatchIntent<T> {
     }
 }
 
-/// Returns the condition that the item does not contain the write id of the patch. The condition
-/// makes DynamoDB refuse a duplicate of the request, until later patches have pushed the write id
-/// out of the item.
+/// Returns the condition that the item does not contain the write id of the patch. The condition on
+/// the write id makes DynamoDB refuse a duplicate of the request, until later patches have pushed
+/// the write id out of the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

@@ -133,8 +133,8 @@ impl<'a> Ticket<'a> {
                 self.place = Place::Waiting(index.min(*before));
                 self.acquisition.observe(record);
             }
-            // If the call's entry is already the head, later reads cannot change the position of
-            // the call.
+            // If the call's entry is already the head of the queue, later reads cannot change the
+            // position of the entry.
             (Place::Head { .. } | Place::Held(_), _) => {}
         }
         true
@@ -192,8 +192,8 @@ impl<'a> Ticket<'a> {
     ///
     /// | rule | other callers count the head's lease from | this call counts the head's lease from |
     /// |---|---|---|
-    /// | [`Expiry::Observed`] | the first read of the other caller that showed the head of the queue | the last consistent read that still showed another head |
-    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the last consistent read that showed another head, but no earlier than the stored time minus `max_skew`, and no later than the stored time |
+    /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the last consistent read that showed the previous head |
+    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the last consistent read that showed the previous head, but no earlier than the stored time minus `max_skew`, and no later than the stored time |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };

@@ -130,8 +130,8 @@ where
 
     fn run(mut self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>> {
         let change = &mut self.change;
-        // `AssertUnwindSafe` is correct here: after a panic, the closure never runs again, so no
-        // code can observe a broken state of the closure.
+        // `AssertUnwindSafe` is correct: after a panic, the closure never runs again, so no code
+        // can observe a broken state of the closure.
         let run = AssertUnwindSafe(|| {
             let value = change.apply(copy)?;
             copy.with(value).map_err(C::Error::from)

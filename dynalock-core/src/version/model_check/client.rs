@@ -366,8 +366,7 @@ impl Client {
             verdict => verdict,
         };
         match verdict {
-            // A delete outside a unit of work may return `certain: false`. A unit of work never
-            // returns `certain: false`.
+            // A delete may return `certain: false` only outside a unit of work.
             Verdict::Applied if item.is_none() && setup.sending != Sending::UnitOfWork => {
                 step(self.ends(setup, world, End::Gone { life: request.life() }));
             }

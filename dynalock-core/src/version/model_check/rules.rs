@@ -197,7 +197,7 @@ fn with_ids(next: Revision, kept: impl IntoIterator<Item = StoredId>) -> Revisio
 }
 
 /// Returns the write ids of the revision `was`, newest first. Returns `None` if `was` contains no
-/// time of the last write, or a time that is not before `at`.
+/// time of the last write, or if the time is `at` or later.
 fn rested(was: &Revision, at: u64) -> Option<Vec<StoredId>> {
     let ring = was.ring.as_ref()?;
     ring.time().is_some_and(|time| u64::from(time) * 1000 < at).then(|| ring.ids().collect())
