@@ -89,8 +89,8 @@ impl Locks {
     /// If callers use the name of a retired lock again, the new fences are higher than the old
     /// fences. The first fence in a new lock row is the current time in milliseconds. `retire`
     /// deletes a lock row only if the fence in the row is more than a minute below the current
-    /// time. `retire` assumes that the clocks of all machines differ by less than a minute, and
-    /// that the lock is granted fewer than a thousand times a second on average.
+    /// time. `retire` assumes clocks that differ by less than a minute, and fewer than a thousand
+    /// grants of the lock per second on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, the request may create the row of the lock again after

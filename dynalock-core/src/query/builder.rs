@@ -570,8 +570,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     /// Returns the number of items that the query or scan finds, at most the
-    /// [`limit`](Self::limit). For a count, DynamoDB reads all the items and charges for these
-    /// reads, but does not transfer the items. The count includes items that cannot be decoded.
+    /// [`limit`](Self::limit). For a count, DynamoDB reads all the items and charges for the reads,
+    /// but does not transfer the items. The count includes items that cannot be decoded.
     ///
     /// # Examples
     ///

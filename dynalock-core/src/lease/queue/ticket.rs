@@ -190,10 +190,10 @@ impl<'a> Ticket<'a> {
     ///
     /// The expiry rule decides from which time callers count the lease of the queue's head.
     ///
-    /// | rule | other callers count the head's lease from | this call counts the head's lease from |
+    /// | rule | other callers count the head's lease from | the head counts its lease from |
     /// |---|---|---|
-    /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the last consistent read that showed the previous head |
-    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the last consistent read that showed the previous head, but no earlier than the stored time minus `max_skew`, and no later than the stored time |
+    /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the last consistent read that showed an earlier head |
+    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the last consistent read that showed an earlier head, but no earlier than the stored time minus `max_skew`, and no later than the stored time |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };

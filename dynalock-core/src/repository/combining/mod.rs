@@ -255,9 +255,9 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// - [`Error::KeyChanged`]: the closure `init` made a value whose key differs from the key that
     ///   the caller passed.
-    /// - [`Error::Indeterminate`]: the outcome of the write is unknown, for example because
-    ///   DynamoDB may receive a delayed duplicate of a refused create after another caller has
-    ///   deleted the item.
+    /// - [`Error::Indeterminate`]: the outcome of the write is unknown, for example because a
+    ///   delayed duplicate of a refused create can arrive after another caller has deleted the
+    ///   item.
     /// - The errors of [`update_with`](Self::update_with) are possible, except [`Error::NotFound`].
     ///
     /// # Cancel safety

@@ -84,7 +84,7 @@ pub(super) enum End {
 #[derive(Clone, Hash)]
 pub(super) struct Client {
     number: u8,
-    /// The number of calls of this client that have ended.
+    /// The number of calls of the client that have ended.
     done: u8,
     phase: Phase,
     /// The item that the client's last call returned, or `None` if the last call was not a combined
@@ -156,7 +156,7 @@ impl Client {
         Self { number, done: 0, phase: Phase::Reading { attempts: 0, batch: Batch::ONE }, returned: None }
     }
 
-    /// Adds all possible next steps of this client to `steps`.
+    /// Adds all possible next steps of the client to `steps`.
     pub(super) fn steps(&self, setup: &Setup, world: &World, steps: &mut Vec<Step>) {
         let Some(&call) = setup.scripts[usize::from(self.number)].get(usize::from(self.done)) else { return };
         if let Call::Foreign(act) = call {
@@ -235,7 +235,7 @@ impl Client {
         if basis.as_ref().is_some_and(|basis| self.shows_refused_run(setup, basis, sent)) {
             // The server has applied a delayed duplicate of a refused batch. The current batch may
             // contain other calls than the refused batch, so the client reports an unknown outcome
-            // for all calls.
+            // for all calls of the batch.
             let end = if call == Call::Combined { End::Indeterminate } else { End::Applied };
             return self.ends(setup, world, end);
         }

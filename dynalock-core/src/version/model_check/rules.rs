@@ -129,9 +129,10 @@ pub(super) const REAL: Rules = Rules {
 /// The smallest number of write ids that a type can choose to keep in an item.
 const SMALLEST_RING: usize = 4;
 
-/// Evaluates the condition of an update or a delete: whether the stored item `now` has the version
-/// and the incarnation (the random id in `_writes`) of the item `was`. If `was` has no version or
-/// no write ids, `same_state` compares the whole content of the items except the patch ids.
+/// Evaluates the condition of an update or a delete. The condition is true if the stored item `now`
+/// has the version and the incarnation (the random id in `_writes`) of the item `was`. If `was` has
+/// no version or no write ids, `same_state` compares the whole content of the items except the
+/// patch ids.
 fn same_state(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     match was.revision.is_tracked() {
