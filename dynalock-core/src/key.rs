@@ -213,7 +213,7 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// If `to_key_value` returns another value than the `Serialize` implementation writes, a create or
+/// If `to_key_value` and the `Serialize` implementation return different values, a create or
 /// replace of an item fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",

@@ -160,7 +160,7 @@ macro_rules! conditions_of {
             }
         }
 
-        /// Conditions that compare an attribute by order: `lt`, `le`, `gt`, `ge` and `between`.
+        /// The conditions `lt`, `le`, `gt`, `ge` and `between` compare an attribute by order.
         /// DynamoDB orders numbers by value, strings by UTF-8 bytes, and binary values by unsigned
         /// bytes. For a missing attribute and for a null, each comparison by order is false.
         impl<T, V, R> $place<T, V, R> {

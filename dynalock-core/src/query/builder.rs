@@ -45,8 +45,9 @@ use crate::{
 ///   [`including_expired`](Self::including_expired) is set. If an index does not hold the field
 ///   with `#[dynalock(expires)]`, a query of the index may return or count the keys of expired
 ///   items.
-/// - Each item is a [`Stored`](crate::Stored) value. When the caller writes a value from a query,
-///   the library checks the version of the stored item, as for a value from [`Repository::get`].
+/// - Each item in the result is a [`Stored`](crate::Stored) value. When the caller writes a value
+///   from a query, the library checks the version of the stored item, as for a value from
+///   [`Repository::get`].
 /// - A query does not read all items at one moment. If two writes happen during a query, the query
 ///   may show the later write and miss the earlier write. A query may show or miss an item that is
 ///   created or deleted during the query. A unit of work ([`transact`](crate::transact)) cannot

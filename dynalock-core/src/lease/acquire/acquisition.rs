@@ -129,8 +129,8 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// Returns the limits of the next request. The next request must end when the call's wait for
-    /// the lock ends.
+    /// Returns the limits of the next request, for example its deadline. The next request must end
+    /// when the call's wait for the lock ends.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_of(self.spec.limits)
     }

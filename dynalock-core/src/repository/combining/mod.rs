@@ -27,11 +27,11 @@ use crate::{
 ///
 /// The calls on one key wait in a queue, which all clones of the handle share. A tokio task, the
 /// worker of the key, takes the waiting calls as a batch. The worker applies the closures of the
-/// batch, in the order of the calls, to a copy of the item. After the last closure, one request
-/// writes the changed copy of the item.
+/// batch, in the order of the calls, to a copy of the item. When all closures of the batch have
+/// run, one request writes the changed copy of the item.
 ///
-/// While the write of a batch is in flight, further calls on the key wait. If DynamoDB refuses the
-/// write of a batch because of a conflict, the waiting calls join the batch. After a successful
+/// While the write of a batch is in flight, further calls on the same key wait. If DynamoDB refuses
+/// the write of a batch because of a conflict, the waiting calls join the batch. After a successful
 /// write of a batch, the waiting calls on the key become the next batch. Each key has at most one
 /// batch in flight. A batch that directly follows a successful batch starts from the item that the
 /// previous batch wrote, without a read.

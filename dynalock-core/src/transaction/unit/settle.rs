@@ -240,7 +240,7 @@ impl Unit {
     }
 }
 
-/// Says whether the next run of the closure may start from the items of the last run.
+/// Says whether the next run of the closure may start from the items that the last run has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Reads,

@@ -109,7 +109,7 @@ pub(super) enum Drawn {
     PerAttempt,
 }
 
-/// The rules that the library follows.
+/// The rules that the library follows, without a broken rule.
 pub(super) const REAL: Rules = Rules {
     verdict,
     unchanged: same_state,
