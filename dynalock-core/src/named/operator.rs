@@ -140,8 +140,9 @@ impl Locks {
     /// refuse the requests of the former holder.
     ///
     /// Returns `true` if `break_lock` ended the grant with the expected fence. Returns `false` if
-    /// the lock is free, or is held with another fence. If DynamoDB's reply was lost, `true` means
-    /// that the grant has ended, either by the call of `break_lock` or by a release by the holder.
+    /// the lock is free, or if the fence of the holder differs from the expected fence. If
+    /// DynamoDB's reply was lost, `true` means that the grant has ended, either by the call of
+    /// `break_lock` or by a release by the holder.
     ///
     /// # Examples
     ///
