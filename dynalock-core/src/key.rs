@@ -195,7 +195,7 @@ impl From<KeyType> for ScalarAttributeType {
 /// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. The
 /// key of an enum is the variant name that serde writes. If a program implements `KeyAttribute` by
 /// hand, `to_key_value` must return the key value that the `Serialize` implementation of the type
-/// writes:
+/// writes.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -213,7 +213,7 @@ impl From<KeyType> for ScalarAttributeType {
 /// }
 /// ```
 ///
-/// If `to_key_value` returns another value than the `Serialize` implementation writes, a create or
+/// If `to_key_value` and the `Serialize` implementation return different values, a create or
 /// replace of an item fails with [`Error::InvalidKey`](crate::Error::InvalidKey).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",

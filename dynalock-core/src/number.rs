@@ -27,8 +27,8 @@ pub(crate) fn canonical(text: String) -> String {
     }
 }
 
-/// Returns the number of digits without leading and trailing zeros. For a text that is not a
-/// number, returns the length of the text.
+/// Returns the number of digits of a number, without leading and trailing zeros. For a text that is
+/// not a number, returns the length of the text.
 pub(crate) fn significant_digits(text: &str) -> usize {
     // Most numbers are positive whole numbers, so the code counts the digits of these numbers
     // without a copy.
@@ -61,8 +61,8 @@ pub(crate) fn rounded_up(text: &str) -> Option<u64> {
     if let Some(whole) = whole_number(text) {
         return Some(whole);
     }
-    // `whole_number` has handled the whole numbers that fit into a `u64`. Of the numbers that
-    // `whole_number` does not return, only a positive number with a fraction can be rounded up.
+    // `whole_number` returns each whole number that fits into a `u64`, so the code rounds up only
+    // positive numbers with a fraction.
     let Normal { negative, digits, exponent } = normal(text)?;
     let fraction = usize::try_from(exponent.unsigned_abs()).ok().filter(|_| exponent < 0 && !negative)?;
     let whole = digits.len().checked_sub(fraction).map_or("", |length| &digits[..length]);
@@ -116,7 +116,8 @@ impl Normal {
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let length = i64::try_from(number.digits.len()).unwrap_or(i64::MAX);
-            // For zero, the closure returns `None`, which is less than each `Some` in a comparison.
+            // For the number zero, the closure `places` returns `None`, which is less than each
+            // `Some` in a comparison.
             (!number.digits.is_empty()).then(|| length.saturating_add(number.exponent.into()))
         };
         places(self).cmp(&places(other)).then_with(|| self.digits.cmp(&other.digits))

@@ -31,7 +31,7 @@ impl Error {
         self.facts().kind
     }
 
-    /// Returns the properties of the variant.
+    /// Returns the properties of the error variant.
     pub(super) fn facts(&self) -> Facts {
         // The `match` has no `_` arm, so a new variant compiles only with a decision about each
         // property.

@@ -160,9 +160,9 @@ macro_rules! conditions_of {
             }
         }
 
-        /// Conditions that compare an attribute by order. DynamoDB orders numbers by value, strings
-        /// by UTF-8 bytes, and binary values by unsigned bytes. For a missing attribute and for a
-        /// null, each comparison by order is false.
+        /// The conditions `lt`, `le`, `gt`, `ge` and `between` compare an attribute by order.
+        /// DynamoDB orders numbers by value, strings by UTF-8 bytes, and binary values by unsigned
+        /// bytes. For a missing attribute and for a null, each comparison by order is false.
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {
@@ -240,7 +240,8 @@ impl<P: Place> Size<P> {
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
     // The methods that make conditions return no `Result`, so the condition stores the error of an
-    // invalid operand. A call that uses a condition with an invalid operand returns the error.
+    // invalid operand. A call that uses a condition with an invalid operand returns the error from
+    // the condition.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }
 

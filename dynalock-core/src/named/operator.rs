@@ -89,13 +89,13 @@ impl Locks {
     /// If callers use the name of a retired lock again, the new fences are higher than the old
     /// fences. The first fence in a new lock row is the current time in milliseconds. `retire`
     /// deletes a lock row only if the fence in the row is more than a minute below the current
-    /// time. `retire` assumes that the clocks of all machines differ by less than a minute, and
-    /// that the lock is granted fewer than a thousand times a second on average.
+    /// time. `retire` assumes clocks that differ by less than a minute, and fewer than a thousand
+    /// grants of the lock per second on average.
     ///
     /// Retire a lock only when callers have stopped acquiring the lock. If an acquire request is
     /// delayed by more than a minute, the request may create the row of the lock again after
-    /// `retire` has deleted the row. The delayed request sets the fence to the time at which the
-    /// caller sent the request, so the fence may be lower than the fences of the deleted row.
+    /// `retire` has deleted the row. A delayed acquire request writes its send time as the fence,
+    /// which may be lower than the fences in the deleted row.
     ///
     /// Only `retire` deletes the row of a lock. Do not enable time to live for the table, because
     /// DynamoDB could delete the rows of held locks.
@@ -119,7 +119,7 @@ impl Locks {
     /// # Cancel safety
     ///
     /// If the caller drops the future of `retire`, the row of the lock may or may not have been
-    /// deleted. The caller can call `retire` again.
+    /// deleted. The caller can repeat the call of `retire`.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
     }
@@ -140,8 +140,9 @@ impl Locks {
     /// refuse the requests of the former holder.
     ///
     /// Returns `true` if `break_lock` ended the grant with the expected fence. Returns `false` if
-    /// the lock is free, or is held with another fence. If DynamoDB's reply was lost, `true` means
-    /// that the grant has ended, either by the call of `break_lock` or by a release by the holder.
+    /// the lock is free, or if the fence of the holder differs from the expected fence. If
+    /// DynamoDB's reply was lost, `true` means that the grant has ended, either by the call of
+    /// `break_lock` or by a release by the holder.
     ///
     /// # Examples
     ///
@@ -162,7 +163,7 @@ impl Locks {
     /// # Cancel safety
     ///
     /// If the caller drops the future of `break_lock`, the lock may or may not have been taken from
-    /// the holder. The caller can call `break_lock` again.
+    /// the holder. The caller can repeat the call of `break_lock`.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
     }

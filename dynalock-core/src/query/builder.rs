@@ -23,8 +23,8 @@ use crate::{
     telemetry::observe,
 };
 
-/// A builder of a query or a scan. The caller first chooses the settings, and then calls one of the
-/// methods that send the query or scan:
+/// A builder of a query or a scan. The caller first chooses the settings, and then calls a method
+/// that sends the query or scan.
 ///
 /// | method | result |
 /// |---|---|
@@ -45,14 +45,15 @@ use crate::{
 ///   [`including_expired`](Self::including_expired) is set. If an index does not hold the field
 ///   with `#[dynalock(expires)]`, a query of the index may return or count the keys of expired
 ///   items.
-/// - Each item is a [`Stored`](crate::Stored) value. When the caller writes a value from a query,
-///   the library checks the version of the stored item, as for a value from [`Repository::get`].
+/// - Each item in the result is a [`Stored`](crate::Stored) value. When the caller writes a value
+///   from a query, the library checks the version of the stored item, as for a value from
+///   [`Repository::get`].
 /// - A query does not read all items at one moment. If two writes happen during a query, the query
 ///   may show the later write and miss the earlier write. A query may show or miss an item that is
 ///   created or deleted during the query. A unit of work ([`transact`](crate::transact)) cannot
 ///   send queries.
-/// - A read ignores the rows of [separate leases](crate::Lockable): no result, count or limit
-///   includes these rows.
+/// - A read ignores the rows of [separate leases](crate::Lockable): results, counts and limits do
+///   not include lease rows.
 /// - Reads of a table or a local index are strongly consistent, unless
 ///   [`eventually_consistent`](Self::eventually_consistent) is set. Reads of global indexes are
 ///   always eventually consistent.
@@ -177,8 +178,8 @@ impl<T, K> Query<T, K> {
     }
 
     /// Limits the query to the items in a range of the sort key: a single value, `a..`, `a..=b`,
-    /// `..=b`, `..b` or `..`. For sort keys that are whole numbers, the range `a..b` is possible
-    /// too. With an empty range, for example `9..=7`, the query returns no items and sends no
+    /// `..=b`, `..b` or `..`. The range `a..b` is possible only for sort keys that are whole
+    /// numbers. With an empty range, for example `9..=7`, the query returns no items and sends no
     /// request. If the caller sets several ranges, the last range applies.
     ///
     /// # Examples
@@ -315,8 +316,8 @@ impl<T, K> Query<T, K> {
     }
 
     /// Includes expired items in the result. The time in the field with `#[dynalock(expires)]`
-    /// decides whether an item has expired. By default, expired items appear in no result, count or
-    /// limit.
+    /// decides whether an item has expired. By default, results, counts and limits do not include
+    /// expired items.
     ///
     /// # Examples
     ///
@@ -592,8 +593,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     /// Returns the number of items that the query or scan finds, at most the
-    /// [`limit`](Self::limit). For a count, DynamoDB reads all the items and charges for these
-    /// reads, but does not transfer the items. The count includes items that cannot be decoded.
+    /// [`limit`](Self::limit). For a count, DynamoDB reads all the items and charges for the reads,
+    /// but does not transfer the items. The count includes items that cannot be decoded.
     ///
     /// # Examples
     ///

@@ -1,10 +1,10 @@
 //! Shares the content of lock rows between the waiters for locks in one process.
 //!
 //! Calls that wait for the same lock over the same connection share DynamoDB's answers. The waiter
-//! that has waited longest reads the row of the lock for all other waiters. When a holder in the
-//! same process releases the lock, DynamoDB's answer to the release wakes the waiters without a
-//! read. A lock without a queue passes from a holder to a waiter of the same process at most four
-//! consecutive times.
+//! that has waited longest reads the row of the lock for all waiters of the process. When a holder
+//! in the same process releases the lock, DynamoDB's answer to the release wakes the waiters
+//! without a read. A lock without a queue passes from a holder to a waiter of the same process at
+//! most four consecutive times.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -28,8 +28,9 @@ pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRo
 struct AwaitedRow {
     /// The calls that wait for the lock row, in the order in which the calls began to wait.
     waiters: VecDeque<WaitingCall>,
-    /// The owner name of the call that most recently stopped waiting for the lock. If the holder of
-    /// the lock has the owner name `left`, the holder's release will wake a waiter of this process.
+    /// The owner name of the call that most recently stopped waiting for the lock. If `left` is the
+    /// name of the lock's holder, the holder is in this process, and its release of the lock wakes
+    /// a waiter of this process.
     left: Option<Arc<str>>,
     /// The number for the next call that begins to wait for the lock row.
     next: u64,
@@ -37,8 +38,7 @@ struct AwaitedRow {
     /// The lock's fence when this process last released the lock while no waiter was in the queue.
     last_fence: u64,
     /// The number of times in a row that this process has released the lock while no waiter was in
-    /// the queue. After a grant of the lock to another process, the count in `releases` starts at
-    /// zero.
+    /// the queue. A grant of the lock to another process sets `releases` back to zero.
     releases: u32,
 }
 
@@ -83,14 +83,15 @@ pub(crate) struct LocalWaiter {
     key: String,
     number: u64,
     row: watch::Receiver<AwaitedRow>,
-    /// The call ignores outdated answers: the answers to requests that were sent before `since`.
+    /// The call ignores outdated answers: the answers to requests that were sent before the time
+    /// `since`.
     since: Instant,
 }
 
 impl LocalWaiters {
     /// Adds a call that waits for changes of a lock row. `owner` is the name of the owner that the
     /// row will contain when the call holds the lock. The call ignores the answers to requests that
-    /// were sent before `since`.
+    /// were sent before the time `since`.
     pub(crate) fn join(&self, table: &str, key: &Item, owner: &Arc<str>, since: Instant) -> LocalWaiter {
         let key = text(table, key);
         let mut rows = self.rows();
@@ -146,7 +147,8 @@ impl LocalWaiters {
     }
 
     fn rows(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<AwaitedRow>>> {
-        // A panic cannot leave the map in an invalid state, so a poisoned mutex is no error.
+        // A panic cannot leave the map of the lock rows in an invalid state, so a poisoned mutex is
+        // no error.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -180,15 +182,15 @@ impl LocalWaiter {
     }
 
     /// Gives the other waiting calls of this process the lock row that the call has read. After the
-    /// call of `share`, the waiting call ignores the answers to requests that were sent before
-    /// `sent`.
+    /// call of `share`, the waiting call ignores the answers to requests that were sent before the
+    /// time `sent`.
     pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
         self.since = sent;
         let is_alone = self.row.borrow().waiters.len() < 2;
         if !is_alone && let Some(sender) = self.all.rows().get(&self.key) {
             sender.send_modify(|row| row.seen = Some(seen()));
-            // The call that shares the content has read the row itself, so it does not need the
-            // shared content.
+            // The call that shares a lock row has read the row itself, so `seen` must not return
+            // the row to the same call.
             self.row.mark_unchanged();
         }
     }
@@ -197,8 +199,8 @@ impl LocalWaiter {
     /// shared content.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
-            // The map of the lock rows keeps the sender of the channel as long as a call waits. A
-            // closed channel can never deliver a lock row, so the code waits forever.
+            // The map of the lock rows keeps the sender of the `watch` channel as long as a call
+            // waits. A closed channel can never deliver a lock row, so the code waits forever.
             if self.row.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }

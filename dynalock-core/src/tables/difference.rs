@@ -87,7 +87,7 @@ pub enum TableDifference {
         /// The type of the sort key in the table, or `None` if the library does not know the type.
         found: Option<KeyType>,
     },
-    /// The table does not have an index of the struct.
+    /// The table does not have an index that the struct declares.
     #[non_exhaustive]
     IndexMissing {
         /// The name of the missing index.
@@ -98,7 +98,7 @@ pub enum TableDifference {
     /// An index is local in the table and global in the struct, or the reverse.
     #[non_exhaustive]
     IndexScope {
-        /// The name of the index that is local only in the table or only in the struct.
+        /// The name of the index whose scope (global or local) differs.
         index: &'static str,
         /// The scope that the struct declares for the index: global or local.
         expected: IndexScope,
@@ -139,13 +139,13 @@ pub enum TableDifference {
         /// type.
         found: Option<KeyType>,
     },
-    /// An index contains other attributes in the table than in the struct.
+    /// An index contains different attributes in the table and in the struct.
     #[non_exhaustive]
     IndexProjection {
         /// The name of the index whose projected attributes differ.
         index: &'static str,
-        /// The projection that the struct declares for the index: `ALL`, `KEYS_ONLY`, or `INCLUDE`
-        /// with the sorted names of the attributes.
+        /// The projection that the struct declares for the index. A projection is `ALL`,
+        /// `KEYS_ONLY`, or `INCLUDE` with the sorted names of the attributes.
         expected: String,
         /// The projection of the index in the table, in the same notation as `expected`.
         found: String,
@@ -181,8 +181,8 @@ pub enum TableDifference {
         /// The attribute that the table uses for time to live.
         found: String,
     },
-    /// Time to live is on for an attribute of a lease, so DynamoDB may delete leased items and
-    /// named locks, with their fences, after the leases have ended.
+    /// Time to live is on for an attribute of a lease. DynamoDB may delete leased items and named
+    /// locks, with their fences, after the leases have ended.
     #[non_exhaustive]
     TimeToLiveOfLease {
         /// The attribute that the table uses for time to live.

@@ -30,7 +30,7 @@ impl Operation {
         Self { item_ref, kind, companion: CompanionWrite::Check }
     }
 
-    /// Makes the check that an item has not changed since the library read it.
+    /// Makes a check that fails if an item has changed since the library read the item.
     pub(crate) fn unchanged(item_ref: ItemRef, item: Option<&Item>) -> Result<Self, Error> {
         let requirement = match item {
             Some(item) => Requirement::Unchanged(state_of(item_ref.model, &item_ref.table, item)?),

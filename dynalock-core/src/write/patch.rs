@@ -39,17 +39,19 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) key: Key,
     pub(crate) content: SharedPatch<T>,
     pub(crate) policy: LeasePolicy,
-    /// The time of the patch, in epoch milliseconds. All attempts of the patch write the same time.
+    /// The time of the patch, in epoch milliseconds. All attempts of a patch write the same time to
+    /// the item.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
     pub(crate) seen: SeenItem,
 }
 
-/// The facts about the stored item that an earlier refusal of the patch has shown. The update
-/// expression of the next attempt depends on the facts in `SeenItem`.
+/// The facts about the stored item that DynamoDB's last refusal of the patch has shown. The update
+/// expression of the next attempt depends on the fields of `SeenItem`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
-    /// The indexes of the patch's changes to attributes that are null in the stored item.
+    /// The changes to attributes that are null in the stored item, as indexes into the patch's
+    /// changes.
     nulls: Vec<usize>,
     /// `true` if the item has write ids but no version. Another program may have removed the
     /// version, so the patch writes a new incarnation (the random id that distinguishes an item
@@ -93,8 +95,8 @@ impl<T: Versioned> PatchIntent<T> {
     pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {
         let content = self.content.lock();
         let table = || Arc::clone(&self.table);
-        // If several parts of the patch's condition are false, the error names the condition of the
-        // caller.
+        // If the caller's condition and a condition of the library are both false, the error names
+        // the caller's condition.
         if content.condition().is_some_and(|condition| !condition.is_true(Some(item))) {
             let conflict = Conflict::new(self.item_ref(), Some(item.clone()), spent);
             return Some(Error::ConditionFailed(conflict));
@@ -134,8 +136,9 @@ impl<T: Versioned> PatchIntent<T> {
         let model = T::MODEL;
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
-        // The patch of an item with write ids and without a version sets a new incarnation. The
-        // condition of the patch requires that the item still has write ids and no version.
+        // A patch of an item that has write ids but no version writes a new incarnation (a random
+        // id in `_writes`). The condition of the patch requires that the item still has write ids
+        // and no version.
         if self.seen.has_stray_ids {
             let condition =
                 format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");
@@ -150,7 +153,7 @@ impl<T: Versioned> PatchIntent<T> {
         self.with_life(condition, to)
     }
 
-    /// Adds to the condition of the patch that the item has not expired.
+    /// Adds to the condition of the patch the requirement that the item has not expired.
     fn with_life(&self, condition: String, to: &mut Placeholders) -> String {
         let Some(expires) = T::MODEL.times.expires.filter(|_| self.asks_for_life()) else { return condition };
         let ExpiredTimes { first, last } = self.expiry.times();
@@ -168,8 +171,8 @@ impl<T: Versioned> PatchIntent<T> {
             false => set.push(format_args!("{writes}=if_not_exists({writes},{incarnation})")),
         }
         // One update can move each write id from one of the attributes `_p0` to `_p7` to the next
-        // attribute. DynamoDB evaluates the right side of each assignment with the item before the
-        // update.
+        // attribute. DynamoDB evaluates the right side of each assignment with the values from
+        // before the update.
         let (id, none) = (to.value(stamp.id.to_attribute()), to.value(AttributeValue::B(Blob::new([]))));
         let mut before = to.name(PATCHES[0]);
         set.assign(before, id);
@@ -198,9 +201,9 @@ impl<T: Versioned> PatchIntent<T> {
     }
 }
 
-/// Returns the condition that the item does not contain the write id of the patch. The condition
-/// makes DynamoDB refuse a duplicate of the request, until later patches have pushed the write id
-/// out of the item.
+/// Returns the condition that the item does not contain the write id of the patch. The condition on
+/// the write id makes DynamoDB refuse a duplicate of the request, until later patches have pushed
+/// the write id out of the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

@@ -36,8 +36,8 @@ pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 pub(crate) struct Acquisition<'a> {
     pub(crate) spec: &'a AcquireSpec,
     order: Order,
-    /// The text that names this call in the row of the lock: the owner that the next attempt
-    /// writes, or the call's entry in the queue.
+    /// The name of the call in the row of the lock: the owner that the next attempt writes, or the
+    /// call's entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
     pub(crate) polls: Polls,
@@ -46,7 +46,7 @@ pub(crate) struct Acquisition<'a> {
     started: Instant,
     /// The time at which the call stops waiting, or `None` if the call waits without a limit.
     end: Option<Instant>,
-    /// The fence of the last holder whose expired lease this call removed.
+    /// The fence of the last holder whose expired lease the call has removed.
     taken_over: Option<u64>,
 }
 
@@ -66,8 +66,8 @@ pub(crate) enum AttemptResult<G, D> {
     Granted(G),
     /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
-    /// DynamoDB granted the lock to the owner text of the call, but the lease has already ended.
-    /// After a grant whose lease has ended, the call makes another attempt with a new owner text.
+    /// DynamoDB granted the lock, but the lease ended before the call could use the lock. After a
+    /// grant whose lease has ended, the call makes another attempt under a new owner name.
     GrantOver,
 }
 
@@ -129,8 +129,8 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// Returns the limits of the next request. The next request must end when the call's wait for
-    /// the lock ends.
+    /// Returns the limits of the next request, for example its deadline. The next request must end
+    /// when the call's wait for the lock ends.
     pub(crate) fn limits(&self) -> Limits {
         self.limits_of(self.spec.limits)
     }
@@ -179,7 +179,7 @@ impl<'a> Acquisition<'a> {
             .with_cost(self.spec.call_cost.as_ref().map(|call_cost| call_cost.cost()))
     }
 
-    /// Returns the fence of the previous holder if this call removed the holder's expired lease.
+    /// Returns the fence of the previous holder if the call has removed the holder's expired lease.
     /// Returns `None` if another caller has held the lock since the removal of the expired lease.
     pub(crate) fn taken_over_before(&self, fence: u64) -> Option<u64> {
         // Each grant raises the fence by one. A fence that is more than one above the fence of the
@@ -226,8 +226,8 @@ impl<'a> Acquisition<'a> {
         if self.observer.record().is_none() {
             return Ok(false);
         }
-        // The condition of the acquire request tests the end of the lease, so the call does not
-        // read the row of the lock first.
+        // The condition of the acquire request tests the end of the lease, so the call sends the
+        // request without a read of the lock's row.
         if self.observer.remaining().is_zero() {
             self.observer.expects_the_end();
             return Ok(true);
@@ -244,9 +244,9 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Handles the refusal of an attempt to acquire the lock. If the lease of the holder has ended,
-    /// removes the holder. If the lease of the holder has not ended, waits until DynamoDB may grant
-    /// the next attempt. Returns an error if the queue is full.
+    /// Handles the refusal of an attempt to acquire the lock. Removes the holder if the holder's
+    /// lease has ended. If the holder's lease has not ended, waits until DynamoDB may grant the
+    /// next attempt. Returns an error if the queue is full.
     ///
     /// The request that enters a queue cannot remove an owner, so a separate request removes an
     /// expired owner. The answer to a transaction does not show whether the transaction took over
@@ -272,8 +272,8 @@ impl<'a> Acquisition<'a> {
         };
         let mut attempts = self.attempts();
         let result = evict(&self.spec.row, &mut attempts, record, &self.spec.options).await?;
-        // If the reply to the removal of a queue's head was lost, DynamoDB refuses the repeated
-        // removal, as after a removal by another caller.
+        // If DynamoDB's reply to a successful removal of the queue's head was lost, DynamoDB
+        // refuses the repeated removal.
         if result == DequeueResult::Removed || result == DequeueResult::AlreadyGone && attempts.is_in_doubt() {
             self.taken_over = record.last_fence();
         }
@@ -381,7 +381,7 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Records the row of the lock that another request of this process has received. Returns
-    /// whether this call now sends the next request to acquire the lock. If several calls of a
+    /// whether the call must send the next request to acquire the lock. If several calls of a
     /// process wait for a lock without a queue, only the call that has waited longest sends a
     /// request to acquire the lock.
     fn see(&mut self, seen: &SeenRow) -> bool {
@@ -397,9 +397,9 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt with a new owner text. DynamoDB had granted the lock to the
-    /// previous owner text of the call, but the lease ended before the call could use the lock.
-    /// Returns an error if the call can wait no longer.
+    /// Sleeps before an attempt under a new owner name. DynamoDB had granted the lock to the call
+    /// under the previous owner name, but the lease ended before the call could use the lock.
+    /// Returns an error if the remaining time of the call is too short for the sleep.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -413,7 +413,8 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Returns the error of a call whose last request got no answer before the end of the wait.
+    /// Returns the error of a call whose last request got no answer before the end of the wait for
+    /// the lock.
     pub(crate) fn unanswered(&self) -> Error {
         let last = Box::new(Error::Unavailable(Unavailable::Timeout));
         Error::Exhausted { spent: self.spent(), last }
@@ -445,9 +446,9 @@ impl<'a> Acquisition<'a> {
     }
 }
 
-/// Returns the error of a failed call for locks. If the wait for a lock has ended, the error names
-/// the lock's holder from the last read that DynamoDB answered. In a call for several locks, the
-/// error names the holder of the first lock that another caller holds.
+/// Returns the error of a failed call that acquires locks. If the wait for a lock has ended, the
+/// error names the lock's holder from the last read that DynamoDB answered. In a call for several
+/// locks, the error names the holder of the first lock that another caller holds.
 pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &'a Acquisition<'s>>) -> Stop {
     if !matches!(stop, Stop::Failed(Error::Exhausted { .. })) {
         return stop;

@@ -30,14 +30,14 @@ pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
     /// The latest known time at which another entry was the head of the queue, or `None` if no time
-    /// is known. The call's entry became the head of the queue after `last_other`.
+    /// is known. The call's entry became the head of the queue after the time `last_other`.
     last_other: Option<Instant>,
     estimate: Option<WaitEstimate>,
 }
 
 enum Place {
-    /// The call's entry waits behind the given number of other entries. The number in `Waiting`
-    /// never grows, even if an outdated read shows more entries before the call's entry.
+    /// The call's entry waits in the queue behind the given number of entries. The number in
+    /// `Waiting` never grows, even if an outdated read shows more entries before the call's entry.
     Waiting(usize),
     /// The call's entry is the head of the queue.
     Head { row: Option<Item>, record: Box<LockRecord> },
@@ -60,7 +60,7 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns the held lock of the ticket, or `None` if the call does not hold the lock.
+    /// Returns the lock that the call holds, or `None` if the call does not hold the lock.
     pub(super) fn into_grant(self) -> Option<KeptGrant> {
         match self.place {
             Place::Held(kept) => Some(kept),
@@ -89,27 +89,29 @@ impl<'a> Ticket<'a> {
     pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
         let record = self.record(row.as_ref());
         if record.place_of(&self.acquisition.owner) == Some(0) {
-            // Other callers may have removed the call's entry, and a delayed duplicate request may
-            // have added the entry again. An eventually consistent read may return an old row that
-            // still contains the removed entry. `last_other` may be later than the time at which
-            // the call's entry became the head of the queue.
+            // Another caller may have removed the call's queue entry, and a delayed duplicate
+            // request may have added the entry again. An eventually consistent read may return an
+            // old lock row that still contains a removed queue entry. `last_other` may be later
+            // than the time at which the call's entry became the head of the queue.
             self.last_other = None;
         }
         self.move_to(row, record)
     }
 
-    /// Updates the position of the call in the queue from a row that another request of this
-    /// process has received. Returns `false` if the row does not prove the call's position in the
-    /// queue, so that the call must send a consistent read.
+    /// Updates the position of the call in the queue from a lock row that another request of this
+    /// process has received. Returns `false` if the lock row does not prove the call's position in
+    /// the queue, so that the call must send a consistent read.
     pub(super) fn saw_elsewhere(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
         let place = self.record(item.as_ref()).place_of(&self.acquisition.owner);
         match source {
-            // An outdated row does not show the time at which the call's entry became the head.
+            // An outdated lock row does not show the time at which the call's entry became the head
+            // of the queue.
             RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
-                // The row comes from a write that removed the previous head of the queue. Another
-                // entry was before the call's entry until the write removed the previous head.
+                // The lock row comes from a write that removed the previous head of the queue.
+                // Until the removal of the previous head, the call's entry was not the head of the
+                // queue.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
@@ -131,8 +133,8 @@ impl<'a> Ticket<'a> {
                 self.place = Place::Waiting(index.min(*before));
                 self.acquisition.observe(record);
             }
-            // If the call's entry is already the head, later reads cannot change the position of
-            // the call.
+            // If the call's entry is already the head of the queue, later reads cannot change the
+            // position of the entry.
             (Place::Head { .. } | Place::Held(_), _) => {}
         }
         true
@@ -155,8 +157,8 @@ impl<'a> Ticket<'a> {
     }
 
     /// Returns the grant of a call whose entry is the head of the queue, or `None` if other callers
-    /// have removed the entry. For other callers, the lease of the returned grant never begins
-    /// earlier than for the holder.
+    /// have removed the entry. The holder counts the lease of the returned grant from the same time
+    /// as other callers, or from an earlier time.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
@@ -188,10 +190,10 @@ impl<'a> Ticket<'a> {
     ///
     /// The expiry rule decides from which time callers count the lease of the queue's head.
     ///
-    /// | rule | the other callers count from | this call counts from |
+    /// | rule | other callers count the head's lease from | the head counts its lease from |
     /// |---|---|---|
-    /// | [`Expiry::Observed`] | their first read that showed this head | an earlier time: the last consistent read that showed another head |
-    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the stored time at which the entry became the head, minus `max_skew`, or the last consistent read that showed another head, if this read is later |
+    /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the last consistent read that showed an earlier head |
+    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the last consistent read that showed an earlier head, but no earlier than the stored time minus `max_skew`, and no later than the stored time |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };

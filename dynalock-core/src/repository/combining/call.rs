@@ -42,9 +42,9 @@ pub(super) trait QueuedCall<T>: Send {
     /// Returns the time until the deadline of the call.
     fn time_left(&self) -> Duration;
 
-    /// Runs the closure of the call on the working copy of the batch. If the closure returns an
-    /// error, the working copy does not change. If the closure panics, the call ends, the caller
-    /// gets the panic, and `run` returns `None`.
+    /// Runs the call's closure on the batch's copy of the item. If the closure returns an error,
+    /// the copy of the item does not change. If the closure panics, the call ends, the caller gets
+    /// the panic, and `run` returns `None`.
     fn run(self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>>;
 
     /// Returns whether the last run of the call's closure returned an error.
@@ -130,8 +130,8 @@ where
 
     fn run(mut self: Box<Self>, copy: &mut WorkingCopy<'_, T>) -> Option<BoxedQueuedCall<T>> {
         let change = &mut self.change;
-        // `AssertUnwindSafe` is correct here: after a panic, the closure never runs again, so no
-        // code can observe a broken state of the closure.
+        // `AssertUnwindSafe` is correct: after a panic, the closure never runs again, so no code
+        // can observe a broken state of the closure.
         let run = AssertUnwindSafe(|| {
             let value = change.apply(copy)?;
             copy.with(value).map_err(C::Error::from)

@@ -27,11 +27,11 @@ use crate::{
 ///
 /// The calls on one key wait in a queue, which all clones of the handle share. A tokio task, the
 /// worker of the key, takes the waiting calls as a batch. The worker applies the closures of the
-/// batch, in the order of the calls, to a copy of the item. After the last closure, one request
-/// writes the changed copy of the item.
+/// batch, in the order of the calls, to a copy of the item. When all closures of the batch have
+/// run, one request writes the changed copy of the item.
 ///
-/// While the write of a batch is in flight, further calls on the key wait. If DynamoDB refuses the
-/// write of a batch because of a conflict, the waiting calls join the batch. After a successful
+/// While the write of a batch is in flight, further calls on the same key wait. If DynamoDB refuses
+/// the write of a batch because of a conflict, the waiting calls join the batch. After a successful
 /// write of a batch, the waiting calls on the key become the next batch. Each key has at most one
 /// batch in flight. A batch that directly follows a successful batch starts from the item that the
 /// previous batch wrote, without a read.
@@ -49,9 +49,10 @@ use crate::{
 ///   a panic, the worker does not run the closure again.
 /// - If a closure returns an error or changes nothing, the caller that passed the closure receives
 ///   the result only after the write of the batch. A batch ends without a write only if the worker
-///   has read the item after all calls of the batch entered the queue. If a call of the batch is
-///   newer than the read, the worker repeats the read and all closures of the batch. A caller never
-///   gets an error that its closure returned because of changes that DynamoDB did not store.
+///   has read the item after all calls of the batch entered the queue. A batch that has nothing to
+///   write repeats the read and all its closures if a call entered the queue after the read. If a
+///   closure returned an error because of changes that DynamoDB did not store, the caller never
+///   gets the error.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB. A
 ///   batch writes whole attributes, like `update_with`. If a batch changes a nested struct, the
 ///   write replaces the whole stored map, and removes keys that are not fields of the struct.
@@ -60,9 +61,9 @@ use crate::{
 ///
 /// | a batch ends | limit |
 /// |---|---|
-/// | when the number of its calls reaches | 100 |
-/// | when the calls after its first call have added to its write more than | 64 KB |
-/// | when its closures have run for longer than | 100 ms |
+/// | when the number of calls in the batch reaches | 100 |
+/// | when the calls after the first call of the batch have made the write larger by more than | 64 KB |
+/// | when the closures of the batch have run for longer than | 100 ms |
 ///
 /// If DynamoDB refuses the content of a batch, for example because the item would be larger than
 /// 400 KB, the worker writes the calls in smaller batches. A batch sends requests until the latest
@@ -73,8 +74,8 @@ use crate::{
 /// [`attempt_timeout`](crate::Repository::attempt_timeout) of the repository apply to each batch.
 /// After a conflict, a batch uses the pace [`Pace::Latency`], unless the repository has
 /// [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a batch
-/// share the cost of a refused write. After each sleep, a batch may make several attempts without a
-/// sleep in between. After a batch whose write was refused, the next batch waits for four round
+/// share the cost of a refused write. Between two sleeps, the worker may attempt the write of a
+/// batch several times. After a batch whose write was refused, the next batch waits for four round
 /// trips, but at most 100 milliseconds. While the next batch waits, other processes can write the
 /// item, and more calls enter the next batch.
 ///
@@ -252,11 +253,11 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
-    ///   call.
-    /// - [`Error::Indeterminate`]: the outcome of the write is unknown. One possible cause is a
-    ///   duplicate request of a refused create, if the duplicate request arrives after another
-    ///   caller has deleted the item.
+    /// - [`Error::KeyChanged`]: the closure `init` made a value whose key differs from the key that
+    ///   the caller passed.
+    /// - [`Error::Indeterminate`]: the outcome of the write is unknown, for example because a
+    ///   delayed duplicate of a refused create can arrive after another caller has deleted the
+    ///   item.
     /// - The errors of [`update_with`](Self::update_with) are possible, except [`Error::NotFound`].
     ///
     /// # Cancel safety

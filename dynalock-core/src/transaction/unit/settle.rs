@@ -40,15 +40,15 @@ pub(super) struct Unit {
     attempts: Option<Attempts>,
     snapshot: bool,
     /// The ClientRequestToken of the last commit, if DynamoDB refused the last commit because of
-    /// another running transaction. The next commit uses the token of the refused commit. Because
-    /// of the shared token, DynamoDB applies only one of the two commits, even if a duplicate of
-    /// the refused request arrives later.
+    /// another running transaction. The next commit uses the token of the refused commit. DynamoDB
+    /// applies at most one of the commits with the same token, even if a duplicate of the refused
+    /// commit arrives late.
     token: Option<String>,
     /// The time at which the last run of the closure started.
     began: Instant,
     /// The items that the next run of the closure gets without a read from DynamoDB.
     known: Known,
-    /// `true` if the items in `known` are all from one moment.
+    /// `true` if all items in `known` were read at the same moment.
     as_of_one_moment: bool,
 }
 
@@ -130,11 +130,11 @@ impl Unit {
         (known, pending)
     }
 
-    /// Ends a run of the closure without a write. A run that reads several items one after another
-    /// may see states that never existed together. With [`snapshot`](super::UnitOfWork::snapshot),
-    /// a TransactGetItems request checks that no item of the run has changed since the closure read
-    /// it. Without `snapshot`, the closure runs again with new reads if the run has used items of
-    /// an earlier run.
+    /// Ends a run of the closure without a write. A closure that reads several items one after
+    /// another may see states of the items that never existed at the same moment. With
+    /// [`snapshot`](super::UnitOfWork::snapshot), a TransactGetItems request checks that no item of
+    /// the run has changed since the closure read it. Without `snapshot`, the closure runs again
+    /// with new reads if it has used items that an earlier run of the closure had read.
     async fn without_writing(&mut self, known: Known) -> Result<Next, Error> {
         let reads: Vec<_> = known.reads().collect();
         let kept = reads.iter().filter(|held| held.origin == ItemOrigin::Kept).count();
@@ -153,9 +153,9 @@ impl Unit {
         if same {
             return Ok(Next::Done);
         }
-        // The TransactGetItems of the validation has returned items from the same moment. The next
-        // run of the closure starts from the returned items, and needs no further validation if the
-        // run reads only the returned items.
+        // TransactGetItems returns all items from the same moment. If the next run of the closure
+        // reads only the items that TransactGetItems returned, the unit of work sends no further
+        // TransactGetItems request.
         let kept = reads.iter().zip(items);
         self.known = kept.map(|(held, item)| KnownItem::kept(held.item_ref.clone(), item)).collect();
         self.as_of_one_moment = true;
@@ -189,10 +189,9 @@ impl Unit {
             return Ok(CommitResult::Nothing);
         }
         match OnlyWrite::of(&operations, &assembly) {
-            // The commit sends a write without a token only if the write requires the state that
-            // the closure has read. After a lost reply, a repeated create or delete without a token
-            // could undo a write that another caller made between the first attempt and the
-            // repeated attempt.
+            // The commit sends a write without a token only if the write requires the state of the
+            // item that the closure has read. Without a token, a repeated create or delete could
+            // undo a write that another caller made after the first attempt.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -218,8 +217,8 @@ impl Unit {
     async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
-        // The size of the largest changed item decides the length of the pause, because a refused
-        // write of the largest item consumes the most write units.
+        // The length of the pause depends on the size of the largest changed item, because a
+        // refused write of a larger item consumes more write units.
         let Some(bytes) = changed.map(|reason| reason.current_item().map_or(0, size)).max() else {
             return Err(Error::Cancelled(refused));
         };
@@ -241,14 +240,14 @@ impl Unit {
     }
 }
 
-/// Says whether the next run of the closure may start from the items of the last run.
+/// Says whether the next run of the closure may start from the items that the last run has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Reads,
     Nothing,
 }
 
-/// Says whether the commit of a run has sent a request.
+/// Says whether the commit after a run of the closure has sent a request.
 enum CommitResult {
     Everything,
     /// The closure changed no item and asked for no check, so the commit sent no request.
@@ -313,10 +312,10 @@ fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run of the closure. If the item caused the refusal, the returned
-/// item has the content from the refusal. If the item did not cause the refusal, the returned item
-/// has the content from the last run. Returns `None` if the next run must read the item from
-/// DynamoDB.
+/// Returns an item for the next run of the closure, or `None` if the next run must read the item
+/// from DynamoDB. If the item caused the refusal of the commit, the returned item has the content
+/// that DynamoDB sent with the refusal. An item that did not cause the refusal keeps the content
+/// from the last run of the closure.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::version::{Doubt, LateCopies, Verdict, ring::tests::id as write_id};
 
-/// A call of a client.
+/// A call of a client of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
@@ -25,9 +25,9 @@ pub(super) enum Call {
     Delete,
     /// The client writes the item without a read.
     Patch,
-    /// An update with a token of the caller, which starts from the first item of the search. All
-    /// `Given` calls of a search have the same token, because they model one call that several
-    /// processes make.
+    /// An update with a token from the caller. The update starts from the item with which the model
+    /// search begins. All `Given` calls of a model search have the same token: they stand for one
+    /// call that several processes make.
     Given,
     /// An upsert through a handle that combines calls. Consecutive `Combined` calls of a script
     /// wait in one queue. The client models the worker of the queue, and writes one or more of the
@@ -40,7 +40,7 @@ pub(super) enum Call {
     Foreign(Foreign),
 }
 
-/// A request of a program that does not know write ids.
+/// A request of a program that does not use write ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Foreign {
     /// An update that increments the version and leaves the write ids unchanged.
@@ -68,13 +68,14 @@ impl Call {
 pub(super) enum End {
     Open,
     Applied,
-    /// A delete has returned `certain: false`. The field `life` is the number of deletes that
-    /// happened before the create of the deleted item.
+    /// A delete has returned `certain: false`: the item is absent, but another caller may have
+    /// deleted the item. The field `life` is the number of deletes before the create of the deleted
+    /// item.
     Gone {
         life: Option<u8>,
     },
-    /// The call has returned an error that proves that the call has written nothing. Examples are
-    /// `Conflict`, `AlreadyExists`, `NotFound` and `Exhausted`.
+    /// The call has returned an error that proves that the call has written nothing, for example
+    /// `Conflict`, `AlreadyExists`, `NotFound` or `Exhausted`.
     Conflict,
     Indeterminate,
 }
@@ -83,7 +84,7 @@ pub(super) enum End {
 #[derive(Clone, Hash)]
 pub(super) struct Client {
     number: u8,
-    /// The number of calls of this client that have ended.
+    /// The number of calls of the client that have ended.
     done: u8,
     phase: Phase,
     /// The item that the client's last call returned, or `None` if the last call was not a combined
@@ -108,7 +109,7 @@ enum Phase {
 #[derive(Clone, Hash)]
 struct Attempt {
     request: Rc<Request>,
-    /// The number of requests that the earlier runs of the closure of the call have sent.
+    /// The number of requests that earlier runs of the call's closure have sent.
     before: u8,
     /// The number of requests that the call has sent so far.
     sent: u8,
@@ -121,8 +122,8 @@ struct Attempt {
 struct Batch {
     /// The number of calls whose changes the batch writes.
     calls: u8,
-    /// The number of calls whose callers have left the batch, so that the batch no longer writes
-    /// the changes of the calls.
+    /// The number of callers that have left the batch, so that the batch no longer writes their
+    /// changes.
     left: u8,
 }
 
@@ -155,7 +156,7 @@ impl Client {
         Self { number, done: 0, phase: Phase::Reading { attempts: 0, batch: Batch::ONE }, returned: None }
     }
 
-    /// Adds all possible next steps of this client to `steps`.
+    /// Adds all possible next steps of the client to `steps`.
     pub(super) fn steps(&self, setup: &Setup, world: &World, steps: &mut Vec<Step>) {
         let Some(&call) = setup.scripts[usize::from(self.number)].get(usize::from(self.done)) else { return };
         if let Call::Foreign(act) = call {
@@ -217,8 +218,8 @@ impl Client {
     }
 
     /// Returns the state of the model after the last caller of a batch has left the batch. A caller
-    /// that leaves a batch has learned that its call has no effect. To keep the search small, a
-    /// caller leaves a batch only when the queue is empty.
+    /// that leaves a batch gets an error, as if its call had no effect. To keep the number of model
+    /// states small, a caller leaves a batch only when the queue is empty.
     fn left(&self, setup: &Setup, world: &World, batch: Batch) -> Option<(World, Batch)> {
         let is_queue_empty = self.joined(setup, batch).count() == 1;
         let calls = batch.calls.checked_sub(1).filter(|calls| *calls > 0 && is_queue_empty)?;
@@ -232,8 +233,9 @@ impl Client {
     fn start(&self, setup: &Setup, world: World, basis: Option<Basis>, batch: Batch, sent: u8, at: u64) -> World {
         let call = setup.scripts[usize::from(self.number)][usize::from(self.done)];
         if basis.as_ref().is_some_and(|basis| self.shows_refused_run(setup, basis, sent)) {
-            // The batch may have other calls than the refused run, so the client cannot know which
-            // calls the server has applied.
+            // The server has applied a delayed duplicate of a refused batch. The current batch may
+            // contain other calls than the refused batch, so the client reports an unknown outcome
+            // for all calls of the batch.
             let end = if call == Call::Combined { End::Indeterminate } else { End::Applied };
             return self.ends(setup, world, end);
         }
@@ -255,15 +257,14 @@ impl Client {
         self.sends(setup, world, change, batch, sent, at)
     }
 
-    /// Returns `true` if the item contains the write id of an earlier run of the closure of the
-    /// call, which the server refused. The earlier runs have sent `sent` requests.
+    /// Returns `true` if the item contains the write id of a refused write from an earlier run of
+    /// the call's closure. Earlier runs of the closure have sent `sent` requests.
     fn shows_refused_run(&self, setup: &Setup, basis: &Basis, sent: u8) -> bool {
         let mut ids = (0..sent).map(|before| write_id(16 * self.call(setup) + before));
         setup.rules.refused_runs == RefusedRuns::AreLookedFor && ids.any(|id| basis.shows(id))
     }
 
-    /// Returns the state of the model in which the client sends `change`, and no earlier attempt
-    /// has an unknown outcome.
+    /// Returns the state of the model in which the client sends the first request for `change`.
     fn sends(&self, setup: &Setup, mut world: World, change: Change, batch: Batch, sent: u8, at: u64) -> World {
         let request = Request {
             call: self.call(setup),
@@ -274,7 +275,7 @@ impl Client {
             at,
             keep: setup.keep[usize::from(self.number)],
         };
-        // All attempts of a patch have one id.
+        // All attempts of a patch have the same write id.
         let before = if matches!(request.change, Change::Patch(_)) { 0 } else { sent };
         let request = Rc::new(marked(setup, request, before, sent));
         let attempt = Attempt { request, before, sent, in_doubt: false, batch };
@@ -344,8 +345,8 @@ impl Client {
         world
     }
 
-    /// Decides from the current item about the outcome of a request that the server refused, or of
-    /// a patch whose reply was lost.
+    /// Decides from the current item whether the server has applied a refused request, or a patch
+    /// whose reply was lost.
     fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
         let item = world.item.clone();
         let found = item.as_deref().map(|item| &item.revision);
@@ -360,13 +361,12 @@ impl Client {
             _ if item.as_ref().is_some_and(|item| item.shows_patch(request)) => Verdict::Applied,
             Verdict::Unknown if matches!(request.change, Change::Patch(_)) => setup.rules.absent_patch,
             // If an attempt of a transaction has an unknown outcome, a conflict is certain only
-            // while the server remembers the token.
+            // while the server remembers the ClientRequestToken.
             Verdict::Conflict if call == Call::Given && matches!(doubt, Doubt::Plain(_)) => Verdict::Unknown,
             verdict => verdict,
         };
         match verdict {
-            // A delete outside a unit of work may return `certain: false`. A unit of work never
-            // returns `certain: false`.
+            // A delete may return `certain: false` only outside a unit of work.
             Verdict::Applied if item.is_none() && setup.sending != Sending::UnitOfWork => {
                 step(self.ends(setup, world, End::Gone { life: request.life() }));
             }
@@ -395,8 +395,8 @@ impl Client {
         }
     }
 
-    /// Returns the state of the model after the current call of this client, or all calls of the
-    /// current batch, have ended with the result `end`.
+    /// Returns the state of the model after the client's current call has ended with the result
+    /// `end`. In a batch, all calls end with the same result.
     fn ends(&self, setup: &Setup, mut world: World, end: End) -> World {
         let (batch, request) = match &self.phase {
             Phase::Reading { batch, .. } => (*batch, None),
@@ -415,8 +415,8 @@ impl Client {
         world
     }
 
-    /// Returns the number of the client's current call. All calls with the same token of the caller
-    /// have the same number.
+    /// Returns the number of the client's current call in the model. All `Given` calls have the
+    /// same number, because they have the same token.
     fn call(&self, setup: &Setup) -> u8 {
         if setup.scripts[usize::from(self.number)][usize::from(self.done)] == Call::Given {
             let first = setup.scripts.iter().copied().flatten().position(|call| *call == Call::Given).unwrap();
@@ -432,27 +432,27 @@ fn has_token(setup: &Setup, attempt: &Attempt) -> bool {
 }
 
 /// Returns `true` if the attempt is a patch with an unknown outcome, and the client follows the
-/// rule `IsLookedFor`. Under the rule `IsLookedFor`, the client repeats a patch only if the patch
-/// has a token.
+/// rule `IsLookedFor`. Under the rule `IsLookedFor`, the client repeats a patch with a lost reply
+/// only if the patch has a token.
 fn is_lost_patch(setup: &Setup, attempt: &Attempt) -> bool {
     let is_patch = matches!(attempt.request.change, Change::Patch(_));
     is_patch && attempt.in_doubt && setup.rules.lost_patch == LostPatch::IsLookedFor
 }
 
-/// The bit that marks the write id of a write with a token of the caller.
+/// The bit that marks the write id of a write whose token comes from the caller.
 const OF_TOKEN: u8 = 0x80;
 
-/// Returns a copy of `request` with the write id and the incarnation of the next attempt. The
-/// earlier runs of the call have sent `before` requests, and the current run has sent `sent`
-/// requests.
+/// Returns a copy of `request` with the write id and the incarnation (the random id in `_writes`)
+/// of the next attempt. Earlier runs of the call's closure have sent `before` requests, and all
+/// runs together have sent `sent` requests.
 fn marked(setup: &Setup, request: Request, before: u8, sent: u8) -> Request {
     let mark = |drawn| match drawn {
         Drawn::Once => 16 * request.call,
         Drawn::PerRun => 16 * request.call + before,
         Drawn::PerAttempt => 16 * request.call + sent,
     };
-    // All attempts with one ClientRequestToken must have one incarnation, because the content of
-    // the attempts must be the same.
+    // DynamoDB requires the same content of all requests with one ClientRequestToken, so all
+    // attempts with the token have the same incarnation (the random id in `_writes`).
     let incarnations = match setup.sending.has_token(&request.change) {
         true => setup.rules.tokens,
         false => setup.rules.incarnations,

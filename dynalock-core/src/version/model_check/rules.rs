@@ -8,16 +8,16 @@ use crate::version::{
 };
 
 /// A function that returns the revision (the version and the write ids) of an item after an update.
-/// The parameters are the revision before the update, the write id, a new incarnation, the time of
-/// the update, and the largest number of write ids.
+/// The parameters are the revision before the update, the write id, a new incarnation (a random
+/// id), the time of the update, and the largest number of write ids.
 pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
 
 /// The rules that each writer in the model follows.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
-    /// Returns `true` if the condition of an update or a delete is true for the item `now`, when
-    /// the client has read the item `was`.
+    /// Says whether the condition of an update or a delete is true: the client has read the item
+    /// `was`, and the server stores the item `now`.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
     pub(super) next: Next,
     /// Returns the version and the write ids of the item after a patch. Returns `None` if the
@@ -34,44 +34,46 @@ pub(super) struct Rules {
     pub(super) refused_runs: RefusedRuns,
     pub(super) incarnations: Drawn,
     /// Says whether a call draws one ClientRequestToken for all attempts, or a new token for each
-    /// attempt. If each attempt has a new token, each attempt has a new incarnation.
+    /// attempt. An attempt with a new token has a new incarnation (a random id in `_writes`).
     pub(super) tokens: Drawn,
 }
 
-/// The facts about the item that the client has learned from the refusal of an earlier attempt of a
-/// patch.
+/// The facts about the stored item that the client learned when the server refused an earlier
+/// attempt of a patch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Patch {
     /// `true` if the item has write ids but no version.
     pub(super) has_stray_ids: bool,
 }
 
-/// The next step of a client after a lost reply to a patch without a token, or with a token that
-/// the server has forgotten.
+/// The next step of a client after a lost reply to a patch, if the server remembers no
+/// ClientRequestToken of the patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LostPatch {
-    /// Without a token, the client reads the item and looks for the id of the patch. If the server
-    /// has forgotten the token, the client gives up.
+    /// For a patch without a ClientRequestToken, the client reads the item and looks for the id of
+    /// the patch. If the server has forgotten the token of a patch, the call ends with an unknown
+    /// outcome.
     IsLookedFor,
     /// The client repeats the patch.
     IsSentAgain,
 }
 
-/// The rule for the calls of a batch while an attempt of the batch has an unknown outcome.
+/// Says whether the calls of a batch may change while the outcome of the batch's write is unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Batches {
-    /// The calls of the batch stay the same until the outcome of the attempt is known.
+    /// The calls of a batch stay the same until the client knows the outcome of the batch's write.
     Frozen,
-    /// With the broken rule `Joined`, waiting calls join the batch before the next attempt of the
-    /// batch.
+    /// With the broken rule `Joined`, waiting calls join a batch before the next attempt to write
+    /// the batch.
     Joined,
-    /// With the broken rule `Left`, a caller may leave the batch, and learns that its call has no
-    /// effect.
+    /// With the broken rule `Left`, a caller may leave a batch, and gets an error as if its call
+    /// had no effect.
     Left,
 }
 
-/// The content of the item that each caller of a batch gets. Each caller gets the version and the
-/// write ids of the item after the whole batch.
+/// Says whether the callers of a batch get the item with all changes of the batch, or with only the
+/// first change. The callers always get the version and the write ids of the item after the whole
+/// batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Returned {
     AsTheBatchLeftIt,
@@ -86,28 +88,28 @@ pub(super) enum Register {
     IsIgnored,
 }
 
-/// Says whether a call looks in the current item for the write ids of the call's refused runs
-/// before the next run starts.
+/// Says whether a call searches the item for the write ids of its refused writes before the next
+/// run of its closure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusedRuns {
-    /// The write id of a refused run in the item shows that the server has applied the run after
-    /// the refusal, so the call ends.
+    /// If the item contains the write id of a refused write, the server has applied a delayed
+    /// duplicate of the write, so the call ends.
     AreLookedFor,
     AreIgnored,
 }
 
-/// Says whether a client draws a random value once for a call, or once for each attempt of a call.
+/// Says how often a client draws a random value for a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
-    /// The value is drawn once for each call.
+    /// The client draws the random value once for each call.
     Once,
-    /// The value is drawn once for each run of the closure of a call. A run ends when the server
-    /// has certainly refused the write.
+    /// The client draws the random value once for each run of the call's closure. A run of the
+    /// closure ends when the server has certainly refused the write.
     PerRun,
     PerAttempt,
 }
 
-/// The rules that the library follows.
+/// The rules that the library follows, without a broken rule.
 pub(super) const REAL: Rules = Rules {
     verdict,
     unchanged: same_state,
@@ -124,12 +126,13 @@ pub(super) const REAL: Rules = Rules {
     tokens: Drawn::Once,
 };
 
-/// The smallest number that a type can set for the write ids that an item keeps.
+/// The smallest number of write ids that a type can choose to keep in an item.
 const SMALLEST_RING: usize = 4;
 
-/// Evaluates the condition of an update or a delete. The condition compares the version and the
-/// incarnation. If the item `was` has no version or no write ids, the condition compares the whole
-/// content except the patch ids.
+/// Evaluates the condition of an update or a delete. The condition is true if the stored item `now`
+/// has the version and the incarnation (the random id in `_writes`) of the item `was`. If `was` has
+/// no version or no write ids, `same_state` compares the whole content of the items except the
+/// patch ids.
 fn same_state(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     match was.revision.is_tracked() {
@@ -142,8 +145,8 @@ pub(super) fn same_version(was: &Item, now: &Item) -> bool {
     was.revision.version == now.revision.version
 }
 
-/// With the broken rule `same_version_and_life`, two items without write ids count as the same
-/// state of the item if the versions are equal.
+/// With the broken rule `same_version_and_life`, two items without write ids count as equal if
+/// their versions are equal.
 pub(super) fn same_version_and_life(was: &Item, now: &Item) -> bool {
     let life = |item: &Item| item.revision.ring.as_ref().map(Ring::incarnation);
     was.revision.version == now.revision.version && life(was) == life(now)
@@ -194,16 +197,17 @@ fn with_ids(next: Revision, kept: impl IntoIterator<Item = StoredId>) -> Revisio
     Revision { ring, ..next }
 }
 
-/// Returns the write ids of `was`, newest first, if the time of its last write is before `at`.
-/// Returns `None` if `was` has no time, or if the time is not before `at`.
+/// Returns the write ids of the revision `was`, newest first. Returns `None` if `was` contains no
+/// time of the last write, or if the time is `at` or later.
 fn rested(was: &Revision, at: u64) -> Option<Vec<StoredId>> {
     let ring = was.ring.as_ref()?;
     ring.time().is_some_and(|time| u64::from(time) * 1000 < at).then(|| ring.ids().collect())
 }
 
 /// Defines broken rules that remove the wrong ids from `_writes` if the last write was long ago.
-/// The parameter `$repeats` says whether the new write has a token of the caller. `$ids` contains
-/// the stored ids. `$kept` contains the stored ids that stay.
+/// The parameter `$repeats` says whether the new write has a token from the caller. The parameter
+/// `$ids` contains the write ids of the stored item. The expression `$kept` selects the stored
+/// write ids that the new write keeps.
 macro_rules! trims_wrongly {
     ($($name:ident: |$repeats:pat_param, $ids:ident| $kept:expr;)*) => {$(
         pub(super) fn $name(was: &Revision, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Revision> {
@@ -225,8 +229,8 @@ trims_wrongly! {
     trim_under_a_token: |repeats, ids| ids.into_iter().take(if repeats == Repeats::Ever { 1 } else { usize::MAX });
 }
 
-/// With the broken rule `time_under_a_token`, an update with a token of the caller stores the time
-/// of the write.
+/// With the broken rule `time_under_a_token`, an update with a token from the caller stores the
+/// time of the write.
 pub(super) fn time_under_a_token(
     was: &Revision,
     id: WriteId,
@@ -249,8 +253,8 @@ pub(super) fn every_failed_condition_is_a_conflict(
     Verdict::Conflict
 }
 
-/// Returns `Conflict` if the rules of the library return `Unknown` but a broken rule sees a proof
-/// of a conflict (`proven`). Otherwise, returns the verdict of the rules of the library.
+/// Returns the verdict of the library's rules (`real`), but replaces `Unknown` by `Conflict` if a
+/// broken rule regards a conflict as proven (`proven`).
 fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
@@ -291,8 +295,8 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// With the broken rule `a_token_proves_everything`, if the server refuses a request with a token,
-/// the client concludes that the server will apply no late copy of the request.
+/// With the broken rule `a_token_proves_everything`, the client concludes from a refused request
+/// with a token that the server will apply no delayed duplicate of the request.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -302,8 +306,8 @@ pub(super) fn a_token_proves_everything(
     or_conflict(verdict(expected, id, doubt, found), doubt == Doubt::UnderToken)
 }
 
-/// With the broken rule `absence_is_success`, if the item is absent after a lost reply to a delete,
-/// the delete counts as successful, even if the delete had a token.
+/// With the broken rule `absence_is_success`, a delete with a lost reply counts as successful if
+/// the item is absent, even if the delete had a token.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,
