@@ -221,8 +221,8 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// Finds the first change that the stored item does not allow. Returns the attribute of the
-    /// change, and the reason why the item does not allow the change.
+    /// Returns the attribute of the first change that the stored item does not allow, and the
+    /// reason. Returns `None` if the item allows all changes.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }

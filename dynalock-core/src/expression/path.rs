@@ -275,8 +275,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: List,
     {
-        // A missing element has no start value: DynamoDB would add the new element at the end of
-        // the list, and not at `index`.
+        // A missing list element has no start value, because DynamoDB adds each new element at the
+        // end of the list, and not at `index`.
         self.step(Step::Index(index), Missing::Refused)
     }
 

@@ -13,8 +13,8 @@ use crate::{
 /// The way in which a caller holds a lease: with or without a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantKind {
-    /// The owner attribute names the holder. Without a queue, the fence attribute is the fence of
-    /// the lease.
+    /// The owner attribute names the holder. Without a queue, the fence attribute contains the
+    /// fence of the lease.
     Plain,
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
     /// than the fence of the queue's head. The request that removes the head of the queue raises
@@ -83,11 +83,11 @@ pub(crate) struct QueueEntry {
     pub(crate) entered: Option<u64>,
 }
 
-/// The lease attributes of a holder that one read has returned. If a later read returns different
-/// lease attributes, the holder has renewed its lease, or the lock has a new grant. `Observation`
-/// includes the fence, because a delayed duplicate of an acquire request may grant the lock to one
-/// owner twice. `Observation` includes the end of the lease, because another program may renew a
-/// lease without a heartbeat number.
+/// The lease attributes of a holder, as one read has returned them. If a later read returns
+/// different lease attributes, the holder has renewed its lease, or the lock has a new grant.
+/// `Observation` includes the fence, because a delayed duplicate of an acquire request may grant
+/// the lock to one owner twice. `Observation` includes the end of the lease, because another
+/// program may renew a lease without a heartbeat number.
 ///
 /// The fields of `Observation` keep the stored types of the attributes, because the conditions of
 /// requests compare the fields with the stored attributes.
@@ -178,7 +178,8 @@ impl LockRecord {
         self.observation.as_deref()
     }
 
-    /// Returns the entry of the head of the queue, if the head holds the lock.
+    /// Returns the first entry of the queue, or `None` if the waiter of the entry does not hold the
+    /// lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
         // If the row of the lock has an owner, the owner holds the lock, and the head of the queue
         // does not hold the lock.

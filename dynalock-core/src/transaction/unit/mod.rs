@@ -68,8 +68,8 @@ use crate::{
 /// The closure reads one item after another, so its reads may be inconsistent: it may see states of
 /// items that never existed together. DynamoDB refuses a write that is based on inconsistent reads.
 /// Without [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure
-/// returned because of inconsistent reads. Only a run that has read all items from DynamoDB, for
-/// example the first run, can end the unit of work with an error because of inconsistent reads.
+/// returned because of inconsistent reads. Inconsistent reads can end the unit of work with an
+/// error only if the run of the closure has read all items from DynamoDB, as the first run does.
 ///
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
@@ -170,13 +170,12 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Limits the capacity units that all runs of the unit of work together may consume: read units
-    /// and write units together. The library estimates the capacity units of a request before it
-    /// sends the request. The [module `cost`](crate::cost) lists the estimate for each kind of
-    /// request. If the estimate of a request is more than the unused part of the budget, the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the
-    /// request. With a budget, the library counts the cost of the call even if no repository has a
-    /// meter.
+    /// Limits the sum of the read units and write units that all runs of the closure may consume.
+    /// The library estimates the capacity units of a request before it sends the request. The
+    /// [module `cost`](crate::cost) lists the estimate for each kind of request. If the estimate of
+    /// a request is more than the unused part of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. With
+    /// a budget, the library counts the cost of the call even if no repository has a meter.
     ///
     /// The budgets of the repositories do not apply to a unit of work.
     ///
@@ -234,9 +233,9 @@ impl<F> UnitOfWork<'_, F> {
 
     /// Sets how the unit of work reacts to conflicts: how many times the closure runs again without
     /// a pause, and how long the pauses are. The documentation of [`Pace`] gives the pauses as
-    /// multiples of a round trip. In a unit of work, the duration of a run of the closure replaces
-    /// the round trip, because a run takes longer. If DynamoDB refuses a request because of another
-    /// running transaction, the pace does not apply.
+    /// multiples of a round trip. In a unit of work, the pauses are multiples of the duration of
+    /// one run of the closure, because a run takes longer than a round trip. The pace does not
+    /// apply after DynamoDB has refused a request because of another running transaction.
     ///
     /// # Examples
     ///
