@@ -244,7 +244,7 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // Each stored item has a random id, the incarnation. No stored item has an incarnation of
+        // Each stored item has a random id, the incarnation. No stored item has a random id of
         // zeros, so no item can be updated with the result of `detached`.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// A setting of a call whose value is outside the allowed range.
+/// A setting with a value outside the allowed range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSetting {

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::key::KeyAttribute;
 
-/// The types of operands with which a condition can compare an attribute of type `V`: `V` and `&V`.
-/// An attribute of type `Option<V>` accepts an `Option<V>`, a `V` and a `&V`. A string attribute
-/// accepts a `&str`.
+/// The types of the operands with which a condition can compare an attribute of type `V`. An
+/// attribute of type `V` accepts a `V` and a `&V`. An attribute of type `Option<V>` accepts an
+/// `Option<V>`, a `V` and a `&V`. A string attribute accepts a `&str`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value of an attribute of type `{V}`",
     label = "expected `{V}`",
@@ -92,7 +92,7 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
 /// type `V`. The prefix of a string attribute is a string.
 ///
 /// A program can implement `AsPrefix` for a newtype of a string, or for a newtype of bytes that
-/// calls `serialize_bytes`:
+/// calls `serialize_bytes`.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -124,8 +124,9 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     }
 }
 
-/// The types of parts that [`contains`](super::Path::contains) accepts for an attribute of type
-/// `V`. A part of a string attribute is a string. A part of a list or a set is an element.
+/// The types of the values that [`contains`](super::Path::contains) accepts for an attribute of
+/// type `V`. For a string attribute, `contains` accepts a string. For a list or a set, `contains`
+/// accepts an element.
 ///
 /// A program can implement `AsPart` for a newtype, as in the example of [`AsPrefix`].
 #[diagnostic::on_unimplemented(

@@ -73,8 +73,8 @@ pub trait Place: sealed::Sealed {
     type Item;
     /// The Rust type of the value at the attribute or path.
     type Value;
-    /// The role of the attribute or path: [`Required`], [`Defaulted`] or [`Fixed`]. The role
-    /// decides whether a patch (a write of single attributes) can change or remove the value.
+    /// The role of the attribute or path, which is [`Required`], [`Defaulted`] or [`Fixed`]. The
+    /// role decides whether a patch (a write of single attributes) can change or remove the value.
     type Role;
 
     /// Converts the attribute or path into a [`Path`].
@@ -236,7 +236,7 @@ impl<M: Map> Map for Option<M> {
     type Value = M::Value;
 }
 
-/// A type that contains the fields of the struct `S`: `S` itself, or `Option<S>`.
+/// The struct `S`, or the type `Option<S>`.
 #[diagnostic::on_unimplemented(
     message = "an attribute of type `{Self}` does not have the fields of `{S}`",
     label = "not a `{S}`",

@@ -41,9 +41,8 @@ pub(crate) enum CompanionWrite {
 }
 
 /// The name of the attribute that contains the released owner, and the owner text of the holder. A
-/// later read that returns the holder's owner text in the attribute proves the release of the
-/// lease. Only a release by the holder stores the holder's owner text as the released owner of the
-/// item.
+/// later read that returns the holder's owner text in `attribute` proves the release of the lease.
+/// Only a release by the holder stores the holder's owner text as the released owner of the item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,

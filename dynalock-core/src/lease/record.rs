@@ -178,8 +178,7 @@ impl LockRecord {
         self.observation.as_deref()
     }
 
-    /// Returns the first entry of the queue, or `None` if the waiter of the entry does not hold the
-    /// lock.
+    /// Returns the queue entry of the holder, or `None` if the holder has no queue entry.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
         // If the row of the lock has an owner, the owner holds the lock, and the head of the queue
         // does not hold the lock.
@@ -245,10 +244,10 @@ impl LockRecord {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
 
-    /// With a queue, returns the time, in epoch milliseconds, at which the head of the queue became
-    /// the holder. Without a queue, returns the end of the lease minus `ttl`. If the holder has the
-    /// same ttl as the caller, the end of the lease minus `ttl` is the time of the grant or of the
-    /// last heartbeat.
+    /// Returns the time, in epoch milliseconds, at which the head of the queue became the holder.
+    /// If the head does not hold the lock, `granted_at` returns the end of the lease minus `ttl`.
+    /// If the holder has the same ttl as the caller, the end of the lease minus `ttl` is the time
+    /// of the grant or of the last heartbeat.
     pub(crate) fn granted_at(&self, ttl: Duration) -> Option<u64> {
         match self.head() {
             Some(_) => self.head_since(),

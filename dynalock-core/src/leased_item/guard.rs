@@ -380,7 +380,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Lost`]: the lease is lost.
     /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`] or
-    ///   [`Error::Encode`]: [`update`](Self::update) would fail with the same error.
+    ///   [`Error::Encode`], if [`update`](Self::update) would fail with the same error.
     pub fn explain_update(&self, change: impl FnOnce(&mut T)) -> Result<Explained> {
         let mut session = self.unsent()?;
         let (mut value, mut basis) = decode::<T>(&self.repository.table, self.item.clone())?;

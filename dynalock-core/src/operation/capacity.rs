@@ -51,7 +51,7 @@ pub(crate) struct RequestFacts {
     /// The budget of the call, and the capacity units that the call has consumed so far.
     pub(crate) allowance: Arc<Allowance>,
     /// The functions that make the texts of keys for cost reports, each with the name of a table. A
-    /// function with the name `None` applies to the keys of all tables.
+    /// function without a table name applies to the keys of all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
     /// The most recent item that the call has read or written, with the size of the item.
     pub(crate) seen: Option<SizedItem>,

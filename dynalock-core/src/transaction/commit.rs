@@ -240,8 +240,8 @@ impl Commit<'_> {
     /// succeed.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
-        // DynamoDB forgets a token after ten minutes, but the items of the transaction may still
-        // contain the write id.
+        // DynamoDB forgets a token after ten minutes, but the items may still contain the id of the
+        // transaction's write.
         if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
@@ -250,9 +250,9 @@ impl Commit<'_> {
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Adapts the operations to the items and lease rows that the refusal returned. An operation
-    /// changes if a lease or the item has expired, or if a patch needs another update expression
-    /// for the item.
+    /// Adapts the operations to the items and lease rows that the refusal returned. `adapt` changes
+    /// an operation if a lease or the item has expired, or if a patch needs another update
+    /// expression for the item.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {
@@ -285,9 +285,9 @@ impl Commit<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns the error of a cancelled transaction. After a failure because of a lease, the error
-    /// is for example [`Error::Locked`]. After any other failure, the error is [`Error::Cancelled`]
-    /// with a reason for each operation.
+    /// Returns the error of a cancelled transaction. If a lease made the transaction fail, the
+    /// error is for example [`Error::Locked`]. If no lease made the transaction fail, the error is
+    /// [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();

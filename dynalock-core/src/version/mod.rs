@@ -204,8 +204,8 @@ pub(crate) enum LateCopies {
 pub(crate) enum Verdict {
     /// DynamoDB has applied an earlier attempt of the write, so the write has succeeded.
     Applied,
-    /// DynamoDB has applied no attempt of the write and will never apply one, because another
-    /// caller has changed the item.
+    /// DynamoDB has applied no attempt of the write, and can never apply an attempt, because
+    /// another caller has changed the item.
     Conflict,
     /// The outcome is unknown, because DynamoDB may have applied an earlier attempt, or may still
     /// apply a delayed duplicate.

@@ -56,7 +56,7 @@ pub(crate) struct Incarnation([u8; ID_LEN]);
 /// item, with no id missing between two ids. The type of the item sets the largest number of ids in
 /// `_writes`.
 ///
-/// If a clock is wrong, the library may remove old ids too early or too late. If `_writes` no
+/// If a clock is wrong, the library may remove old write ids too early or too late. If `_writes` no
 /// longer contains the id of a write, the library may report the outcome of the write as unknown,
 /// but never reports a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
@@ -186,13 +186,13 @@ impl Ring {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
             Repeats::Ever => (self.time(), self.ids().len()),
-            // The newest stored id stays, because a call that has read the item before the new
-            // write looks for the newest stored id. Without the newest stored id, a call could not
-            // know whether the item contains the ids of all writes since its read.
+            // The newest stored write id stays in `_writes`, because a call that has read the item
+            // before the new write looks for the id. Without the id, the call could not know
+            // whether `_writes` contains the ids of all writes since the read.
             Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
             Repeats::InThisCall => (Some(now), self.ids().len()),
         };
-        // The new id is one of the `keep` ids, so at most `keep - 1` stored ids stay.
+        // `keep` includes the new write id, so at most `keep - 1` stored write ids stay.
         let kept = self.ids().take(kept.min(usize::from(keep).saturating_sub(1)));
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
@@ -201,8 +201,8 @@ impl Ring {
     /// writes. If an id was derived from a token of the caller, `has_rested` returns `false`,
     /// because a caller may need the id at any time.
     fn has_rested(&self, now: u32) -> bool {
-        // A time in the future comes from a wrong clock. If the stored time is in the future, the
-        // last write counts as recent, and the next write replaces the stored time.
+        // A stored time in the future comes from a wrong clock. If the stored time is in the
+        // future, the last write counts as recent, and the next write replaces the stored time.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
     }
 

@@ -36,10 +36,9 @@ use crate::{
 /// If the closure runs again after a pause, it reads all items from DynamoDB. If the closure
 /// returns an error, the unit of work ends and writes nothing.
 ///
-/// If DynamoDB refuses the transaction because another running transaction uses one of its items,
-/// the unit of work sleeps. After a sleep, the closure runs again and reads all items from
-/// DynamoDB. If a reply is lost, the unit of work repeats the request without another run of the
-/// closure.
+/// If DynamoDB refuses the transaction because another running transaction uses the same item, the
+/// unit of work sleeps. After a sleep, the closure runs again and reads all items from DynamoDB. If
+/// a reply is lost, the unit of work repeats the request without another run of the closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -84,8 +83,8 @@ use crate::{
 /// - The errors of [`Transaction::commit`](crate::Transaction::commit), which `From` converts into
 ///   the error type of the closure.
 /// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
-///   no item that the closure read has changed. Another run of the closure would fail in the same
-///   way.
+///   no item that the closure read has changed. Another run of the closure would fail with the same
+///   error.
 /// - [`Error::Exhausted`]: the unit of work reached its deadline or its maximum number of attempts,
 ///   or the retry budget was empty.
 ///
@@ -144,9 +143,9 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts. `attempts` must be at least 1. Without a
-    /// limit on its attempts, a unit of work runs its closure after each conflict until the
-    /// deadline.
+    /// Limits the number of failed requests and conflicts of the unit of work. `attempts` must be
+    /// at least 1. Without a limit on its attempts, a unit of work runs its closure after each
+    /// conflict until the deadline.
     ///
     /// # Examples
     ///

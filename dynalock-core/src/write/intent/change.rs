@@ -117,7 +117,7 @@ impl<T: Versioned> IntentOf<T> {
 
     /// Returns `true` if the stored item has attributes that neither the type nor the value
     /// contains. A PutItem of the value could undo another program's change of an attribute that is
-    /// unknown to the type, because the condition of the PutItem does not compare the attribute.
+    /// unknown to the type. The condition of a PutItem does not compare unknown attributes.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
