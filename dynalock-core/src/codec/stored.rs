@@ -244,14 +244,15 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // Each stored item has a random id, the incarnation. No stored item has a random id of
-        // zeros, so no item can be updated with the result of `detached`.
+        // Each stored item has a random id, the incarnation. The random id of an item never
+        // consists of zeros, so the result of `detached` cannot update an item.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
     }
 
-    /// Makes a `Stored` directly after a read or a write, when the value equals the stored item.
+    /// Makes a `Stored` whose value equals the stored item, directly after a read or a write of the
+    /// item.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         value.mirror_times(basis.times);
@@ -276,9 +277,9 @@ impl Basis {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation (a random id) in `self` by `incarnation`, the incarnation of the
-    /// stored item. Each attempt of a create has a different incarnation, and the stored item shows
-    /// which attempt DynamoDB has applied.
+    /// Replaces the random id in `self` by `incarnation`, the random id of the stored item. Each
+    /// attempt of a create has a different random id, so the id in the stored item shows which
+    /// attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self

@@ -18,7 +18,7 @@ use crate::key::KeyAttribute;
     note = "an `Option<V>` takes a `V` too, a `String` a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, takes no value: it only `exists` or is `absent`"
 )]
 pub trait AsOperand<V> {
-    /// Returns the operand as a value that serde writes in the stored form of the attribute.
+    /// Returns the operand as a value that serde encodes like the stored attribute.
     fn as_operand(&self) -> impl Serialize;
 }
 
@@ -56,7 +56,7 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::condition::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
-    /// Returns the operand as a value that serde writes in the stored form of the attribute.
+    /// Returns the operand as a value that serde encodes like the stored attribute.
     fn as_bound(&self) -> impl Serialize;
 }
 
@@ -135,8 +135,7 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns the part as a value that serde writes in the stored form of a substring or an
-    /// element.
+    /// Returns a value that serde encodes like a stored substring or a stored element.
     fn as_part(&self) -> impl Serialize;
 }
 

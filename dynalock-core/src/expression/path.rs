@@ -455,7 +455,7 @@ impl fmt::Display for DocumentPath {
         f.write_str(self.root.name)?;
         self.steps.iter().try_for_each(|step| match step {
             Step::Field(FieldName { name, .. }) => write!(f, ".{name}"),
-            // Errors show no key of a map entry, because such keys are user data.
+            // Errors show no key of a map entry, because the keys are user data.
             Step::Key(_) => f.write_str("[..]"),
             Step::Index(index) => write!(f, "[{index}]"),
         })

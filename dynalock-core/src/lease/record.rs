@@ -191,8 +191,8 @@ impl LockRecord {
         self.observation().filter(|_| self.owner.is_none())
     }
 
-    /// Returns `true` if no heartbeat number can be above the stored heartbeat attribute: the
-    /// attribute is not a number, or is the highest number of 64 bits.
+    /// Returns `true` if the stored heartbeat attribute is not a number, or is the highest number
+    /// of 64 bits, so that no heartbeat number can be higher.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
         // If the stored heartbeat attribute is not a number, the condition of each new heartbeat is

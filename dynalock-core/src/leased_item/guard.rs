@@ -110,8 +110,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the label of the holder, which
-    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. If the holder has no label,
-    /// returns the random nonce of the grant.
+    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. For a holder without a
+    /// label, `owner` returns the random nonce of the grant.
     ///
     /// # Examples
     ///

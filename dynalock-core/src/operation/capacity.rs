@@ -116,7 +116,7 @@ pub(crate) struct Share {
     pub(crate) table: String,
     pub(crate) key: Option<String>,
     pub(crate) capacity: Capacity,
-    /// The key of the item, or `None` if the request contains no key or a whole item.
+    /// The key of the item, or `None` if the request contains a whole item or no key.
     key_item: Option<Item>,
 }
 
@@ -245,8 +245,8 @@ impl MeteredRequest {
         Share { table, key, capacity, key_item: None }
     }
 
-    /// Returns the size of an item if the call has read or written this item most recently, and 0
-    /// for any other item. The argument `item` is a key or a whole item.
+    /// Returns the size of the given item if the call has read or written the item most recently,
+    /// and 0 if not. The argument `item` is a key or a whole item.
     fn seen(&self, table: &str, item: Option<&Item>) -> usize {
         let is_of = |seen: &&SizedItem| {
             seen.table == table

@@ -20,7 +20,7 @@ use std::{sync::Arc, time::Duration};
 ///   repository. The time window always leaves time for another attempt before the deadline.
 ///
 /// The constants in the formula come from a simulation, in which four processes write to one item.
-/// A process does not count the calls of other processes for `n`. A burst of 32 calls in 32
+/// A process does not know the number of calls in other processes. A burst of 32 calls in 32
 /// processes uses twice as many write units as a burst of 32 calls in four processes.
 ///
 /// If many callers write one item, about one write per round trip succeeds. If callers start more

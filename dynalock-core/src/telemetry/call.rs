@@ -252,7 +252,7 @@ pub(crate) fn set_table(table: Arc<str>) {
         call.span.record("db.collection.name", &*table);
         call.span.record("otel.name", display(SpanName { operation: call.operation, table: &table }));
         // A unit of work may commit several times, because its closure can run several times. The
-        // metrics name the tables of the first commit.
+        // metrics of the unit of work name the tables of its first commit.
         let _ = call.table.set(table);
     }
 }

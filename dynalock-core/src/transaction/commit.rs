@@ -202,8 +202,8 @@ impl Commit<'_> {
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // `verdict` treats a write that requires no particular state of the item like a create: the
-        // condition of the write can become true later.
+        // If the write requires no particular state of the item, `verdict` treats the write like a
+        // create, because the condition of the write can become true later.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,

@@ -56,8 +56,8 @@ impl Revision {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
         // An item without a version gets a new random id (incarnation), even if the item has write
-        // ids. Another program may have changed the content of an item without a version several
-        // times, without a change of the write ids.
+        // ids. If an item has no version, another program may have changed the item several times
+        // and kept the write ids.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, at, keep)) })
     }
@@ -72,11 +72,11 @@ impl Revision {
 
     /// Returns `true` if the item can never again have the version and the random id (the
     /// incarnation) in `self`. `now` contains the current version and write ids of the item.
-    /// `is_over` returns `true` in three cases: the item is absent, the item has another
-    /// incarnation (random id), or the item has a higher version in the same incarnation. If `self`
-    /// has no version or no write ids, `is_over` returns `false`, because another program may
-    /// restore the earlier content of the item. `is_over` does not compare the write ids: another
-    /// program may restore an old version, or remove and restore the write ids.
+    /// `is_over` returns `true` if the item is absent, has another incarnation (random id), or has
+    /// a higher version in the same incarnation. If `self` has no version or no write ids,
+    /// `is_over` returns `false`, because another program may restore the earlier content of the
+    /// item. `is_over` does not compare the write ids: another program may restore an old version,
+    /// or remove and restore the write ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without a version or without write ids, only the content identifies the state of an item,
         // and another program may restore an earlier content.
@@ -233,15 +233,15 @@ impl Expected<'_> {
 ///    changed the item.
 /// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
 ///    applied no attempt so far. If the item can never return to the state that the write requires,
-///    DynamoDB will refuse all delayed duplicates of the attempts, so the outcome is a conflict. If
-///    the item can return to the required state, the outcome of the write is unknown. For a create
-///    with a ClientRequestToken, the outcome is always unknown: after a delete of the item,
-///    DynamoDB may apply a delayed duplicate of the create request.
+///    the outcome is a conflict, because DynamoDB will refuse all delayed duplicates. If the item
+///    can return to the required state, the outcome of the write is unknown. For a create with a
+///    ClientRequestToken, the outcome is always unknown: after a delete of the item, DynamoDB may
+///    apply a delayed duplicate of the create request.
 /// 4. If the attempts had no ClientRequestToken, the write ids in the item decide, as in
 ///    [`by_ids`].
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
-    // The search for the write id comes before all other rules, because only an attempt of a write
-    // can have stored the write id of the write.
+    // The search for the write id comes before all other rules, because only an attempt of the
+    // write can have stored the id.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
@@ -264,8 +264,8 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
 
 /// Decides from the write ids in the item whether DynamoDB has applied an earlier attempt. A delete
 /// leaves no write id in the table, so a delete counts as applied if the item is absent. If the
-/// random id (the incarnation) of the item is still the one that the delete requires, DynamoDB has
-/// not applied the delete.
+/// item still has the random id (the incarnation) that the delete requires, DynamoDB has not
+/// applied the delete.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {

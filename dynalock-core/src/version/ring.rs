@@ -187,8 +187,8 @@ impl Ring {
         let (time, kept) = match id.repeats {
             Repeats::Ever => (self.time(), self.ids().len()),
             // The newest stored write id stays in `_writes`, because a call that has read the item
-            // before the new write looks for the id. Without the id, the call could not know
-            // whether `_writes` contains the ids of all writes since the read.
+            // before the new write looks for the id. Without the newest stored id, the call could
+            // not know whether `_writes` contains the ids of all writes since the read.
             Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
             Repeats::InThisCall => (Some(now), self.ids().len()),
         };

@@ -64,11 +64,11 @@ use crate::{
 /// ```
 ///
 /// The closure may run several times, so it should only read, decide and write through its [`Tx`].
-/// The closure reads one item after another, so its reads may be inconsistent: it may see states of
-/// items that never existed together. DynamoDB refuses a write that is based on inconsistent reads.
-/// Without [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure
-/// returned because of inconsistent reads. Inconsistent reads can end the unit of work with an
-/// error only if the run of the closure has read all items from DynamoDB, as the first run does.
+/// The closure reads one item after another, so the closure may see states of items that never
+/// existed together. DynamoDB refuses a write that is based on inconsistent reads. Without
+/// [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure returned
+/// because of inconsistent reads. An error from inconsistent reads ends the unit of work only if
+/// the run of the closure has read all items from DynamoDB, as the first run does.
 ///
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work

@@ -54,8 +54,8 @@ pub(crate) enum Change {
     /// not contain.
     Replace(Basis),
     /// The write replaces an item that contains its lease. The [`Item`] in the second field is the
-    /// whole item as the library has read it, because a [`Basis`] does not contain all attributes
-    /// of an item.
+    /// whole item as the library has read it. A [`Basis`] does not contain all attributes of an
+    /// item.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
     /// distinguishes the new item from the expired item. The write keeps the lease attributes of
