@@ -19,9 +19,9 @@ use std::{sync::Arc, time::Duration};
 ///   running calls that have slept after a conflict, in a repository and all clones of the
 ///   repository. The time window always leaves time for another attempt before the deadline.
 ///
-/// The constants in the formula come from a simulation, in which four processes write to one item.
-/// A process does not know the number of calls in other processes. A burst of 32 calls in 32
-/// processes uses twice as many write units as a burst of 32 calls in four processes.
+/// The constants in the formula of the time window come from a simulation, in which four processes
+/// write to one item. A process does not know the number of calls in other processes. A burst of 32
+/// calls in 32 processes uses twice as many write units as a burst of 32 calls in four processes.
 ///
 /// If many callers write one item, about one write per round trip succeeds. If callers start more
 /// than one call per round trip on one item, for longer than the deadline of a call, some calls
