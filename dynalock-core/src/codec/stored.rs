@@ -64,20 +64,20 @@ enum StoredOrigin {
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The times of the create and of the last write. In `times`, a time is `None` if the type has
-    /// no field for the time.
+    /// The create time and the update time of the item, each only if the type has a field for the
+    /// time.
     pub(crate) times: KeptTimes,
     before: Before,
     content: Content,
 }
 
-/// A copy of the item without the library's own attributes. The copy is `None` for a type without a
-/// flattened field.
+/// A copy of the item without the library's own attributes. A `Content` contains no copy if the
+/// type of the item has no flattened field.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// One state of an item. The condition of the next write requires that the item is still in the
-/// state that the read found.
+/// The state of an item at the time of a read. The condition of the next write requires that the
+/// item is still in the state that the read found.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
@@ -193,18 +193,18 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// Makes a `Stored` from a value that a user edited outside this process, for example in a
-    /// browser. `etag` is the token of the state of the item before the edit.
+    /// browser. `etag` identifies the state of the item before the edit.
     ///
     /// Before a write of a `Stored` from `assume`, the library reads the item. If the item is no
     /// longer in the state that the etag identifies, the write fails with [`Error::Conflict`]. If
     /// the etag comes from an item whose key differs from the key of the value, the write fails
     /// with [`Error::KeyChanged`].
     ///
-    /// Serde writes a `HashSet` as a list. Two `HashSet`s with the same members usually have lists
-    /// in different orders. For a value from `assume`, an [`update`](crate::Repository::update)
-    /// usually writes a `HashSet` even if the members of the set have not changed, and increments
-    /// the version. A `BTreeSet` has a fixed order, so an update writes a `BTreeSet` only if the
-    /// members of the set have changed.
+    /// Serde writes a `HashSet` as a list. For two `HashSet`s with the same members, serde usually
+    /// writes lists in different orders. For a value from `assume`, an
+    /// [`update`](crate::Repository::update) usually writes a `HashSet` even if the members of the
+    /// set have not changed, and increments the version. A `BTreeSet` has a fixed order, so an
+    /// update writes a `BTreeSet` only if the members of the set have changed.
     ///
     /// # Examples
     ///
@@ -230,9 +230,9 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// Makes a `Stored` for tests, without an item in DynamoDB. A test that replaces the repository
-    /// by items in memory calls `detached` to implement [`Store`](crate::store::Store). If a real
-    /// repository updates an item from a detached `Stored`, the call fails with a conflict, even if
-    /// the versions are equal.
+    /// by items in memory calls `detached` to implement [`Store`](crate::store::Store). The update
+    /// of a stored item with the result of `detached` fails with a conflict, even if the versions
+    /// are equal.
     ///
     /// # Examples
     ///
@@ -244,14 +244,15 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // The incarnation of a stored item is random. No stored item has an incarnation of zeros,
-        // so each update of a detached value fails.
+        // Each stored item has a random id, the incarnation. The random id of an item never
+        // consists of zeros, so the result of `detached` cannot update an item.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
     }
 
-    /// Makes a `Stored` directly after a read or a write, when the value equals the stored item.
+    /// Makes a `Stored` whose value equals the stored item, directly after a read or a write of the
+    /// item.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         value.mirror_times(basis.times);
@@ -270,15 +271,15 @@ impl Basis {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the [`Basis`] for a write that replaces the whole item. A write of the whole item
-    /// compares only the state of the item, so the `Basis` contains no old content.
+    /// Returns the data for a write that replaces the whole item. A replacement of the whole item
+    /// needs no old content, so the returned [`Basis`] contains none.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the incarnation (a random id) in `self` by `incarnation`, the incarnation of the
-    /// stored item. Each attempt of a create has a different incarnation, and the stored item shows
-    /// which attempt DynamoDB has applied.
+    /// Replaces the random id in `self` by `incarnation`, the random id of the stored item. Each
+    /// attempt of a create has a different random id, so the id in the stored item shows which
+    /// attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
@@ -339,7 +340,7 @@ impl Basis {
         }
     }
 
-    /// Returns the copy of the item (the [`Content`]) after the `changes` of an update.
+    /// Returns a copy of the item's content that includes the `changes` of an update.
     pub(crate) fn content_after(&self, model: &Model, changes: &Changes) -> Content {
         Content(self.content.0.as_ref().map(|content| Arc::new(changes.after(model, content))))
     }

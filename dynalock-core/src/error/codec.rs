@@ -28,8 +28,8 @@ pub enum CodecReason {
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The stored value has the right type, but the field cannot hold the value. For example, a
-    /// number is too large for the field, or has a fraction.
+    /// The stored value has the right type, but the field cannot hold the value, for example
+    /// because a number is too large or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {
@@ -113,8 +113,8 @@ impl CodecError {
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
     /// known.
     pub fn attribute(&self) -> Option<&str> {
-        // For a nested value, the innermost level adds the first part to the path, and the
-        // attribute adds the last part.
+        // The name of the attribute is the last element, because the innermost field or list
+        // element adds itself to the `Vec` first.
         match self.0.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,

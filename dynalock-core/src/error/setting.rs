@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// A setting of a call whose value is outside the allowed range.
+/// A setting with a value outside the allowed range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSetting {
@@ -18,9 +18,9 @@ pub enum InvalidSetting {
     )]
     #[non_exhaustive]
     Refresh {
-        /// The shortest interval that the caller has set.
+        /// The shortest refresh interval that the caller has set.
         min: Duration,
-        /// The longest interval that the caller has set.
+        /// The longest refresh interval that the caller has set.
         max: Duration,
     },
     /// The caller has called `acquire_all` or `lock_any` with an empty list.

@@ -7,8 +7,8 @@ use super::{
 
 /// One top-level attribute of the items of type `T`, for use in conditions and patches. The type
 /// parameter `V` is the Rust type of the attribute. `#[derive(Versioned)]` makes an `Attribute` for
-/// each field, for example `Product::ATTR.stock`. The role `R` says whether a patch may change or
-/// remove the attribute: [`Required`], [`Defaulted`] or [`Fixed`](super::Fixed).
+/// each field, for example `Product::ATTR.stock`. The role `R` is [`Required`], [`Defaulted`] or
+/// [`Fixed`](super::Fixed), and says whether a patch may change or remove the attribute.
 ///
 /// The methods of an `Attribute` make [`Condition`](super::Condition)s. A condition compares an
 /// attribute of type `V` with a `V` or a `&V`. A condition can compare an attribute of type

@@ -77,9 +77,9 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// Adds the terms of the condition that the stored item still has the attributes in `image`. An
-/// attribute that is not in `image` must be absent if the model or `written` names the attribute.
-/// The condition names the attributes in a fixed order, because a retry with the same
+/// Adds the terms of the condition that the stored item still has the attributes in `image`. If
+/// `image` lacks an attribute that the model or `written` names, the stored item must lack the
+/// attribute. The condition names the attributes in a fixed order, because a retry with the same
 /// ClientRequestToken must have the same text.
 fn same_content<'a>(
     model: &'a Model,

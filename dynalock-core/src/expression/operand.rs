@@ -9,16 +9,16 @@ use serde::Serialize;
 
 use crate::key::KeyAttribute;
 
-/// The types of operands with which a condition can compare an attribute of type `V`: `V` and `&V`.
-/// An attribute of type `Option<V>` accepts an `Option<V>`, a `V` and a `&V`. A string attribute
-/// accepts a `&str`.
+/// The types of the operands with which a condition can compare an attribute of type `V`. An
+/// attribute of type `V` accepts a `V` and a `&V`. An attribute of type `Option<V>` accepts an
+/// `Option<V>`, a `V` and a `&V`. A string attribute accepts a `&str`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value of an attribute of type `{V}`",
     label = "expected `{V}`",
     note = "an `Option<V>` takes a `V` too, a `String` a `&str`; an `Opaque` attribute, which `#[serde(with)]` writes, takes no value: it only `exists` or is `absent`"
 )]
 pub trait AsOperand<V> {
-    /// Returns the operand as a value that serde writes in the stored form of the attribute.
+    /// Returns the operand as a value that serde encodes like the stored attribute.
     fn as_operand(&self) -> impl Serialize;
 }
 
@@ -56,7 +56,7 @@ impl<V: Serialize> AsOperand<Option<V>> for &V {
     note = "strings, numbers and bytes are ordered, an `Option` of one as what is in it; for a newtype of one derive `dynalock::KeyAttribute`, or implement `dynalock::condition::AsBound` if it cannot be a key"
 )]
 pub trait AsBound<V> {
-    /// Returns the operand as a value that serde writes in the stored form of the attribute.
+    /// Returns the operand as a value that serde encodes like the stored attribute.
     fn as_bound(&self) -> impl Serialize;
 }
 
@@ -92,7 +92,7 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
 /// type `V`. The prefix of a string attribute is a string.
 ///
 /// A program can implement `AsPrefix` for a newtype of a string, or for a newtype of bytes that
-/// calls `serialize_bytes`:
+/// calls `serialize_bytes`.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -124,8 +124,9 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     }
 }
 
-/// The types of parts that [`contains`](super::Path::contains) accepts for an attribute of type
-/// `V`. A part of a string attribute is a string. A part of a list or a set is an element.
+/// The types of the values that [`contains`](super::Path::contains) accepts for an attribute of
+/// type `V`. For a string attribute, `contains` accepts a string. For a list or a set, `contains`
+/// accepts an element.
 ///
 /// A program can implement `AsPart` for a newtype, as in the example of [`AsPrefix`].
 #[diagnostic::on_unimplemented(
@@ -134,8 +135,7 @@ impl<V, P: AsPrefix<V>> AsPrefix<Option<V>> for P {
     note = "a string contains strings, a list or a set its elements; for a newtype of one of them implement `dynalock::condition::AsPart`"
 )]
 pub trait AsPart<V> {
-    /// Returns the part as a value that serde writes in the stored form of a substring or an
-    /// element.
+    /// Returns a value that serde encodes like a stored substring or a stored element.
     fn as_part(&self) -> impl Serialize;
 }
 

@@ -48,9 +48,8 @@ impl<T> PatchContent<T> {
     {
         let path = place.into_path();
         let (start, presence) = match path.missing {
-            // The condition of the request requires that the attribute exists. A patch starts from
-            // the zero only if the attribute is missing, so a patch that requires the attribute
-            // never uses the zero.
+            // The condition of the request requires that the attribute exists, so the patch never
+            // uses zero as its start value.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -189,8 +188,8 @@ impl<T> PatchContent<T> {
         let size = |change: &PatchChange| match &change.kind {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),
             ChangeKind::Extend(_, elements, _) => elements.iter().map(size_of).sum(),
-            // The library does not know the sum of an addition before the write, so the size of the
-            // delta counts instead of the size of the sum.
+            // The library does not know the sum of an addition before the write, so `size` counts
+            // the size of the delta.
             ChangeKind::Add(sum, _) => size_of(&sum.delta),
             ChangeKind::Delete(_) | ChangeKind::Remove | ChangeKind::Fault(_) => 0,
         };
@@ -221,8 +220,8 @@ impl<T> PatchContent<T> {
         Ok(texts)
     }
 
-    /// Finds the first change that the stored item does not allow. Returns the attribute of the
-    /// change, and the reason why the item does not allow the change.
+    /// Returns the attribute of the first change that the stored item does not allow, and the
+    /// reason. Returns `None` if the item allows all changes.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }

@@ -73,8 +73,8 @@ pub trait Place: sealed::Sealed {
     type Item;
     /// The Rust type of the value at the attribute or path.
     type Value;
-    /// The role of the attribute or path: [`Required`], [`Defaulted`] or [`Fixed`]. The role
-    /// decides whether a patch (a write of single attributes) can change or remove the value.
+    /// The role of the attribute or path, which is [`Required`], [`Defaulted`] or [`Fixed`]. The
+    /// role decides whether a patch (a write of single attributes) can change or remove the value.
     type Role;
 
     /// Converts the attribute or path into a [`Path`].
@@ -236,7 +236,7 @@ impl<M: Map> Map for Option<M> {
     type Value = M::Value;
 }
 
-/// A type that contains the fields of the struct `S`: `S` itself, or `Option<S>`.
+/// The struct `S`, or the type `Option<S>`.
 #[diagnostic::on_unimplemented(
     message = "an attribute of type `{Self}` does not have the fields of `{S}`",
     label = "not a `{S}`",
@@ -275,8 +275,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: List,
     {
-        // A missing element has no start value: DynamoDB would add the new element at the end of
-        // the list, and not at `index`.
+        // A missing list element has no start value, because DynamoDB adds each new element at the
+        // end of the list, and not at `index`.
         self.step(Step::Index(index), Missing::Refused)
     }
 
@@ -455,7 +455,7 @@ impl fmt::Display for DocumentPath {
         f.write_str(self.root.name)?;
         self.steps.iter().try_for_each(|step| match step {
             Step::Field(FieldName { name, .. }) => write!(f, ".{name}"),
-            // Errors show no key of a map entry, because such keys are user data.
+            // Errors show no key of a map entry, because the keys are user data.
             Step::Key(_) => f.write_str("[..]"),
             Step::Index(index) => write!(f, "[{index}]"),
         })

@@ -41,9 +41,8 @@ pub(crate) enum CompanionWrite {
 }
 
 /// The name of the attribute that contains the released owner, and the owner text of the holder. A
-/// later read that returns the holder's owner text in the attribute proves the release of the
-/// lease. Only a release by the holder stores the holder's owner text as the released owner of the
-/// item.
+/// later read that returns the holder's owner text in `attribute` proves the release of the lease.
+/// Only a release by the holder stores the holder's owner text as the released owner of the item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release<'a> {
     pub(crate) attribute: &'static str,
@@ -59,8 +58,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns whether DynamoDB may still apply a delayed duplicate of a write under the lease rule
-    /// `self`.
+    /// Returns whether DynamoDB may still apply a delayed duplicate of a write that follows the
+    /// lease rule `self`.
     pub(crate) fn late(&self) -> LateCopies {
         match self {
             Self::Ignoring | Self::Outside { .. } => LateCopies::MayPass,
@@ -69,7 +68,8 @@ impl LeasePolicy {
     }
 
     /// Returns the attribute and the owner text by which a later read shows the release of the
-    /// lease. Returns `None` if the writes do not release a lease in the item.
+    /// lease. `release` returns `None` if the writes of the call do not release a lease that is
+    /// stored in the item.
     pub(crate) fn release(&self, model: &Model) -> Option<Release<'_>> {
         match self {
             Self::Holder { grant, ends: AfterWrite::Release } => {
@@ -99,7 +99,8 @@ impl LeasePolicy {
     }
 
     /// Returns the time, in epoch milliseconds, with which the condition of a write compares the
-    /// stored end of the lease. Returns `None` if the write does not compare the end of a lease.
+    /// stored end of the lease. `judged_at` returns `None` if the condition of the write does not
+    /// contain the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
         // A write whose condition compares the end of a lease removes an expired lease. The first

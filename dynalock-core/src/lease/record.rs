@@ -13,8 +13,8 @@ use crate::{
 /// The way in which a caller holds a lease: with or without a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantKind {
-    /// The owner attribute names the holder. Without a queue, the fence attribute is the fence of
-    /// the lease.
+    /// The owner attribute names the holder. Without a queue, the fence attribute contains the
+    /// fence of the lease.
     Plain,
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
     /// than the fence of the queue's head. The request that removes the head of the queue raises
@@ -83,11 +83,11 @@ pub(crate) struct QueueEntry {
     pub(crate) entered: Option<u64>,
 }
 
-/// The lease attributes of a holder that one read has returned. If a later read returns different
-/// lease attributes, the holder has renewed its lease, or the lock has a new grant. `Observation`
-/// includes the fence, because a delayed duplicate of an acquire request may grant the lock to one
-/// owner twice. `Observation` includes the end of the lease, because another program may renew a
-/// lease without a heartbeat number.
+/// The lease attributes of a holder, as one read has returned them. If a later read returns
+/// different lease attributes, the holder has renewed its lease, or the lock has a new grant.
+/// `Observation` includes the fence, because a delayed duplicate of an acquire request may grant
+/// the lock to one owner twice. `Observation` includes the end of the lease, because another
+/// program may renew a lease without a heartbeat number.
 ///
 /// The fields of `Observation` keep the stored types of the attributes, because the conditions of
 /// requests compare the fields with the stored attributes.
@@ -178,7 +178,7 @@ impl LockRecord {
         self.observation.as_deref()
     }
 
-    /// Returns the entry of the head of the queue, if the head holds the lock.
+    /// Returns the queue entry of the holder, or `None` if the holder has no queue entry.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
         // If the row of the lock has an owner, the owner holds the lock, and the head of the queue
         // does not hold the lock.
@@ -191,8 +191,8 @@ impl LockRecord {
         self.observation().filter(|_| self.owner.is_none())
     }
 
-    /// Returns `true` if no heartbeat number can be above the stored heartbeat attribute: the
-    /// attribute is not a number, or is the highest number of 64 bits.
+    /// Returns `true` if the stored heartbeat attribute is not a number, or is the highest number
+    /// of 64 bits, so that no heartbeat number can be higher.
     pub(crate) fn has_last_beat(&self) -> bool {
         let is_there = self.observation.as_ref().is_some_and(|observation| observation.beat.is_some());
         // If the stored heartbeat attribute is not a number, the condition of each new heartbeat is
@@ -244,10 +244,10 @@ impl LockRecord {
         self.turn.max(self.queue.first().and_then(|head| head.entered))
     }
 
-    /// With a queue, returns the time, in epoch milliseconds, at which the head of the queue became
-    /// the holder. Without a queue, returns the end of the lease minus `ttl`. If the holder has the
-    /// same ttl as the caller, the end of the lease minus `ttl` is the time of the grant or of the
-    /// last heartbeat.
+    /// Returns the time, in epoch milliseconds, at which the head of the queue became the holder.
+    /// If the head does not hold the lock, `granted_at` returns the end of the lease minus `ttl`.
+    /// If the holder has the same ttl as the caller, the end of the lease minus `ttl` is the time
+    /// of the grant or of the last heartbeat.
     pub(crate) fn granted_at(&self, ttl: Duration) -> Option<u64> {
         match self.head() {
             Some(_) => self.head_since(),

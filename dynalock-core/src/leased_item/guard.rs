@@ -89,9 +89,9 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// The first fence of an item comes from the time of the first lease request. If the caller's
     /// clock is behind other clocks, a new item can have lower fences than a deleted item with the
-    /// same key. A lease request that was sent before the delete and arrives after the create can
-    /// lower the fences of the new item. With [`#[lockable(separate)]`](crate::Lockable), the lease
-    /// row survives the delete of the item, so the fences of one key always grow.
+    /// same key. A delayed lease request for a deleted item can lower the fences of a new item with
+    /// the same key. With [`#[lockable(separate)]`](crate::Lockable), the lease row survives the
+    /// delete of the item, so the fences of one key always grow.
     ///
     /// # Examples
     ///
@@ -110,8 +110,8 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Returns the label of the holder, which
-    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. If the holder has no label,
-    /// returns the random nonce of the grant.
+    /// [`LeaseRequest::owner`](crate::lock::LeaseRequest::owner) sets. For a holder without a
+    /// label, `owner` returns the random nonce of the grant.
     ///
     /// # Examples
     ///
@@ -151,11 +151,11 @@ impl<T: Lockable> LeaseGuard<T> {
     /// Returns the fence of the expired lease that the lock call took over, or `None` if the lease
     /// was free. A holder whose lease expired may have left its work unfinished.
     ///
-    /// A returned fence is only a hint that the previous holder crashed. If another caller removed
-    /// the expired lease of the previous holder, `acquired_after_crash` returns `None`. If the
-    /// reply to the lease request was lost, a normal release by the previous holder can look like a
-    /// crash. If your program must notice every crash, store the progress of the work together with
-    /// the work.
+    /// `Some(fence)` is only a hint that the previous holder crashed. If another caller removed the
+    /// expired lease of the previous holder, `acquired_after_crash` returns `None`. If the reply to
+    /// the lease request was lost, a normal release by the previous holder can look like a crash.
+    /// If your program must notice every crash, store the progress of the work together with the
+    /// work.
     ///
     /// # Examples
     ///
@@ -218,8 +218,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A heartbeat that was sent before the drop may still
-    /// renew the lease.
+    /// The caller may drop the future of `extend` at any time. A heartbeat that `extend` sent
+    /// before the drop of the future may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.guard.grant.beat()).await
     }
@@ -248,8 +248,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. The future does not prolong the lease, and can
-    /// outlive the guard.
+    /// The caller may drop the future of `lost` at any time. The future does not prolong the lease,
+    /// and can outlive the guard.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.guard.grant);
         async move { grant.lost().await }
@@ -380,7 +380,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Lost`]: the lease is lost.
     /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`] or
-    ///   [`Error::Encode`]: [`update`](Self::update) would fail with the same error.
+    ///   [`Error::Encode`], if [`update`](Self::update) would fail with the same error.
     pub fn explain_update(&self, change: impl FnOnce(&mut T)) -> Result<Explained> {
         let mut session = self.unsent()?;
         let (mut value, mut basis) = decode::<T>(&self.repository.table, self.item.clone())?;
@@ -389,7 +389,8 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::write(&mut session, value, Change::Update(basis))
     }
 
-    /// Returns the requests of a patch by the holder of the lease, and sends no request.
+    /// Returns the requests that a patch by the holder of the lease would send. `explain_patch`
+    /// sends no request.
     pub(super) fn explain_patch(&self, content: SharedPatch<T>) -> Result<Explained> {
         explain::patch(&mut self.unsent()?, self.stored.key(), content)
     }
@@ -491,7 +492,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a background task finishes the release.
+    /// The caller may drop the future of `release` at any time: a background task finishes the
+    /// release.
     pub async fn release(self) -> Result<Stored<T>> {
         observe("release", self.table(), self.guard.release()).await?;
         Ok(self.stored)

@@ -50,8 +50,8 @@ pub(crate) type KeyText = fn(&Item) -> Option<String>;
 pub(crate) struct RequestFacts {
     /// The budget of the call, and the capacity units that the call has consumed so far.
     pub(crate) allowance: Arc<Allowance>,
-    /// The functions that make the texts of keys, each with the name of its table. If the table
-    /// name is `None`, the function applies to all tables.
+    /// The functions that make the texts of keys for cost reports, each with the name of a table. A
+    /// function without a table name applies to the keys of all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
     /// The most recent item that the call has read or written, with the size of the item.
     pub(crate) seen: Option<SizedItem>,
@@ -116,7 +116,7 @@ pub(crate) struct Share {
     pub(crate) table: String,
     pub(crate) key: Option<String>,
     pub(crate) capacity: Capacity,
-    /// The key of the item, or `None` if the request contains no key or a whole item.
+    /// The key of the item, or `None` if the request contains a whole item or no key.
     key_item: Option<Item>,
 }
 
@@ -245,8 +245,8 @@ impl MeteredRequest {
         Share { table, key, capacity, key_item: None }
     }
 
-    /// Returns the size of an item if the call has read or written this item most recently, and 0
-    /// for any other item. The argument `item` is a key or a whole item.
+    /// Returns the size of the given item if the call has read or written the item most recently,
+    /// and 0 if not. The argument `item` is a key or a whole item.
     fn seen(&self, table: &str, item: Option<&Item>) -> usize {
         let is_of = |seen: &&SizedItem| {
             seen.table == table

@@ -20,8 +20,8 @@ use crate::{codec::Item, error::Result};
 ///
 /// If an item cannot be decoded, the stream returns an error in place of the item, and continues
 /// with the next item. If a page cannot be read, the stream returns an error and ends. If an early
-/// request for the next page fails while the stream still holds items, the stream requests the page
-/// again after the last item, with a new deadline.
+/// request for the next page fails, the stream first returns its remaining items, and then requests
+/// the page again with a new deadline.
 #[must_use = "nothing is read until this is polled"]
 pub struct ItemStream<R> {
     table: Arc<str>,
@@ -62,9 +62,9 @@ impl<R> ItemStream<R> {
     ///
     /// # Errors
     ///
-    /// `next` returns the same errors as [`Query::collect`](super::Query::collect).
-    /// [`Error::Decode`](crate::Error::Decode) and [`Error::Corrupt`](crate::Error::Corrupt)
-    /// concern one item, and the stream continues with the next item. After any error that does not
+    /// `next` returns the same errors as [`Query::collect`](super::Query::collect). After
+    /// [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt), which
+    /// concern one item, the stream continues with the next item. After any error that does not
     /// concern a single item, for example `Error::Exhausted`, the stream ends.
     ///
     /// # Cancel safety

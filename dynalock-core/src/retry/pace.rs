@@ -13,16 +13,15 @@ use std::{sync::Arc, time::Duration};
 ///
 /// - After its first sleep, a call has four times as many immediate attempts before each further
 ///   sleep.
-/// - The length of a sleep is a random part of a time window. The time window has the length
-///   `12 × n² / t` round trips, but at least 1 and at most 40 round trips. In `12 × n² / t`, `t` is
-///   the time since the start of the call, in round trips. In `12 × n² / t`, `n` is the number of
-///   running calls that have slept after a conflict. `n` counts the calls of a repository and of
-///   all clones of the repository. The time window always leaves time for another attempt before
-///   the deadline.
+/// - The length of a sleep is a random part of a time window. The time window has the length `12 ×
+///   n² / t` round trips, but at least 1 and at most 40 round trips. In `12 × n² / t`, `t` is the
+///   time since the start of the call, in round trips. In `12 × n² / t`, `n` is the number of
+///   running calls that have slept after a conflict, in a repository and all clones of the
+///   repository. The time window always leaves time for another attempt before the deadline.
 ///
-/// The constants in the formula come from a simulation, in which four processes write to one item.
-/// In `12 × n² / t`, `n` does not include the calls of other processes. A burst of 32 calls in 32
-/// processes uses twice as many write units as a burst of 32 calls in four processes.
+/// The constants in the formula of the time window come from a simulation, in which four processes
+/// write to one item. A process does not know the number of calls in other processes. A burst of 32
+/// calls in 32 processes uses twice as many write units as a burst of 32 calls in four processes.
 ///
 /// If many callers write one item, about one write per round trip succeeds. If callers start more
 /// than one call per round trip on one item, for longer than the deadline of a call, some calls

@@ -216,9 +216,9 @@ where
     if !is_observed() {
         return Either::Left(work);
     }
-    // `in_scope` is safe even if the program has set its `tracing` subscriber after the grant of
-    // the lease. An explicit parent span that is older than the subscriber would make the registry
-    // of `tracing-subscriber` panic.
+    // `in_scope` does not panic, even if the program has set its `tracing` subscriber after the
+    // grant of the lease. An explicit parent span that is older than the subscriber would make the
+    // registry of `tracing-subscriber` panic.
     let span = lease.in_scope(|| call_span!(DEBUG, operation, &*table));
     Either::Right(run(Call::new(operation, table, span), work, failure))
 }
@@ -252,7 +252,7 @@ pub(crate) fn set_table(table: Arc<str>) {
         call.span.record("db.collection.name", &*table);
         call.span.record("otel.name", display(SpanName { operation: call.operation, table: &table }));
         // A unit of work may commit several times, because its closure can run several times. The
-        // metrics name the tables of the first commit.
+        // metrics of the unit of work name the tables of its first commit.
         let _ = call.table.set(table);
     }
 }

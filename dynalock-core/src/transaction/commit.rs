@@ -30,15 +30,15 @@ use crate::{
     },
 };
 
-/// The next step of a commit after DynamoDB has refused it because of another running transaction,
-/// if the outcome of each attempt is known.
+/// The next step of a commit that DynamoDB has refused because of another running transaction.
+/// `AfterContention` applies only if the outcome of each attempt is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
     /// The commit sends the refused request again. The program has computed the values in the
     /// request, so the library cannot compute the values from newer items.
     SendAgain,
     /// After a pause, the commit returns the refusal to the unit of work, which runs its closure
-    /// again with new reads. A repeated request would probably fail, because the running
+    /// again with new reads. A repeated request would probably fail, because another running
     /// transaction may change an item that the request checks.
     ReadAgain,
 }
@@ -49,7 +49,7 @@ pub(super) struct Commit<'a> {
     pub(super) attempts: &'a mut Attempts,
     pub(super) transaction: TransactionId,
     pub(super) operations: &'a mut [Operation],
-    /// The request that the commit sends for the operations.
+    /// The request that contains the `operations` of the transaction.
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
     pub(super) token: &'a mut String,
@@ -104,10 +104,10 @@ impl Commit<'_> {
                 {
                     return Err(already_committed(self.attempts));
                 }
-                // Only an earlier run of the closure of the unit of work can have sent a token that
-                // the library has generated. DynamoDB refused the request of the earlier run, but
-                // later received and applied a duplicate of the request. The unit of work no longer
-                // has the result of the earlier run of its closure.
+                // If DynamoDB remembers a token that the library has generated, an earlier run of
+                // the closure has sent the token. DynamoDB refused the request of the earlier run,
+                // but later received and applied a duplicate of the request. The unit of work no
+                // longer has the result of the earlier run of its closure.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -158,7 +158,7 @@ impl Commit<'_> {
     /// Decides whether DynamoDB applied an earlier attempt of a transaction whose last attempt was
     /// cancelled. After a lost reply, `judge` interprets DynamoDB's cancellation reason for each
     /// write in the same way as the refusal of a single write with a token. One write can decide
-    /// about the whole transaction: if the item of the write contains the write id, DynamoDB has
+    /// about the whole transaction: if the written item contains the id of the write, DynamoDB has
     /// applied the transaction. If the condition of the write can never be true again, DynamoDB can
     /// never apply the transaction.
     fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
@@ -202,8 +202,8 @@ impl Commit<'_> {
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // `verdict` treats a write that requires no particular state of the item like a create: the
-        // condition of the write can become true later.
+        // If the write requires no particular state of the item, `verdict` treats the write like a
+        // create, because the condition of the write can become true later.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -211,8 +211,8 @@ impl Commit<'_> {
         verdict(expected, self.stamps.id, Doubt::UnderToken, found.as_ref())
     }
 
-    /// If an expired first entry in the queue of a lease made the transaction fail, removes the
-    /// entry. Returns `true` if a queue entry was removed, so that the call can repeat the request.
+    /// Removes the first entry of a lease's queue if the entry has expired and made the transaction
+    /// fail. Returns `true` if a queue entry was removed, so that the call can repeat the request.
     async fn evict_expired_heads(&mut self, reasons: &[ActionReason]) -> Result<bool, Error> {
         let mut is_evicted = false;
         for (operation, position) in self.operations.iter().zip(&self.assembly.positions) {
@@ -236,12 +236,12 @@ impl Commit<'_> {
     }
 
     /// Adapts the operations to the items that a refusal returned, so that the commit can send a
-    /// request with other content. If no changed request can succeed, returns the error of the
-    /// transaction.
+    /// request with other content. Returns the error of the transaction if no changed request can
+    /// succeed.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
-        // DynamoDB forgets a token after ten minutes, but the items of the transaction may still
-        // contain the write id.
+        // DynamoDB forgets a token after ten minutes, but the items may still contain the id of the
+        // transaction's write.
         if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
@@ -250,9 +250,9 @@ impl Commit<'_> {
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Adapts the operations to the items and lease rows that the refusal returned. An operation
-    /// changes if a lease or the item has expired, or if a patch needs another update expression
-    /// for the item.
+    /// Adapts the operations to the items and lease rows that the refusal returned. `adapt` changes
+    /// an operation if a lease or the item has expired, or if a patch needs another update
+    /// expression for the item.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {
@@ -285,9 +285,9 @@ impl Commit<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns the error of a cancelled transaction. If a lease made the transaction fail, returns
-    /// the error for the lease, for example [`Error::Locked`]. If no lease made the transaction
-    /// fail, returns [`Error::Cancelled`] with a reason for each operation.
+    /// Returns the error of a cancelled transaction. If a lease made the transaction fail, the
+    /// error is for example [`Error::Locked`]. If no lease made the transaction fail, the error is
+    /// [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
@@ -313,8 +313,8 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
 }
 
 /// Returns the cancellation reason of an operation: the reason that DynamoDB gave for the write of
-/// the item. If DynamoDB refused only the write of the separate lease row, and its condition was
-/// not false, `reason_at` returns the reason for the lease row.
+/// the item. If DynamoDB refused only the write of the separate lease row, but not because of a
+/// false condition, `reason_at` returns the reason for the lease row.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

@@ -15,12 +15,13 @@ mod history;
 mod model_check;
 mod ring;
 
-/// The attribute that contains the incarnation of an item and the ids of the last writes of the
-/// item.
+/// The attribute that contains the random id of an item (the incarnation) and the ids of the last
+/// writes of the item.
 pub(crate) const WRITES: &str = "_writes";
 
 /// The attributes that contain the ids of the last eight patches of an item, newest first. Each
-/// patch stores its id in `_p0`, and moves the older ids from each attribute to the next attribute.
+/// patch stores its id in `_p0`, and moves the older ids: from `_p0` to `_p1`, from `_p1` to `_p2`,
+/// and so on.
 pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
 /// The version and the write ids of an item at one moment.
@@ -28,8 +29,8 @@ pub(crate) const PATCHES: [&str; 8] = ["_p0", "_p1", "_p2", "_p3", "_p4", "_p5",
 pub(crate) struct Revision {
     /// The stored version, or `None` if another program has written the item without a version.
     pub(crate) version: Option<u64>,
-    /// The incarnation and the write ids of the item, or `None` if another program has written the
-    /// item without the attribute `_writes`.
+    /// The content of the attribute `_writes`, or `None` if another program has written the item
+    /// without `_writes`.
     pub(crate) ring: Option<Ring>,
 }
 
@@ -49,14 +50,14 @@ impl Revision {
     /// Returns the version and the write ids of the item after one more write. Returns `None` if
     /// the version cannot be incremented. `at` is the time of the write in epoch milliseconds. If
     /// the item has no version or no write ids, the write stores a new incarnation: a random id in
-    /// `_writes`. After a change of the incarnation in `_writes`, DynamoDB refuses each write by a
+    /// `_writes`. After a change of the random id in `_writes`, DynamoDB refuses each write by a
     /// caller that read the item before the change.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
-        // An item without a version gets a new incarnation, even if it has write ids. Another
-        // program may have changed the content of an item without a version several times, without
-        // a change of the write ids.
+        // An item without a version gets a new random id (incarnation), even if the item has write
+        // ids. If an item has no version, another program may have changed the item several times
+        // and kept the write ids.
         let ring = self.ring.as_ref().filter(|_| self.is_tracked()).unwrap_or(&new);
         Some(Self { version: Some(version), ring: Some(ring.push(id, at, keep)) })
     }
@@ -69,13 +70,13 @@ impl Revision {
         }
     }
 
-    /// Returns `true` if the item can never return to the version and the incarnation in `self`.
-    /// `now` contains the current version and write ids of the item. `is_over` returns `true` in
-    /// three cases: the item is absent, the item has another incarnation, or the item has a higher
-    /// version in the same incarnation. If `self` has no version or no write ids, `is_over` returns
-    /// `false`, because another program may restore the earlier content of the item. `is_over` does
-    /// not compare the write ids: another program may restore an old version, or remove and restore
-    /// the write ids.
+    /// Returns `true` if the item can never again have the version and the random id (the
+    /// incarnation) in `self`. `now` contains the current version and write ids of the item.
+    /// `is_over` returns `true` if the item is absent, has another incarnation (random id), or has
+    /// a higher version in the same incarnation. If `self` has no version or no write ids,
+    /// `is_over` returns `false`, because another program may restore the earlier content of the
+    /// item. `is_over` does not compare the write ids: another program may restore an old version,
+    /// or remove and restore the write ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without a version or without write ids, only the content identifies the state of an item,
         // and another program may restore an earlier content.
@@ -90,9 +91,9 @@ impl Revision {
         }
     }
 
-    /// Returns a copy of `self` with the incarnation `incarnation`. Each attempt of a create has
-    /// its own incarnation (a random id), so the incarnation of the stored item shows which attempt
-    /// DynamoDB has applied.
+    /// Returns a copy of `self` that contains the random id `incarnation`. Each attempt of a create
+    /// has its own random id, so the id in the stored item shows which attempt DynamoDB has
+    /// applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.set_incarnation(incarnation);
@@ -101,8 +102,8 @@ impl Revision {
     }
 }
 
-/// Returns the incarnation and the write ids of an item. `ring_of` reads only the attribute
-/// `_writes`.
+/// Returns the write ids and the random id (the incarnation) of an item. `ring_of` reads only the
+/// attribute `_writes`.
 pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
@@ -147,15 +148,15 @@ pub(crate) fn version_of(attribute: &AttributeValue) -> Option<u64> {
 pub(crate) enum Expected<'a> {
     /// A create: the write requires that the key has no item.
     Absent,
-    /// An update or a replace requires that the item has not changed since a read returned the
-    /// [`Revision`] in `Unchanged`.
+    /// An update or a replace: the write requires that the item has not changed since the read that
+    /// returned the [`Revision`].
     Unchanged(&'a Revision),
-    /// A delete requires that the item has not changed since a read returned the [`Revision`] in
-    /// `Deleted`.
+    /// A delete of an item: the write requires that the item has not changed since the read that
+    /// returned the [`Revision`].
     Deleted(&'a Revision),
     /// A patch: the write requires that the key has an item, with any version.
     Present,
-    /// A delete without a check: DynamoDB applies the write in every state of the item.
+    /// A delete without a condition. DynamoDB applies the write in every state of the item.
     Anything,
 }
 
@@ -203,8 +204,8 @@ pub(crate) enum LateCopies {
 pub(crate) enum Verdict {
     /// DynamoDB has applied an earlier attempt of the write, so the write has succeeded.
     Applied,
-    /// DynamoDB has applied no attempt of the write and will never apply one, because another
-    /// caller has changed the item.
+    /// DynamoDB has applied no attempt of the write, and can never apply an attempt, because
+    /// another caller has changed the item.
     Conflict,
     /// The outcome is unknown, because DynamoDB may have applied an earlier attempt, or may still
     /// apply a delayed duplicate.
@@ -228,19 +229,19 @@ impl Expected<'_> {
 /// or is `None` if the key had no item. `verdict` applies the first matching rule of the list:
 ///
 /// 1. If the item contains the write id of the write, DynamoDB has applied an attempt of the write.
-/// 2. If no earlier attempt has an unknown outcome, the outcome is a conflict: another caller has
+/// 2. If the outcome of each earlier attempt is known, the write has a conflict: another caller has
 ///    changed the item.
 /// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
 ///    applied no attempt so far. If the item can never return to the state that the write requires,
-///    DynamoDB will refuse all delayed duplicates of the attempts, so the outcome is a conflict. If
-///    the item can return to the required state, the outcome of the write is unknown. For a create
-///    with a ClientRequestToken, the outcome is always unknown: after a delete of the item,
-///    DynamoDB may apply a delayed duplicate of the create request.
+///    the outcome is a conflict, because DynamoDB will refuse all delayed duplicates. If the item
+///    can return to the required state, the outcome of the write is unknown. For a create with a
+///    ClientRequestToken, the outcome is always unknown: after a delete of the item, DynamoDB may
+///    apply a delayed duplicate of the create request.
 /// 4. If the attempts had no ClientRequestToken, the write ids in the item decide, as in
 ///    [`by_ids`].
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
-    // The search for the write id comes before all other rules, because only an attempt of a write
-    // can have stored the write id of the write.
+    // The search for the write id comes before all other rules, because only an attempt of the
+    // write can have stored the id.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
@@ -263,7 +264,8 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
 
 /// Decides from the write ids in the item whether DynamoDB has applied an earlier attempt. A delete
 /// leaves no write id in the table, so a delete counts as applied if the item is absent. If the
-/// item still has the incarnation that the delete requires, DynamoDB has not applied the delete.
+/// item still has the random id (the incarnation) that the delete requires, DynamoDB has not
+/// applied the delete.
 fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     let ring = found.and_then(|item| item.ring.as_ref());
     match (expected, found, ring) {
@@ -283,17 +285,19 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the write ids that an earlier read of the item returned in `was`, if the incarnation of
-/// the item has not changed since the read.
+/// Returns the content of `_writes` in `was`, the result of an earlier read. `same_life` returns
+/// `None` if the random id of the item (the incarnation) has changed since the read, or if `was`
+/// lacks a version.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
 /// its id at the front of `_writes`, and removes old ids only at the back. If the item still
-/// contains the newest id that the read returned, the item contains the ids of all writes since the
-/// read. If the read returned no ids, `nothing_fell_between` returns `false`. After a patch of an
-/// item without `_writes`, for example, the attribute `_writes` contains an incarnation and no ids.
+/// contains the newest write id that the read returned, the item contains the ids of all writes
+/// since the read. If the read returned no write ids, `nothing_fell_between` returns `false`. After
+/// a patch of an item without `_writes`, for example, the attribute `_writes` contains no write
+/// ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

@@ -1,9 +1,9 @@
-//! The attribute `_writes` of an item: the incarnation of the item, the time of the last write in
-//! seconds, and the ids of the last writes.
+//! The attribute `_writes` of an item: the random id of the item (the incarnation), the time of the
+//! last write in seconds, and the ids of the last writes.
 //!
 //! | bytes of `_writes` | content |
 //! |---|---|
-//! | 8 | the incarnation of the item |
+//! | 8 | the incarnation: a random id that distinguishes the item from earlier items with the same key |
 //! | 4 or 0 | the time of the last write, in seconds since the epoch, if `_writes` contains a time |
 //! | 8 each | the ids of the last writes, newest first |
 
@@ -56,7 +56,7 @@ pub(crate) struct Incarnation([u8; ID_LEN]);
 /// item, with no id missing between two ids. The type of the item sets the largest number of ids in
 /// `_writes`.
 ///
-/// If a clock is wrong, the library may remove old ids too early or too late. If `_writes` no
+/// If a clock is wrong, the library may remove old write ids too early or too late. If `_writes` no
 /// longer contains the id of a write, the library may report the outcome of the write as unknown,
 /// but never reports a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
@@ -127,14 +127,14 @@ impl Incarnation {
 }
 
 impl Ring {
-    /// Makes the content of `_writes` for a new incarnation: only the incarnation, without a time
-    /// and without write ids.
+    /// Makes the content of `_writes` for a new item: only the random id `incarnation`, without a
+    /// time and without write ids.
     pub(crate) fn new(incarnation: Incarnation) -> Self {
         Self(incarnation.0.to_vec())
     }
 
-    /// Makes the content of `_writes` from an incarnation, a time and write ids. `time` is in
-    /// seconds since the epoch. `ids` starts with the newest write id.
+    /// Makes the content of `_writes` from the random id of the item (the incarnation), a time and
+    /// write ids. `time` is in seconds since the epoch. `ids` starts with the newest write id.
     pub(super) fn of(incarnation: Incarnation, time: Option<u32>, ids: impl Iterator<Item = StoredId>) -> Self {
         let mut bytes = Vec::with_capacity(ID_LEN + TIME_LEN + ID_LEN * ids.size_hint().0);
         bytes.extend_from_slice(&incarnation.0);
@@ -147,8 +147,8 @@ impl Ring {
         Self(bytes)
     }
 
-    /// Parses the bytes of the attribute `_writes`. Returns `None` if the length of `bytes` does
-    /// not fit an incarnation, an optional time and whole write ids.
+    /// Parses the bytes of the attribute `_writes`. Returns `None` if `bytes` does not have the
+    /// length of a random id of the item (the incarnation), an optional time and whole write ids.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
@@ -186,13 +186,13 @@ impl Ring {
         let now = u32::try_from(at / 1000).unwrap_or(u32::MAX);
         let (time, kept) = match id.repeats {
             Repeats::Ever => (self.time(), self.ids().len()),
-            // The newest stored id stays, because a call that has read the item before the new
-            // write looks for the newest stored id. Without the newest stored id, the call could
-            // not know whether the item contains the ids of all later writes.
+            // The newest stored write id stays in `_writes`, because a call that has read the item
+            // before the new write looks for the id. Without the newest stored id, the call could
+            // not know whether `_writes` contains the ids of all writes since the read.
             Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
             Repeats::InThisCall => (Some(now), self.ids().len()),
         };
-        // The new id is one of the `keep` ids, so at most `keep - 1` stored ids stay.
+        // `keep` includes the new write id, so at most `keep - 1` stored write ids stay.
         let kept = self.ids().take(kept.min(usize::from(keep).saturating_sub(1)));
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
@@ -201,8 +201,8 @@ impl Ring {
     /// writes. If an id was derived from a token of the caller, `has_rested` returns `false`,
     /// because a caller may need the id at any time.
     fn has_rested(&self, now: u32) -> bool {
-        // A time in the future comes from a wrong clock. If the stored time is in the future, the
-        // last write counts as recent, and the next write replaces the stored time.
+        // A stored time in the future comes from a wrong clock. If the stored time is in the
+        // future, the last write counts as recent, and the next write replaces the stored time.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)
     }
 
@@ -214,9 +214,10 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length in bytes of the first part of `_writes`: the incarnation and, if present,
-    /// the time. In `_writes`, the incarnation and each write id take 8 bytes, and the time takes 4
-    /// bytes. The length of `_writes` modulo 8 is 4 with a time, and 0 without a time.
+    /// Returns the length in bytes of the first part of `_writes`: the random id of the item (the
+    /// incarnation) and, if present, the time of the last write. In `_writes`, each id takes 8
+    /// bytes, and the time takes 4 bytes. The length of `_writes` modulo 8 is 4 if `_writes`
+    /// contains a time, and 0 if not.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
@@ -239,12 +240,14 @@ pub(super) mod tests {
         Incarnation([n; ID_LEN])
     }
 
-    /// Returns the attribute `_writes` with the given time, incarnation and write ids.
+    /// Returns the attribute `_writes` with the given time, write ids and random id of the item
+    /// (the incarnation).
     pub(in super::super) fn ring_at(time: Option<u32>, life: u8, ids: &[u8]) -> Ring {
         Ring::of(incarnation(life), time, ids.iter().map(|n| id(*n).stored()))
     }
 
-    /// Returns the attribute `_writes` with the given incarnation and write ids, without a time.
+    /// Returns the attribute `_writes` with the given write ids and the given random id of the item
+    /// (the incarnation), without a time.
     pub(in super::super) fn ring(life: u8, ids: &[u8]) -> Ring {
         ring_at(None, life, ids)
     }

@@ -36,10 +36,9 @@ use crate::{
 /// If the closure runs again after a pause, it reads all items from DynamoDB. If the closure
 /// returns an error, the unit of work ends and writes nothing.
 ///
-/// If DynamoDB refuses the transaction because another running transaction uses one of its items,
-/// the unit of work sleeps. After a sleep, the closure runs again and reads all items from
-/// DynamoDB. If a reply is lost, the unit of work repeats the request without another run of the
-/// closure.
+/// If DynamoDB refuses the transaction because another running transaction uses the same item, the
+/// unit of work sleeps. After a sleep, the closure runs again and reads all items from DynamoDB. If
+/// a reply is lost, the unit of work repeats the request without another run of the closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -65,11 +64,11 @@ use crate::{
 /// ```
 ///
 /// The closure may run several times, so it should only read, decide and write through its [`Tx`].
-/// The closure reads one item after another, so its reads may be inconsistent: it may see states of
-/// items that never existed together. DynamoDB refuses a write that is based on inconsistent reads.
-/// Without [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure
-/// returned because of inconsistent reads. Only a run that has read all items from DynamoDB, for
-/// example the first run, can end the unit of work with an error because of inconsistent reads.
+/// The closure reads one item after another, so the closure may see states of items that never
+/// existed together. DynamoDB refuses a write that is based on inconsistent reads. Without
+/// [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure returned
+/// because of inconsistent reads. An error from inconsistent reads ends the unit of work only if
+/// the run of the closure has read all items from DynamoDB, as the first run does.
 ///
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
@@ -84,8 +83,8 @@ use crate::{
 /// - The errors of [`Transaction::commit`](crate::Transaction::commit), which `From` converts into
 ///   the error type of the closure.
 /// - [`Error::Cancelled`]: a create found an item, or a condition of the caller was false, although
-///   no item that the closure read has changed. Another run of the closure would fail in the same
-///   way.
+///   no item that the closure read has changed. Another run of the closure would fail with the same
+///   error.
 /// - [`Error::Exhausted`]: the unit of work reached its deadline or its maximum number of attempts,
 ///   or the retry budget was empty.
 ///
@@ -144,9 +143,9 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Limits the number of failed requests and conflicts. `attempts` must be at least 1. Without a
-    /// limit on its attempts, a unit of work runs its closure after each conflict until the
-    /// deadline.
+    /// Limits the number of failed requests and conflicts of the unit of work. `attempts` must be
+    /// at least 1. Without a limit on its attempts, a unit of work runs its closure after each
+    /// conflict until the deadline.
     ///
     /// # Examples
     ///
@@ -170,13 +169,12 @@ impl<F> UnitOfWork<'_, F> {
         self
     }
 
-    /// Limits the capacity units that all runs of the unit of work together may consume: read units
-    /// and write units together. The library estimates the capacity units of a request before it
-    /// sends the request. The [module `cost`](crate::cost) lists the estimate for each kind of
-    /// request. If the estimate of a request is more than the unused part of the budget, the call
-    /// fails with [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the
-    /// request. With a budget, the library counts the cost of the call even if no repository has a
-    /// meter.
+    /// Limits the sum of the read units and write units that all runs of the closure may consume.
+    /// The library estimates the capacity units of a request before it sends the request. The
+    /// [module `cost`](crate::cost) lists the estimate for each kind of request. If the estimate of
+    /// a request is more than the unused part of the budget, the call fails with
+    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. With
+    /// a budget, the library counts the cost of the call even if no repository has a meter.
     ///
     /// The budgets of the repositories do not apply to a unit of work.
     ///
@@ -234,9 +232,9 @@ impl<F> UnitOfWork<'_, F> {
 
     /// Sets how the unit of work reacts to conflicts: how many times the closure runs again without
     /// a pause, and how long the pauses are. The documentation of [`Pace`] gives the pauses as
-    /// multiples of a round trip. In a unit of work, the duration of a run of the closure replaces
-    /// the round trip, because a run takes longer. If DynamoDB refuses a request because of another
-    /// running transaction, the pace does not apply.
+    /// multiples of a round trip. In a unit of work, the pauses are multiples of the duration of
+    /// one run of the closure, because a run takes longer than a round trip. The pace does not
+    /// apply after DynamoDB has refused a request because of another running transaction.
     ///
     /// # Examples
     ///

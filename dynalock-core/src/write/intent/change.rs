@@ -53,8 +53,9 @@ pub(crate) enum Change {
     /// The write sets all attributes of the value, and removes all attributes that the value does
     /// not contain.
     Replace(Basis),
-    /// The write replaces an item that contains its lease. The second field is the whole item as
-    /// the library has read it, because the [`Basis`] does not contain all attributes of the item.
+    /// The write replaces an item that contains its lease. The [`Item`] in the second field is the
+    /// whole item as the library has read it. A [`Basis`] does not contain all attributes of an
+    /// item.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
     /// distinguishes the new item from the expired item. The write keeps the lease attributes of
@@ -115,9 +116,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns `true` if the stored item has attributes that neither the type nor the value
-    /// contains. The condition of a PutItem does not compare attributes that are unknown to the
-    /// type. The PutItem would undo another program's change of an attribute that the condition
-    /// does not compare.
+    /// contains. A PutItem of the value could undo another program's change of an attribute that is
+    /// unknown to the type. The condition of a PutItem does not compare unknown attributes.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
@@ -248,8 +248,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
-    /// each stored attribute that the value does not contain. A PutItem cannot replace an item that
-    /// contains its lease, because the PutItem would overwrite the stored fence with an older
+    /// each stored attribute that the value does not contain. A PutItem must not replace an item
+    /// that contains its lease, because the PutItem would overwrite the stored fence with an older
     /// fence.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
@@ -293,8 +293,8 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the version and the write ids that the item has after the write.
     pub(super) fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
-            // A create over an expired item writes version 1 and a new incarnation, like a create
-            // of a missing item.
+            // A create over an expired item writes version 1 and a new random id (incarnation),
+            // like a create of a missing item.
             (Change::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, self.at, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
@@ -389,8 +389,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
             Some(item) => Change::recreate(T::MODEL, &self.table, item.clone())?,
             None => Change::Create,
         };
-        // If the create already requires exactly the stored state, DynamoDB refused the request for
-        // another cause, for example a lease.
+        // If the refused create already required the state that the item has, DynamoDB refused the
+        // create for another cause, for example a lease.
         let state = |change: &Change| change.basis().map(|basis| basis.state.clone());
         let adapted = Adapted::if_changed(state(&change) != state(&self.change));
         self.change = change;
@@ -406,9 +406,9 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns the state of the item that a write requires if the caller's value has an etag. `item` is
-/// the item that the library has read before the write. Returns `None` if the item is not in the
-/// state of the etag.
+/// Returns the data that a write of a value with an etag needs. `item` is the item that the library
+/// has read before the write. Returns `None` if the item is not in the state that the etag
+/// identifies.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     // The caller has edited the value outside the library, so the changed attributes are the
