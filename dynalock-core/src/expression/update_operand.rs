@@ -71,16 +71,16 @@ pub trait SetElement<S> {
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
-    /// The least and the greatest stored number to which a patch can add the delta, so that the sum
-    /// stays in the range of the attribute's type. `range` is `None` if no stored number gives a
-    /// sum in the range of the type.
+    /// The least and the greatest stored number whose sum with the delta is in the range of the
+    /// attribute's type. `range` is `None` if no stored number has a sum with the delta in the
+    /// range of the type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// The start value of the addition for a missing attribute, and the sum of the start value and
-    /// the delta. The field `start` is `None` if the sum is outside the range of the attribute's
-    /// type.
+    /// For a missing attribute, the start value of the addition, and the sum of the start value and
+    /// the delta. `start` is `None` if the start value plus the delta is outside the range of the
+    /// attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
-    /// The value that replaces a stored null: the sum of zero and the delta. The field `from_null`
-    /// is `None` if the sum is outside the range of the attribute's type.
+    /// The value that replaces a stored null: the sum of zero and the delta. `from_null` is `None`
+    /// if the delta is outside the range of the attribute's type.
     pub(super) from_null: Option<AttributeValue>,
 }
 
@@ -91,7 +91,7 @@ pub(super) mod sealed {
         fn zero() -> Self;
 
         /// Returns the addition of `delta` to an attribute, or `None` if DynamoDB cannot store the
-        /// delta. If the attribute is missing, the addition starts from the value `self`.
+        /// delta. If the attribute is missing, the addition starts from `self`.
         fn add(self, delta: D) -> Option<Sum>;
     }
 

@@ -31,8 +31,9 @@ impl Grant {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
 
-    /// Renews the lease like [`beat`](Self::beat). If `payload` is not `None`, stores the payload
-    /// in the row of the lock. Only the end of the lease limits the duration of a `beat_with` call.
+    /// Renews the lease by one heartbeat, like [`beat`](Self::beat). If `payload` is not `None`,
+    /// stores the payload in the row of the lock. Only the end of the lease limits the duration of
+    /// a `beat_with` call.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
@@ -50,7 +51,7 @@ impl Grant {
     }
 
     /// Sends heartbeats until DynamoDB applies a heartbeat, until the lease ends, or until the
-    /// deadline. Returns at once after an error that a repetition cannot solve.
+    /// deadline. Returns an error at once if a repetition of the heartbeat cannot succeed.
     async fn renew(
         &self,
         connection: &Arc<Connection>,
@@ -117,7 +118,7 @@ impl Grant {
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
         // For the holder, the renewed lease begins just before the holder sends the heartbeat. For
-        // other callers, the renewed lease begins at the heartbeat or later.
+        // a waiter, the renewed lease begins at the heartbeat or later.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.write(|| {

@@ -74,8 +74,8 @@ impl Write {
     }
 
     /// Sends the write as a single request. For [`Action::Patch`], returns the item after the
-    /// patch. For [`Action::RowUpdate`], returns the lease row before the update. For a put, an
-    /// [`Action::Update`], a delete or a check, returns `None`.
+    /// patch. For [`Action::RowUpdate`], returns the lease row before the update. Returns `None`
+    /// for a put, an [`Action::Update`], a delete or a check.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let returned = match self.action {
             Action::Patch(_) => Some(ReturnValue::AllNew),

@@ -1,4 +1,4 @@
-//! Patches in a transaction or in a unit of work.
+//! Patches in a `Transaction` or in a closure of `transact`.
 
 use super::{Op, Transaction, Tx, pending::PendingOperation};
 use crate::{
