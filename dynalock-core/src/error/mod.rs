@@ -197,7 +197,7 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The caller has lost the lock. Another caller may already hold the lock.
+    /// The caller has lost the lock, and another caller may already hold the lock.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
@@ -275,7 +275,7 @@ pub enum Error {
         table: Arc<str>,
         /// The length of the expression in bytes.
         bytes: usize,
-        /// Advice for the caller: how to avoid the long expression.
+        /// Advice for the caller on how to shorten the expression.
         remedy: &'static str,
     },
 
@@ -283,9 +283,9 @@ pub enum Error {
     /// does not show whether DynamoDB applied the request.
     ///
     /// Read the item to see the current state of the item. A new write that starts from the read
-    /// item is safe: DynamoDB refuses the write if another caller has changed the item since the
-    /// read. If you repeat the write without a read of the item, DynamoDB may apply the change
-    /// twice.
+    /// item is safe, because DynamoDB refuses the write if another caller has changed the item
+    /// since the read. If you repeat the write without a read of the item, DynamoDB may apply the
+    /// change twice.
     #[error(
         "a write to table `{table}` may or may not have been applied, and the item does not show the outcome ({spent}); \
          read the item before writing again{}", because(.last.as_deref())

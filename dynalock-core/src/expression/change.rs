@@ -110,8 +110,8 @@ impl PatchChange {
             }
             ChangeKind::Add(sum, presence) => {
                 let Sum { delta, range, start, .. } = &**sum;
-                // If the attribute is missing and the change has no start value, the condition on
-                // the range of the attribute's type is false, so DynamoDB refuses the patch.
+                // If the attribute is missing and the change has no start value, the condition
+                // `BETWEEN` is false, so DynamoDB refuses the patch.
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -120,8 +120,7 @@ impl PatchChange {
                     }
                     None => format!("{path}={path}+{delta}"),
                 });
-                // The condition on the range of the attribute's type is false for a stored value
-                // that is not a number.
+                // The condition `BETWEEN` is false for a stored value that is not a number.
                 let Some((low, high)) = range else { return };
                 let between = format!("{path} BETWEEN {} AND {}", to.value(low.clone()), to.value(high.clone()));
                 texts.conditions.push(or_absent(start.is_some(), &path, between));
@@ -182,8 +181,8 @@ impl PatchChange {
     }
 
     /// Returns the value with which a patch replaces a stored null. An addition treats a stored
-    /// null as zero, and an extension of a list treats a stored null as an empty list, even if the
-    /// field has a different serde default.
+    /// null as zero, and an extension of a list treats a stored null as an empty list. A different
+    /// serde default of the field has no effect.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),

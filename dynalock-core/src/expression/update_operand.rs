@@ -72,8 +72,8 @@ pub trait SetElement<S> {
 pub struct Sum {
     pub(super) delta: AttributeValue,
     /// The least and the greatest stored number whose sum with the delta is in the range of the
-    /// attribute's type. `range` is `None` if no stored number has a sum with the delta in the
-    /// range of the type.
+    /// attribute's type. `range` is `None` if every sum with the delta is outside the range of the
+    /// attribute's type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
     /// For a missing attribute, the start value of the addition, and the sum of the start value and
     /// the delta. `start` is `None` if the start value plus the delta is outside the range of the
@@ -211,8 +211,8 @@ impl<C> Set for StringSet<C> {}
 impl<C> Set for NumberSet<C> {}
 impl<C> Set for BinarySet<C> {}
 
-/// Returns the elements in order and without duplicates, because DynamoDB refuses a set with equal
-/// elements. Returns `None` if an element does not have the element type of the set.
+/// Returns the elements in ascending order and without duplicates, because DynamoDB refuses a set
+/// with equal elements. Returns `None` if an element does not have the element type of the set.
 fn distinct<E: Ord, S: FromIterator<E>>(
     elements: Vec<AttributeValue>,
     element: fn(AttributeValue) -> Option<E>,

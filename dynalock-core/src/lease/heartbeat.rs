@@ -25,8 +25,8 @@ enum BeatResult {
 }
 
 impl Grant {
-    /// Renews the lease by one heartbeat. Sends heartbeats until DynamoDB applies one, until the
-    /// lease ends, or until the deadline of the call.
+    /// Renews the lease by one heartbeat. Sends heartbeats until DynamoDB applies a heartbeat,
+    /// until the lease ends, or until the deadline of the call.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
@@ -38,9 +38,8 @@ impl Grant {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause between two heartbeats that a call of the holder sends. The pause between
-    /// the heartbeats is short, because a call must end within seconds even if the lease lasts for
-    /// hours.
+    /// Returns the pause between two heartbeats that a call of the holder sends. A short pause
+    /// between the heartbeats lets the call end within seconds, even if the lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
@@ -162,8 +161,8 @@ impl Grant {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
                 // After an error, the heartbeat task continues to send heartbeats until the lease
-                // ends, because the cause of the error may be temporary. An example of a temporary
-                // cause is expired credentials.
+                // ends, because the cause of the error, for example expired credentials, may be
+                // temporary.
                 Err(_) => ttl / 12,
             };
         }

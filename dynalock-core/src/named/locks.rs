@@ -241,14 +241,15 @@ impl Locks {
     /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
-    /// The mean hold is the average time for which earlier holders had the lock. A waiter expects
-    /// the release of the lock when the holder has had the lock for four fifths of the mean hold.
-    /// Between the shortest and the longest interval, the expected release of the lock decides the
-    /// pause of a waiter between two reads:
+    /// The mean hold is the average time for which earlier holders had the lock. The next waiter of
+    /// a queue expects the release of the lock when the holder has had the lock for four fifths of
+    /// the mean hold. A waiter without `fair` expects the release of the lock after seven tenths of
+    /// the mean hold. Between the shortest and the longest interval, the expected release of the
+    /// lock decides the pause of a waiter between two reads:
     ///
     /// | | pause before the expected release | pause after the expected release |
     /// |---|---|---|
-    /// | without `fair` | the time until the expected release, and at most half of the mean hold in addition | twice the time since the expected release |
+    /// | without `fair` | the time until the expected release, and a random time of at most half of the mean hold, or of five round trips if they are longer | twice the time since the expected release |
     /// | the next waiter of a queue | the time until the expected release | a third of the time since the expected release |
     ///
     /// If several calls of one process wait for the same lock, one of the calls reads the row of
@@ -410,7 +411,7 @@ impl Locks {
     /// Creates the lock table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
     /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
-    /// live stays off for the new table, so that DynamoDB does not delete rows with fences.
+    /// live stays off for the new table, so that DynamoDB never deletes a row that stores a fence.
     ///
     /// # Examples
     ///
@@ -524,8 +525,8 @@ impl Locks {
         Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Acquires several locks by one transaction: either all of these locks or none. A call can
-    /// name up to 100 locks.
+    /// Acquires several locks by one transaction: either all of the locks or none. A call can name
+    /// up to 100 locks.
     ///
     /// Without [`fair`](crate::lock::Acquire::fair), the call holds none of the locks while it
     /// waits, so calls for the same locks cannot deadlock. A call without `fair` waits until all

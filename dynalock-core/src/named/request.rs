@@ -51,8 +51,8 @@ impl<O, N> Acquire<O, N> {
     /// | the last caller that leaves the queue | one additional read, which costs half a read unit |
     ///
     /// When the lease of a crashed holder ends, other callers remove the holder's entry from the
-    /// queue. Other callers remove a crashed waiter at most one ttl after the waiter's entry has
-    /// become the first entry of the queue. If the connection to DynamoDB breaks while a call
+    /// queue. Other callers remove the entry of a crashed waiter at most one ttl after the entry
+    /// has become the first entry of the queue. If the connection to DynamoDB breaks while a call
     /// enters or leaves the queue, a background task removes the entry of the call as soon as
     /// DynamoDB answers again. A new call of the same client for the same lock waits until the
     /// background task has removed the entry, at most until the deadline of the new call.

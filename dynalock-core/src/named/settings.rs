@@ -21,8 +21,8 @@ pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
     sort_key: None,
-    // A `Model` must name a version attribute and a number of stored write ids. The rows of named
-    // locks store neither a version nor the ids of writes.
+    // A `Model` must name a version attribute, and must say how many write ids an item stores. The
+    // rows of named locks store neither a version nor the ids of writes.
     version: "_version",
     version_is_field: false,
     times: TimesModel::NONE,

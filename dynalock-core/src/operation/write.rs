@@ -48,7 +48,7 @@ pub(crate) enum Action {
     Check,
 }
 
-/// Sets the fields that all kinds of writes have, both as single requests and as actions of a
+/// Sets the parameters that all kinds of writes have, both as single requests and as actions of a
 /// transaction. `conditional` is a macro, because the builders of the SDK have no common trait.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {

@@ -35,7 +35,7 @@ use crate::{
 /// # What a call for many items promises
 ///
 /// - A call for many items returns one result for each item. If the write of one item fails, the
-///   call still writes the other items.
+///   call still writes the remaining items.
 /// - The writes of the items are not atomic: another caller may read some of the written items
 ///   before the call has written the remaining items. A [`Transaction`](crate::Transaction) writes
 ///   up to 100 items atomically.

@@ -1,6 +1,5 @@
-//! The pauses before retries of a request. The library retries a request if DynamoDB throttled the
-//! request, if DynamoDB's reply was lost, or if DynamoDB refused the request because a transaction
-//! was running on an item of the request.
+//! The pauses before retries of a request. The library retries a request after throttling, after a
+//! lost reply, or after a refusal because of a running transaction.
 
 use std::time::Duration;
 
@@ -8,9 +7,9 @@ use std::time::Duration;
 /// window and the whole window, so a pause is never zero.
 ///
 /// The caller of [`next`](Self::next) gives the length of the window for the first pause. The time
-/// window doubles with each further failed request, by default up to one second. The article
-/// "Exponential Backoff and Jitter" in the AWS Architecture Blog (2015) describes exponential
-/// backoff with equal jitter.
+/// window of the pauses doubles with each further failed request, by default up to one second. The
+/// article "Exponential Backoff and Jitter" in the AWS Architecture Blog (2015) describes
+/// exponential backoff with equal jitter.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
@@ -32,8 +31,8 @@ impl Backoff {
     /// Returns the next pause like [`next`](Self::next), but with time windows of at most
     /// `longest`.
     pub(crate) fn next_up_to(&mut self, longest: Duration, first: Duration, rng: &mut fastrand::Rng) -> Duration {
-        // At most ten doublings prevent an overflow of the bit shift. Ten doublings of a window of
-        // one millisecond reach the default maximum of one second.
+        // A limit of ten doublings prevents an overflow of the bit shift. Ten doublings of a window
+        // of one millisecond reach the default maximum of one second.
         let window = first.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())

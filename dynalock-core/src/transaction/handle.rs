@@ -9,8 +9,8 @@ use crate::{codec::Stored, error::TransactionId};
 /// [`Committed::get`](crate::transaction::Committed::get) returns the result of the operation.
 /// After a cancelled commit, [`Cancelled::reason`](crate::error::Cancelled::reason) returns the
 /// reason why DynamoDB refused the operation, if any. A handle is valid only for the transaction
-/// that made the handle. If the caller uses the handle with a different transaction, the method
-/// returns an error.
+/// that made the handle. A method of a different transaction returns an error if the caller passes
+/// the handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

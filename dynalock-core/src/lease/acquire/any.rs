@@ -36,9 +36,9 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Ok(None) => {}
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
-                    // A call for a missing item may have acquired and released a lease in a
-                    // separate row. With a new owner text for the next attempt, a delayed duplicate
-                    // of an old release request cannot end the next grant.
+                    // An acquire call for a missing item may have acquired and released a lease in
+                    // a separate row. With a new owner text for the next attempt, a delayed
+                    // duplicate of an old release request cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }

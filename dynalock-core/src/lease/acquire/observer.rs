@@ -24,8 +24,8 @@ pub(crate) struct ExpiryObserver {
     /// read that shows no holder may be outdated, so the library keeps the lease attributes of the
     /// last holder.
     seems_free: bool,
-    /// The number of attempts that were sent because the lease seemed to have ended. If a read
-    /// shows a change of the lease, the number of attempts returns to zero.
+    /// The number of attempts that were sent because the lease seemed to have ended. A read that
+    /// shows a change of the lease resets `denials` to zero.
     denials: u32,
 }
 

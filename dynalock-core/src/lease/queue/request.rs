@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// Says whether DynamoDB may still receive a delayed duplicate of the request that enters a queue.
-/// After the removal of a queue entry, a delayed duplicate of the enter request could add the entry
-/// a second time.
+/// After the removal of a queue entry, a delayed duplicate of the request could add the entry a
+/// second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
@@ -41,8 +41,8 @@ impl Duplicate {
 pub(crate) enum DequeueReason {
     /// The caller leaves the queue, and the caller's entry is the head of the queue.
     Leave { owner: Arc<str>, duplicate: Duplicate },
-    /// The lease of the queue's head has ended. The condition of the removal requires that the
-    /// stored lease attributes still equal the observed lease attributes.
+    /// The lease of the queue's head has ended. DynamoDB refuses to remove the head if the stored
+    /// lease attributes differ from the observed lease attributes.
     Expired(Observation),
     /// An operator removes the head of the queue, even if the lease of the head has not ended.
     Operator(Observation),

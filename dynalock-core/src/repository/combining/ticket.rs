@@ -1,7 +1,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The progress of one combined call, which tells the caller whether the call may have had an
-/// effect. The caller and the task that sends the batch share the `Ticket` of a combined call.
+/// effect. The caller of a combined call shares the `Ticket` with the task that sends the write of
+/// the call.
 #[derive(Debug, Default)]
 pub(super) struct Ticket(Mutex<Progress>);
 
