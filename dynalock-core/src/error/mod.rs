@@ -184,7 +184,7 @@ pub enum Error {
     /// ttl, so another caller removed the entry.
     ///
     /// A waiter sends no heartbeat if the waiter's process or runtime is paused, or if the waiter
-    /// cannot reach DynamoDB. A repetition of the call enters the queue at the end.
+    /// cannot reach DynamoDB. A new call enters the queue at the end.
     #[error(
         "the place in the queue of a lock in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue"

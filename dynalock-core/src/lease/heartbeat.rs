@@ -39,7 +39,8 @@ impl Grant {
     }
 
     /// Returns the pause between two heartbeats that a call of the holder sends. A short pause
-    /// between the heartbeats lets the call end within seconds, even if the lease lasts for hours.
+    /// between the heartbeats lets a call of the holder end within seconds, even if the lease lasts
+    /// for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }

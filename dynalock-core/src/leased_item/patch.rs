@@ -15,8 +15,8 @@ use crate::{
     write::patch::SharedPatch,
 };
 
-/// A patch by the holder of a lease, which [`LeaseGuard::patch`] returns. Add changes to the patch,
-/// then `.await` the patch.
+/// A patch by the holder of a lease. [`LeaseGuard::patch`] returns a `GuardPatch`. Add changes to
+/// the patch, then `.await` the patch.
 #[must_use = "a patch does nothing until it is awaited"]
 pub struct GuardPatch<'g, T> {
     guard: &'g mut LeaseGuard<T>,

@@ -193,7 +193,7 @@ impl Locks {
         self
     }
 
-    /// Limits the total time for which heartbeats renew a lock. With `max_hold`, a worker that
+    /// Limits the total time for which heartbeats renew a lock. With `max_hold`, a holder that
     /// makes no progress cannot keep the lock for ever. By default, heartbeats renew a lock for an
     /// unlimited time.
     ///

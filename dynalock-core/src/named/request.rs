@@ -274,7 +274,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
     }
 
     /// Stores bytes in the row of the lock. Other callers read the stored bytes by
-    /// [`inspect`](crate::Locks::inspect), and the next holder reads them by
+    /// [`inspect`](crate::Locks::inspect), and the next holder reads the bytes by
     /// [`LockGuard::payload`]. The stored bytes stay in the row of the lock when the lock is
     /// released.
     ///

@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     pub(super) wait: Option<Wait>,
     pub(super) owner: Arc<str>,
     pub(super) limits: Limits,
-    /// The limits of a request for several locks, which is a transaction.
+    /// The limits of a transaction that acquires several locks.
     pub(super) limits_of_all: Limits,
 }
 

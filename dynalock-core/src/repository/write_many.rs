@@ -193,8 +193,8 @@ impl<T: Versioned> Repository<T> {
     ///   the imported item.
     /// - Each imported item has version 1 and new random ids, like a created item. If a caller
     ///   writes a value that the caller read before the import, the write fails with a conflict.
-    /// - If several values have the same key, the import writes them in the order of the list, so
-    ///   the last value remains.
+    /// - If several values have the same key, the import writes the values in the order of the
+    ///   list, so the last value remains.
     /// - DynamoDB may leave items of a request unprocessed. The import repeats the puts of
     ///   unprocessed items, with growing pauses, until the deadline. If an item is still
     ///   unprocessed at the deadline, the result of the item is an error. If DynamoDB refuses a
