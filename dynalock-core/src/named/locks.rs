@@ -242,10 +242,10 @@ impl Locks {
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
     /// The mean hold is the average time for which earlier holders had the lock. The next waiter of
-    /// a queue expects the release of the lock when the holder has had the lock for four fifths of
-    /// the mean hold. A waiter without `fair` expects the release of the lock after seven tenths of
-    /// the mean hold. Between the shortest and the longest interval, the expected release of the
-    /// lock decides the pause of a waiter between two reads:
+    /// a queue expects the release of the lock when the holder has had the lock for 0.8 times the
+    /// mean hold. A waiter without `fair` expects the release of the lock after 0.7 times the mean
+    /// hold. Between the shortest and the longest interval, the expected release of the lock
+    /// decides the pause of a waiter between two reads:
     ///
     /// | | pause before the expected release | pause after the expected release |
     /// |---|---|---|
