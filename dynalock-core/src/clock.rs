@@ -1,4 +1,4 @@
-//! Contains all code of the library that reads a clock or sleeps. The library takes each time from
+//! All functions of the library that read a clock or sleep. The library reads the time only from
 //! tokio's clock, so that a test can pause the clock.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
@@ -29,9 +29,9 @@ pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F
 /// returned time advances only with tokio's clock.
 pub(crate) fn epoch_millis() -> u64 {
     // Tokio's clock differs from the real clock only in a test that pauses tokio's clock. Tokio's
-    // clock can be ahead of the real clock or behind it. A saturating subtraction returns zero for
-    // a negative difference. The code subtracts the two clocks in both directions, and one of the
-    // two differences is zero.
+    // clock can be ahead of the real clock or behind the real clock. A `Duration` cannot be
+    // negative, so the code subtracts each of the two clocks from the other clock. A saturating
+    // subtraction returns zero instead of a negative difference.
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);
     let epoch = ahead.saturating_sub(own.saturating_duration_since(tokio));

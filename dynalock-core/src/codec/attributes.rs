@@ -10,7 +10,8 @@ use serde_dynamo::AttributeValue;
 
 use crate::error::{SerdeError as Error, SerdeResult as Result};
 
-/// A receiver for the attributes of a value. Serde decides the order of the attributes.
+/// A receiver for the attributes of a value. The receiver gets the attributes in the order in which
+/// serde writes them.
 pub(super) trait AttributeSink {
     /// Receives the name and the value of one attribute, before serde serializes the value.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;

@@ -1,5 +1,5 @@
-//! The errors of the library. The variants of [`Error`] differ in what the caller should do next.
-//! For example, the caller reads the item again after [`Error::Conflict`].
+//! The errors of the library. The variants of [`Error`] differ in what the caller should do next:
+//! after [`Error::Conflict`], for example, the caller reads the item again.
 
 mod action_reason;
 mod cancelled;
@@ -34,7 +34,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::cost::{Cost, Units};
 
-/// The result of a call.
+/// The result of a call of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a call did not succeed, or why the outcome of a call is unknown.
@@ -55,8 +55,9 @@ pub enum Error {
     #[error("{0}")]
     Conflict(Conflict),
 
-    /// A create found a stored item with the key of the new item. The create has written nothing.
-    /// The stored item may come from a program that does not use dynalock, and may have no version.
+    /// A create found a stored item with the key of the new item. The failed create has written
+    /// nothing. The stored item may come from a program that does not use dynalock, and may have no
+    /// version.
     #[error("an item is already stored under {} in table `{}`; update it, or use `upsert_with`", .0.shown_key(), .0.table())]
     AlreadyExists(Conflict),
 
@@ -66,7 +67,7 @@ pub enum Error {
     ConditionFailed(Conflict),
 
     /// The result of an `add` in a patch would be outside the range of the attribute's type. The
-    /// patch has written nothing.
+    /// failed patch has written nothing.
     #[error("a patch of table `{table}` would leave the range of `{attribute}` ({spent}); add a smaller number")]
     #[non_exhaustive]
     OutOfRange {
@@ -78,10 +79,10 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The stored item does not allow a patch, and the patch has written nothing. For example, an
-    /// attribute has another type than the field of the struct, or is stored under an alias of the
-    /// field. A missing parent of a path, or a missing attribute that the patch requires, makes the
-    /// patch impossible.
+    /// The stored item does not allow the patch, and the patch has written nothing. An attribute
+    /// that the patch changes may have another type than the field of the struct, or may be stored
+    /// under an alias of the field. A value on the path of a change, or an attribute that the patch
+    /// requires, may be missing.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -118,8 +119,8 @@ pub enum Error {
     InvalidTransaction(InvalidTransaction),
 
     /// The caller has used the handle of one transaction with the result of another transaction, or
-    /// the handle of one read with the result of another read. The error does not show whether a
-    /// transaction was committed.
+    /// the handle of one read with the result of another read. `ForeignHandle` does not show
+    /// whether a transaction was committed.
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
@@ -141,9 +142,10 @@ pub enum Error {
     /// Read the items before you send the changed transaction with a new token. A program that
     /// repeats a transaction with the same token, for example after a crash, must send the same
     /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so the same
-    /// transaction from another process would have different content. A `BTreeSet`, a `BTreeMap` or
-    /// a `Vec` has a fixed order. If an item shows that DynamoDB has committed a transaction with
-    /// the token, the call returns [`Error::AlreadyCommitted`] instead of `TokenReused`.
+    /// transaction from another process would have different content. The content of a `BTreeSet`,
+    /// a `BTreeMap` or a `Vec` has a fixed order. If an item shows that DynamoDB has committed a
+    /// transaction with the token, the call returns [`Error::AlreadyCommitted`] instead of
+    /// `TokenReused`.
     #[error(
         "another content was committed under this token in the last ten minutes ({spent}); \
          give a new content a new token, and use no `HashSet` or `HashMap` in values that have to be the same again"
@@ -158,8 +160,8 @@ pub enum Error {
     #[error("{0}")]
     Locked(Box<Locked>),
 
-    /// The fair queue of the lock already has the maximum number of entries, including the holder's
-    /// entry. The caller cannot enter the queue.
+    /// The caller cannot enter the fair queue of the lock, because the queue already has the
+    /// maximum number of entries, including the holder's entry.
     ///
     /// The caller can repeat the call later, or allow a longer queue with
     /// [`Acquire::max_queue`](crate::lock::Acquire::max_queue).
@@ -186,7 +188,7 @@ pub enum Error {
     /// ttl, so another caller removed the entry.
     ///
     /// A waiter sends no heartbeat if the waiter's process or runtime is paused, or if the waiter
-    /// cannot reach DynamoDB. A repetition of the call enters the queue at the end.
+    /// cannot reach DynamoDB. A new call enters the queue at the end.
     #[error(
         "the place in the queue of {} in table `{table}` is lost, because the caller became the head and sent no heartbeat \
          for a whole ttl ({spent}); call again to enter at the end of the queue",
@@ -203,7 +205,7 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The caller has lost the lock. Another caller may already hold the lock.
+    /// The caller has lost the lock, and another caller may already hold the lock.
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
@@ -281,17 +283,17 @@ pub enum Error {
         table: Arc<str>,
         /// The length of the expression in bytes.
         bytes: usize,
-        /// Advice for the caller: how to avoid the long expression.
+        /// Advice for the caller on how to shorten the expression.
         remedy: &'static str,
     },
 
-    /// The outcome of a write is unknown: DynamoDB may or may not have applied the write. The reply
-    /// to a request was lost, and the item does not show whether DynamoDB applied the request.
+    /// DynamoDB may or may not have applied a write. The reply to a request was lost, and the item
+    /// does not show whether DynamoDB applied the request.
     ///
-    /// Read the item to see the current state of the item. A new write that starts from the current
-    /// state cannot overwrite the changes of other callers, because the condition of the write
-    /// requires the current state. If you repeat the write without a read of the item, DynamoDB may
-    /// apply the change twice.
+    /// Read the item to see the current state of the item. A new write that starts from the read
+    /// item is safe, because DynamoDB refuses the write if another caller has changed the item
+    /// since the read. If you repeat the write without a read of the item, DynamoDB may apply the
+    /// change twice.
     #[error(
         "a write to table `{table}` may or may not have been applied, and the item does not show the outcome ({spent}); \
          read the item before writing again{}", because(.last.as_deref())
@@ -310,7 +312,7 @@ pub enum Error {
         spent: Spent,
         /// The failure that ended the failed call, or `None` if the call ended because the item
         /// does not show the outcome of the write. The message of `Indeterminate` contains the
-        /// message of the failure.
+        /// message of `last`.
         last: Option<Box<Error>>,
     },
 
@@ -321,8 +323,8 @@ pub enum Error {
     Exhausted {
         /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
-        /// The failure of the last attempt. The message of `Exhausted` contains the message of the
-        /// failure.
+        /// The failure of the last attempt. The message of `Exhausted` contains the message of
+        /// `last`.
         last: Box<Error>,
     },
 
@@ -345,7 +347,7 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// DynamoDB refused a request because a transaction is running on an item of the request.
+    /// DynamoDB refused a request because a transaction was running on an item of the request.
     /// `Contention` appears only as the cause inside [`Error::Exhausted`] or
     /// [`Error::Indeterminate`].
     #[error("another transaction was running on the item ({0})")]
@@ -535,14 +537,14 @@ impl Error {
     /// | [`AlreadyCommitted`](Self::AlreadyCommitted), [`TokenReused`](Self::TokenReused) | `false` | DynamoDB has already committed a transaction with the token |
     /// | [`Lost`](Self::Lost) | `false` | the caller must acquire the lock with a new call |
     /// | [`BudgetExceeded`](Self::BudgetExceeded) | `false` | a repetition of the call would consume the whole budget |
-    /// | an error that no line above names | `false` | the caller must change the call, the data, the table or the client |
+    /// | an error that this table does not name | `false` | the caller must change the call, the data, the table or the client |
     pub fn is_retryable(&self) -> bool {
         self.facts().is_retryable
     }
 }
 
-/// Returns the text that names a key in an error message. If the type has no
-/// `#[dynalock(show_key)]`, the key is `None` and the text is `this key`.
+/// Returns the text that names a key in an error message. For a type without
+/// `#[dynalock(show_key)]`, `key` is `None`, and the returned text is `this key`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }
@@ -553,8 +555,8 @@ fn shown_lock(name: Option<&str>) -> String {
     name.map_or_else(|| "a lock".to_owned(), |name| format!("the lock `{name}`"))
 }
 
-/// Returns the message of the failure that ended a call. If a conflict ended the call, the message
-/// contains advice for the caller.
+/// Returns the message of the failure that ended a call. If a conflict ended the call, the returned
+/// message contains advice for the caller.
 fn last_failure(last: &Error) -> String {
     match last {
         Error::Conflict(conflict) => format!(

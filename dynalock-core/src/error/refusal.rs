@@ -37,7 +37,7 @@ impl Refusal {
             "Query condition missed key schema element",
             "Condition parameter type does not match schema type",
         ];
-        // DynamoDB cancels a whole TransactGetItems if one key in the TransactGetItems has wrong
+        // DynamoDB cancels a whole TransactGetItems request if one key in the request has wrong
         // attributes.
         let is_validation = ["Validation", "TransactionCanceled"].iter().any(|code| self.code().starts_with(code));
         is_validation && KNOWN.iter().any(|known| self.message().contains(known))

@@ -398,7 +398,7 @@ impl ExplainedAction {
     }
 
     /// Writes one line with the operation, and one line for each key, item or expression of the
-    /// action. Each line begins with `indent`.
+    /// action. Each written line begins with the text `indent`.
     pub(super) fn write_lines(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{indent}{} {}", self.operation, self.table)?;
         if let Some(index) = self.index {

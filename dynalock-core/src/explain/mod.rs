@@ -20,9 +20,9 @@ use crate::cost::Units;
 ///
 /// The method `explain` and the call itself use the same code to make the requests. The format `{}`
 /// shows the names of tables, indexes and attributes. Instead of a value, the format `{}` shows the
-/// type of the value: `<S>`, `<N>`, `<B>` and so on. A log line with the format `{}` contains no
-/// content of an item. The format `{:#}` shows the values, the keys of maps and the token of a
-/// transaction.
+/// DynamoDB type of the value, for example `<S>` for a string. A log line with the format `{}`
+/// contains no content of an item. The format `{:#}` shows the values, the keys of maps and the
+/// token of a transaction.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -128,9 +128,9 @@ impl Explained {
 
     /// Returns the write units that the requests consume if each item has a size of `item_bytes`
     /// bytes. The size of an item includes the attribute names and the attributes of the library.
-    /// If a write changes the size of an item, DynamoDB bills the larger of the two sizes. The size
-    /// of a separate lease row counts as one kilobyte. The row of a named lock in a transaction
-    /// counts as an item of `item_bytes` bytes.
+    /// If a write changes the size of an item, DynamoDB bills the larger of the old size and the
+    /// new size. The size of a separate lease row counts as one kilobyte. The row of a named lock
+    /// in a transaction counts as an item of `item_bytes` bytes.
     ///
     /// For each started kilobyte, DynamoDB bills one write unit outside a transaction, and two
     /// write units in a transaction. `write_units` does not count the write units of indexes. A

@@ -28,7 +28,7 @@ pub struct ExplainedRequest {
 /// The ClientRequestToken of a request, by which DynamoDB detects a duplicate request.
 #[derive(Clone, PartialEq)]
 pub(crate) enum RequestToken {
-    /// The request has no token.
+    /// The request has no ClientRequestToken.
     None,
     /// The library generates a random token for each call.
     Drawn,

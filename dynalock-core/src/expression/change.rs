@@ -27,8 +27,8 @@ pub(super) enum ChangeKind {
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
     Remove,
-    /// The error of a value that cannot be encoded. The library never sends a patch with a value
-    /// that cannot be encoded.
+    /// The error of a change whose value cannot be encoded. The library never sends a patch with a
+    /// value that cannot be encoded.
     Fault(SerdeError),
 }
 
@@ -110,8 +110,8 @@ impl PatchChange {
             }
             ChangeKind::Add(sum, presence) => {
                 let Sum { delta, range, start, .. } = &**sum;
-                // If the attribute is missing and the change has no start value, the condition on
-                // the range of the attribute's type is false, so DynamoDB refuses the patch.
+                // If the attribute is missing and the change has no start value, the condition
+                // `BETWEEN` is false, so DynamoDB refuses the patch.
                 let start = start.as_ref().filter(|_| *presence == Presence::Optional);
                 let delta = to.value(delta.clone());
                 texts.set.push(match start {
@@ -120,8 +120,7 @@ impl PatchChange {
                     }
                     None => format!("{path}={path}+{delta}"),
                 });
-                // The condition on the range of the attribute's type is false for a stored value
-                // that is not a number.
+                // The condition `BETWEEN` is false for a stored value that is not a number.
                 let Some((low, high)) = range else { return };
                 let between = format!("{path} BETWEEN {} AND {}", to.value(low.clone()), to.value(high.clone()));
                 texts.conditions.push(or_absent(start.is_some(), &path, between));
@@ -139,15 +138,15 @@ impl PatchChange {
                     ListEnd::Back => format!("{path}=list_append({list},{elements})"),
                 });
                 // If the attribute is not a list, `list_append` fails with an error that does not
-                // contain the item. The patch therefore has a condition on the type: if the
-                // condition is false, the error contains the item.
+                // contain the item. A false condition on the type of the attribute causes an error
+                // that contains the item.
                 let is_list = of_type("L", to);
                 texts.conditions.push(or_absent(start.is_some(), &path, is_list));
             }
             ChangeKind::Insert(set, presence) => {
                 // If the attribute is not a set, ADD fails with an error that does not contain the
-                // item. The patch therefore has a condition on the type: if the condition is false,
-                // the error contains the item.
+                // item. A false condition on the type of the attribute causes an error that
+                // contains the item.
                 texts.add.push(format!("{path} {}", to.value(set.clone())));
                 let is_set = of_type(type_of(set), to);
                 texts.conditions.push(or_absent(*presence == Presence::Optional, &path, is_set));
@@ -181,8 +180,9 @@ impl PatchChange {
         }
     }
 
-    /// Returns the value with which a patch replaces a stored null. For a patch, a stored null
-    /// counts as zero or as an empty list, even if the field has a different serde default.
+    /// Returns the value with which a patch replaces a stored null. An addition treats a stored
+    /// null as zero, and an extension of a list treats a stored null as an empty list. A different
+    /// serde default of the field has no effect.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
@@ -243,8 +243,8 @@ impl PatchChange {
     }
 }
 
-/// Returns `condition`. If `may_be_absent` is set, the returned condition is true for an absent
-/// attribute, or if `condition` is true.
+/// Returns a condition that is true if `condition` is true. If `may_be_absent` is set, the returned
+/// condition is also true for an absent attribute.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

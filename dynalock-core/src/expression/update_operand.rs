@@ -71,16 +71,16 @@ pub trait SetElement<S> {
 #[derive(Debug, Clone)]
 pub struct Sum {
     pub(super) delta: AttributeValue,
-    /// The least and the greatest stored number to which a patch can add the delta, so that the sum
-    /// stays in the range of the attribute's type. `range` is `None` if no stored number gives a
-    /// sum in the range of the type.
+    /// The least and the greatest stored number whose sum with the delta is in the range of the
+    /// attribute's type. `range` is `None` if every sum with the delta is outside the range of the
+    /// attribute's type.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
-    /// The start value of the addition for a missing attribute, and the sum of the start value and
-    /// the delta. The field `start` is `None` if the sum is outside the range of the attribute's
-    /// type.
+    /// For a missing attribute, the start value of the addition, and the sum of the start value and
+    /// the delta. `start` is `None` if the start value plus the delta is outside the range of the
+    /// attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
-    /// The value that replaces a stored null: the sum of zero and the delta. The field `from_null`
-    /// is `None` if the sum is outside the range of the attribute's type.
+    /// The value that replaces a stored null: the sum of zero and the delta. `from_null` is `None`
+    /// if the delta is outside the range of the attribute's type.
     pub(super) from_null: Option<AttributeValue>,
 }
 
@@ -91,7 +91,7 @@ pub(super) mod sealed {
         fn zero() -> Self;
 
         /// Returns the addition of `delta` to an attribute, or `None` if DynamoDB cannot store the
-        /// delta. If the attribute is missing, the addition starts from the value `self`.
+        /// delta. If the attribute is missing, the addition starts from `self`.
         fn add(self, delta: D) -> Option<Sum>;
     }
 
@@ -211,8 +211,8 @@ impl<C> Set for StringSet<C> {}
 impl<C> Set for NumberSet<C> {}
 impl<C> Set for BinarySet<C> {}
 
-/// Returns the elements in order and without duplicates, because DynamoDB refuses a set with equal
-/// elements. Returns `None` if an element does not have the element type of the set.
+/// Returns the elements in ascending order and without duplicates, because DynamoDB refuses a set
+/// with equal elements. Returns `None` if an element does not have the element type of the set.
 fn distinct<E: Ord, S: FromIterator<E>>(
     elements: Vec<AttributeValue>,
     element: fn(AttributeValue) -> Option<E>,

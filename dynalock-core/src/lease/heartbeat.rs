@@ -25,21 +25,22 @@ enum BeatResult {
 }
 
 impl Grant {
-    /// Renews the lease by one heartbeat. Sends heartbeats until DynamoDB applies one, until the
-    /// lease ends, or until the deadline of the call.
+    /// Renews the lease by one heartbeat. Sends heartbeats until DynamoDB applies a heartbeat,
+    /// until the lease ends, or until the deadline of the call.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
 
-    /// Renews the lease like [`beat`](Self::beat). If `payload` is not `None`, stores the payload
-    /// in the row of the lock. Only the end of the lease limits the duration of a `beat_with` call.
+    /// Renews the lease by one heartbeat, like [`beat`](Self::beat). If `payload` is not `None`,
+    /// stores the payload in the row of the lock. Only the end of the lease limits the duration of
+    /// a `beat_with` call.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause between two heartbeats that a call of the holder sends. The pause between
-    /// the heartbeats is short, because a call must end within seconds even if the lease lasts for
-    /// hours.
+    /// Returns the pause between two heartbeats that a call of the holder sends. A short pause
+    /// between the heartbeats lets a call of the holder end within seconds, even if the lease lasts
+    /// for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
@@ -50,7 +51,7 @@ impl Grant {
     }
 
     /// Sends heartbeats until DynamoDB applies a heartbeat, until the lease ends, or until the
-    /// deadline. Returns at once after an error that a repetition cannot solve.
+    /// deadline. Returns an error at once if a repetition of the heartbeat cannot succeed.
     async fn renew(
         &self,
         connection: &Arc<Connection>,
@@ -117,7 +118,7 @@ impl Grant {
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
         // For the holder, the renewed lease begins just before the holder sends the heartbeat. For
-        // other callers, the renewed lease begins at the heartbeat or later.
+        // a waiter, the renewed lease begins at the heartbeat or later.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.write(|| {
@@ -161,8 +162,8 @@ impl Grant {
                 Ok(()) => next(grant.remaining()),
                 Err(Error::Lost(_)) => return,
                 // After an error, the heartbeat task continues to send heartbeats until the lease
-                // ends, because the cause of the error may be temporary. An example of a temporary
-                // cause is expired credentials.
+                // ends, because the cause of the error, for example expired credentials, may be
+                // temporary.
                 Err(_) => ttl / 12,
             };
         }

@@ -114,7 +114,7 @@ impl HeldGrant {
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
         // The release task ends without a result only if the runtime of the lock ends. The caller
-        // of `releasing` may use a different runtime, which still runs.
+        // may still run on a different runtime.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 

@@ -1,5 +1,5 @@
-//! The stored text of a holder or a waiter: `label:nonce`, or `nonce` without a label. A queue
-//! entry is the stored text of a waiter with the suffix `/ttl/time`.
+//! The stored text of a holder or a waiter is `label:nonce`, or only `nonce` if the caller set no
+//! label. A queue entry is the stored text of a waiter with the suffix `/ttl/time`.
 
 /// The parts of a stored owner text. An owner text that another program wrote may have no nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

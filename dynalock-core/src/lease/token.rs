@@ -41,7 +41,7 @@ impl LockToken {
         self.name.starts_with(ITEM)
     }
 
-    /// Returns the key of the leased item, or `None` for a lock by name.
+    /// Returns the key of the leased item, or `None` for a named lock.
     pub(crate) fn item_key(&self) -> Option<Key> {
         let (partition, rest) = key_value(self.name.strip_prefix(ITEM)?)?;
         let sort = match rest {
@@ -84,9 +84,8 @@ impl LockToken {
     }
 }
 
-/// The prefix of the encoded key in a token for the lease of an item. If the name of a lock begins
-/// with U+0000, the library takes the lock's token for the token of an item lease, and cannot
-/// resume the lock.
+/// The prefix of an encoded item key in a lock token. If the name of a lock begins with U+0000, the
+/// library takes the lock's token for the token of an item lease, and cannot resume the lock.
 const ITEM: &str = "\u{0}";
 
 /// Parses one key value from the start of `text`. Returns the key value and the remaining text, or

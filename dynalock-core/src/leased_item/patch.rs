@@ -15,8 +15,8 @@ use crate::{
     write::patch::SharedPatch,
 };
 
-/// A patch by the holder of a lease, which [`LeaseGuard::patch`] returns. Add changes to the patch,
-/// then `.await` the patch.
+/// A patch by the holder of a lease. [`LeaseGuard::patch`] returns a `GuardPatch`. Add changes to
+/// the patch, then `.await` the patch.
 #[must_use = "a patch does nothing until it is awaited"]
 pub struct GuardPatch<'g, T> {
     guard: &'g mut LeaseGuard<T>,
@@ -52,9 +52,9 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the patch may or may not have been applied. A drop of the future
-    /// leaves the value in the guard unchanged. If the patch was applied, the next write of the
-    /// guard starts from the patched item.
+    /// If the caller drops the future of the patch, DynamoDB may or may not have applied the patch,
+    /// and the value in the guard does not change. If DynamoDB has applied the patch, the next
+    /// write of the guard starts from the patched item.
     pub fn patch(&mut self) -> GuardPatch<'_, T> {
         GuardPatch { guard: self, content: SharedPatch::default() }
     }

@@ -60,7 +60,7 @@ use crate::{
 /// | [`Error::InvalidKey`] | The name or the namespace is empty, or contains U+001F. |
 /// | [`Error::InvalidSetting`] | A setting has an invalid value, for example a ttl of zero. |
 /// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
-/// | [`Error::TableNotFound`] | The table does not exist in this account and Region. |
+/// | [`Error::TableNotFound`] | The table does not exist in the account and Region of the client. |
 /// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse the same request again. |
 /// | [`Error::Exhausted`] | The call reached the deadline or the maximum number of attempts, or the retry budget was empty. |
@@ -176,9 +176,9 @@ impl Locks {
         self
     }
 
-    /// Sets the label of the holder, for example the name of a host or a worker. Errors show the
-    /// label to other callers. Two callers may have the same label, because a random nonce
-    /// distinguishes the grants.
+    /// Sets the label of the holder, for example the name of a host or a worker. If a caller cannot
+    /// acquire the lock, the error shows the label of the holder. Two callers may have the same
+    /// label, because a random nonce distinguishes the grants.
     ///
     /// # Examples
     ///
@@ -193,7 +193,7 @@ impl Locks {
         self
     }
 
-    /// Limits the total time for which heartbeats renew a lock. With `max_hold`, a worker that
+    /// Limits the total time for which heartbeats renew a lock. With `max_hold`, a holder that
     /// makes no progress cannot keep the lock for ever. By default, heartbeats renew a lock for an
     /// unlimited time.
     ///
@@ -241,15 +241,16 @@ impl Locks {
     /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
     /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
     ///
-    /// The mean hold is the mean time for which earlier holders had the lock. A waiter expects the
-    /// release of the lock when the holder has had the lock for 0.7 times the mean hold, or for 0.8
-    /// times the mean hold with a queue. Within the shortest and the longest interval, the pause of
-    /// a waiter between two reads depends on the expected release of the lock:
+    /// The mean hold is the average time for which earlier holders had the lock. The next waiter of
+    /// a queue expects the release of the lock when the holder has had the lock for 0.8 times the
+    /// mean hold. A waiter without `fair` expects the release of the lock after 0.7 times the mean
+    /// hold. Between the shortest and the longest interval, the expected release of the lock
+    /// decides the pause of a waiter between two reads:
     ///
     /// | | pause before the expected release | pause after the expected release |
     /// |---|---|---|
-    /// | without `fair` | until the expected release, and then a random time up to half of the mean hold or five round trips | twice the time since the expected release |
-    /// | the next waiter of a queue | until the expected release | a third of the time since the expected release |
+    /// | without `fair` | the time until the expected release, and a random time of at most half of the mean hold, or of five round trips if they are longer | twice the time since the expected release |
+    /// | the next waiter of a queue | the time until the expected release | a third of the time since the expected release |
     ///
     /// If several calls of one process wait for the same lock, one of the calls reads the row of
     /// the lock for all of the calls. If the holder is in the same process as the waiters, a
@@ -258,10 +259,10 @@ impl Locks {
     /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter costs
     /// half a read unit. Reads by the next waiter of a queue are strongly consistent, and cost one
     /// read unit each. With 250 milliseconds between two reads, the next waiter of a queue costs
-    /// about 4 read units a second, and each other waiter costs about 2 read units a second. The
-    /// longer the interval between two reads, the later a waiter notices the release of the lock.
-    /// The interval between two reads does not affect the time after which the lease of a crashed
-    /// holder ends.
+    /// about 4 read units a second, and each waiter behind the next waiter costs about 2 read units
+    /// a second. The longer the interval between two reads, the later a waiter notices the release
+    /// of the lock. The interval between two reads does not affect the time after which the lease
+    /// of a crashed holder ends.
     ///
     /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
     ///
@@ -388,8 +389,8 @@ impl Locks {
 
     /// Sets the timeout of the first attempt of a request, after which the library retries the
     /// request. The default timeout of the first attempt is 1 second. The timeout of an attempt
-    /// doubles with each attempt without an answer, up to eight times the first timeout. A
-    /// heartbeat has a shorter timeout, which depends on the ttl.
+    /// doubles with each attempt without an answer, up to eight times the first timeout. The
+    /// timeout of a heartbeat depends only on the ttl.
     ///
     /// # Examples
     ///
@@ -410,7 +411,7 @@ impl Locks {
     /// Creates the lock table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
     /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
-    /// live stays off for the new table, so that DynamoDB does not delete rows with fences.
+    /// live stays off for the new table, so that DynamoDB never deletes a row that stores a fence.
     ///
     /// # Examples
     ///
@@ -482,7 +483,7 @@ impl Locks {
     ///   heartbeat before the lease ended.
     /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
     ///   started, so the call sent no request.
-    /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -524,8 +525,8 @@ impl Locks {
         Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Acquires several locks by one transaction: either all of these locks or none. A call can
-    /// name up to 100 locks.
+    /// Acquires several locks by one transaction: either all of the locks or none. A call can name
+    /// up to 100 locks.
     ///
     /// Without [`fair`](crate::lock::Acquire::fair), the call holds none of the locks while it
     /// waits, so calls for the same locks cannot deadlock. A call without `fair` waits until all
@@ -549,7 +550,7 @@ impl Locks {
     /// - [`Error::Locked`]: another caller held one of the locks until the wait was over.
     /// - [`Error::InvalidSetting`]: the list of locks is empty.
     /// - [`Error::InvalidTransaction`]: the list has more than 100 locks.
-    /// - The errors of [`acquire`](Self::acquire) are possible too.
+    /// - The errors of [`acquire`](Self::acquire) are possible.
     ///
     /// # Cancel safety
     ///
@@ -585,7 +586,7 @@ impl Locks {
     /// - [`Error::InvalidKey`]: the token is the token of a lease on an item.
     /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
     ///   started.
-    /// - The [errors of every call](Locks#errors-of-every-call) are possible too.
+    /// - The [errors of every call](Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -597,8 +598,7 @@ impl Locks {
 
     async fn resume_lock(&self, token: LockToken) -> Result<LockGuard> {
         let Settings { connection, table, options, limits, .. } = &self.settings;
-        // A token for the lease of an item contains the key of the item, and not the name of a lock
-        // in this table.
+        // The token of an item lease contains the key of the item, and not the name of a lock.
         if token.is_of_item() {
             return Err(Error::InvalidKey {
                 table: Arc::clone(table),

@@ -38,8 +38,8 @@ impl<O, N> Acquire<O, N> {
     }
 
     /// Lets waiting callers acquire the lock in first-come, first-served order. The library stores
-    /// the queue of the callers in the row of the lock. Use `fair` in all requests for a lock, or
-    /// in none of them. DynamoDB grants a request without `fair` only while the queue is empty. A
+    /// the queue of the callers in the row of the lock. For one lock, use `fair` in all requests or
+    /// in no request. DynamoDB grants a request without `fair` only while the queue is empty. A
     /// request with `fair` enters the queue only while no caller without `fair` has the lock.
     ///
     /// | | cost |
@@ -50,12 +50,12 @@ impl<O, N> Acquire<O, N> {
     /// | the wait of a waiter behind the next waiter | eventually consistent reads; the more callers are before a waiter, the less often the waiter reads |
     /// | the last caller that leaves the queue | one additional read, which costs half a read unit |
     ///
-    /// When the lease of a crashed holder ends, other callers remove the holder from the queue.
-    /// Other callers remove a crashed waiter at most one ttl after the waiter's entry has become
-    /// the first entry of the queue. If the connection to DynamoDB breaks while a call enters or
-    /// leaves the queue, a background task removes the entry of the call as soon as DynamoDB
-    /// answers again. A new call of the same client for the same lock waits until the background
-    /// task has removed the entry, at most until the deadline of the new call.
+    /// When the lease of a crashed holder ends, other callers remove the holder's entry from the
+    /// queue. Other callers remove the entry of a crashed waiter at most one ttl after the entry
+    /// has become the first entry of the queue. If the connection to DynamoDB breaks while a call
+    /// enters or leaves the queue, a background task removes the entry of the call as soon as
+    /// DynamoDB answers again. A new call of the same client for the same lock waits until the
+    /// background task has removed the entry, at most until the deadline of the new call.
     ///
     /// # Examples
     ///
@@ -274,7 +274,7 @@ impl<O, N, Q> Acquire<O, N, Q> {
     }
 
     /// Stores bytes in the row of the lock. Other callers read the stored bytes by
-    /// [`inspect`](crate::Locks::inspect), and the next holder reads them by
+    /// [`inspect`](crate::Locks::inspect), and the next holder reads the bytes by
     /// [`LockGuard::payload`]. The stored bytes stay in the row of the lock when the lock is
     /// released.
     ///
@@ -433,7 +433,7 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     ///
     /// - [`Error::QueueFull`]: the queue has the maximum number of entries.
     /// - [`Error::Locked`]: a caller that did not set `fair` held the lock until the wait was over.
-    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
+    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -447,8 +447,8 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(self.settings.wait(), progress)?;
         // The acquire call sends a first `QueueStatus` when the entry of the call is in the queue.
-        // If the call ends without a `QueueStatus`, the sender of the channel is dropped, and
-        // `changed` returns an error.
+        // If the call sends no `QueueStatus`, the end of the call drops the sender of the channel,
+        // and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }

@@ -21,8 +21,8 @@ pub(super) static MODEL: Model = Model {
     table: "locks",
     partition_key: KeyModel { name: "name", key_type: KeyType::S },
     sort_key: None,
-    // A `Model` must name a version attribute and a number of write ids, but the rows of named
-    // locks store neither a version nor write ids.
+    // A `Model` must name a version attribute, and must say how many write ids an item stores. The
+    // rows of named locks store neither a version nor the ids of writes.
     version: "_version",
     version_is_field: false,
     times: TimesModel::NONE,
@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     pub(super) wait: Option<Wait>,
     pub(super) owner: Arc<str>,
     pub(super) limits: Limits,
-    /// The limits of a request for several locks, which is a transaction.
+    /// The limits of a transaction that acquires several locks.
     pub(super) limits_of_all: Limits,
 }
 

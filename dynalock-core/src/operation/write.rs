@@ -48,7 +48,7 @@ pub(crate) enum Action {
     Check,
 }
 
-/// Sets the fields that all kinds of writes have, both as single requests and as actions of a
+/// Sets the parameters that all kinds of writes have, both as single requests and as actions of a
 /// transaction. `conditional` is a macro, because the builders of the SDK have no common trait.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
@@ -74,8 +74,8 @@ impl Write {
     }
 
     /// Sends the write as a single request. For [`Action::Patch`], returns the item after the
-    /// patch. For [`Action::RowUpdate`], returns the lease row before the update. For a put, an
-    /// [`Action::Update`], a delete or a check, returns `None`.
+    /// patch. For [`Action::RowUpdate`], returns the lease row before the update. Returns `None`
+    /// for a put, an [`Action::Update`], a delete or a check.
     pub(crate) async fn send(self, client: &Client) -> Result<Option<Item>, Failure> {
         let returned = match self.action {
             Action::Patch(_) => Some(ReturnValue::AllNew),

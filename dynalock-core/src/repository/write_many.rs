@@ -35,7 +35,7 @@ use crate::{
 /// # What a call for many items promises
 ///
 /// - A call for many items returns one result for each item. If the write of one item fails, the
-///   call still writes the other items.
+///   call still writes the remaining items.
 /// - The writes of the items are not atomic: another caller may read some of the written items
 ///   before the call has written the remaining items. A [`Transaction`](crate::Transaction) writes
 ///   up to 100 items atomically.
@@ -98,8 +98,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may or may not have been written. A dropped call sends
-    /// no more requests, but requests that were already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `create_many`, each item may or may not have been written.
+    /// A dropped call sends no more requests, but requests that were already sent may still arrive
+    /// at DynamoDB.
     pub fn create_many(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Create<T>>> {
         self.many(WriteMany::of(values.into_iter().map(|value| Create { value })))
     }
@@ -133,8 +134,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may or may not have been written. A dropped call sends
-    /// no more requests, but requests that were already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `update_many`, each item may or may not have been written.
+    /// A dropped call sends no more requests, but requests that were already sent may still arrive
+    /// at DynamoDB.
     pub fn update_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Update<T>>> {
         self.many(WriteMany::of(stored.into_iter().map(|stored| Update { stored, mode: Mode::Changes })))
     }
@@ -169,8 +171,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may or may not have been deleted. A dropped call sends
-    /// no more requests, but requests that were already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `delete_many`, each item may or may not have been deleted.
+    /// A dropped call sends no more requests, but requests that were already sent may still arrive
+    /// at DynamoDB.
     pub fn delete_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Delete<T>>> {
         self.many(WriteMany::of(stored.into_iter().map(|stored| Delete { stored })))
     }
@@ -188,10 +191,10 @@ impl<T: Versioned> Repository<T> {
     ///   row](crate::Lockable), an import neither reads nor writes the separate row. The holder of
     ///   a lease in a separate row keeps the lease, and the next write of the holder starts from
     ///   the imported item.
-    /// - Each imported item has version 1 and new write ids, like a created item. If a caller
+    /// - Each imported item has version 1 and new random ids, like a created item. If a caller
     ///   writes a value that the caller read before the import, the write fails with a conflict.
-    /// - If several values have the same key, the import writes them in the order of the list, so
-    ///   the last value remains.
+    /// - If several values have the same key, the import writes the values in the order of the
+    ///   list, so the last value remains.
     /// - DynamoDB may leave items of a request unprocessed. The import repeats the puts of
     ///   unprocessed items, with growing pauses, until the deadline. If an item is still
     ///   unprocessed at the deadline, the result of the item is an error. If DynamoDB refuses a
@@ -234,8 +237,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, each item may or may not have been written. A dropped call sends
-    /// no more requests, but requests that were already sent may still arrive at DynamoDB.
+    /// If the caller drops the future of `import_unchecked`, each item may or may not have been
+    /// written. A dropped call sends no more requests, but requests that were already sent may
+    /// still arrive at DynamoDB.
     pub fn import_unchecked(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Import<T>>> {
         self.many(WriteMany::of(values.into_iter().map(|value| Import { value })))
     }
@@ -292,12 +296,12 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
     ///
     /// The result of an item is an error if the write of the item failed, for example an error of
     /// [`create`](Repository::create). If the write of one item fails, the stream continues with
-    /// the other items.
+    /// the remaining items.
     ///
     /// # Cancel safety
     ///
-    /// The stream can be dropped at any time. A dropped stream sends no more requests, but requests
-    /// that were already sent may still arrive at DynamoDB.
+    /// The caller may drop the stream at any time. A dropped stream sends no more requests, but
+    /// requests that were already sent may still arrive at DynamoDB.
     pub fn stream(self) -> WriteStream<K::Output> {
         let settings = Arc::new(self.like(()));
         let WriteMany { items, concurrency } = self.kind;
@@ -310,8 +314,8 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         let mut chains = chains(items).into_iter();
         let sequences = std::iter::from_fn(move || {
             // Each element of `chains` contains all items with one key. Each request takes at most
-            // one item from each element, because DynamoDB refuses a request that names a key
-            // twice.
+            // one item from each element of `chains`, because DynamoDB refuses a request that names
+            // a key twice.
             let mut together: Vec<_> = chains.by_ref().take(K::MOST).collect();
             let settings = Arc::clone(&settings);
             (!together.is_empty()).then(|| -> Sequence<K::Output> {
@@ -352,8 +356,8 @@ fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
     results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 
-/// Groups the items by key. The items of a group keep their order in the list `items`. The groups
-/// have the same order as their first items in the list `items`.
+/// Groups the items by key. Within a group, the items have the same order as in the list `items`.
+/// The order of the groups is the order of their first items in the list `items`.
 fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
     let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
     let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());

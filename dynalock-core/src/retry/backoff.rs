@@ -1,15 +1,15 @@
-//! The pauses before retries of a request. The library retries a request if DynamoDB throttled the
-//! request, if DynamoDB's reply was lost, or if DynamoDB refused the request because of another
-//! running transaction.
+//! The pauses before retries of a request. The library retries a request after throttling, after a
+//! lost reply, or after a refusal because of a running transaction.
 
 use std::time::Duration;
 
-/// Exponential backoff with equal jitter. A pause is a random time between one half of the current
-/// time window and the whole window, so a pause is never zero.
+/// Exponential backoff with equal jitter. Each pause is a random time between one half of a time
+/// window and the whole window, so a pause is never zero.
 ///
-/// The caller of [`next`](Self::next) gives the length of the first time window. The time window
-/// doubles with each failed request, by default up to one second. The article "Exponential Backoff
-/// and Jitter" in the AWS Architecture Blog (2015) describes exponential backoff with equal jitter.
+/// The caller of [`next`](Self::next) gives the length of the window for the first pause. The time
+/// window of the pauses doubles with each further failed request, by default up to one second. The
+/// article "Exponential Backoff and Jitter" in the AWS Architecture Blog (2015) describes
+/// exponential backoff with equal jitter.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
@@ -22,24 +22,24 @@ impl Backoff {
 
     const LONGEST: Duration = Duration::from_secs(1);
 
-    /// Returns the pause after one more failed request. `first` is the length of the first time
-    /// window.
+    /// Counts a failed request, and returns the pause before the retry. `first` is the length of
+    /// the time window for the first pause.
     pub(crate) fn next(&mut self, first: Duration, rng: &mut fastrand::Rng) -> Duration {
         self.next_up_to(Self::LONGEST, first, rng)
     }
 
-    /// Returns the next pause like [`next`](Self::next), but with `longest` as the length of the
-    /// longest time window.
+    /// Returns the next pause like [`next`](Self::next), but with time windows of at most
+    /// `longest`.
     pub(crate) fn next_up_to(&mut self, longest: Duration, first: Duration, rng: &mut fastrand::Rng) -> Duration {
-        // Even from one millisecond, ten doublings reach one second, the longest window. The
-        // maximum of ten prevents an overflow of the bit shift.
+        // A limit of ten doublings prevents an overflow of the bit shift. Ten doublings of a window
+        // of one millisecond reach the default maximum of one second.
         let window = first.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
-    /// Makes the next time window as short as the first time window. A call invokes `reset` after
-    /// each answer of DynamoDB.
+    /// Forgets the failed requests, so that the window for the next pause is as short as the window
+    /// for the first pause. A call invokes `reset` after each answer of DynamoDB.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

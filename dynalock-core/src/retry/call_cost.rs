@@ -68,8 +68,8 @@ struct CallCostState {
     page: Capacity,
 }
 
-/// A meter that counts the costs of a call in one table or in all tables. If `table` is `None`, the
-/// meter counts the costs in all tables.
+/// A meter, with the name of the table for which the meter counts the cost of a call. If `table` is
+/// `None`, the meter counts the cost of the call in all tables.
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,
@@ -88,8 +88,8 @@ impl TableMeter {
 }
 
 impl CallCost {
-    /// Makes the counter of a call that has a meter or a budget. Returns `None` for a call without
-    /// a meter and without a budget.
+    /// Makes the capacity counter of a call that has a meter or a budget. Returns `None` for a call
+    /// without a meter and without a budget.
     pub(crate) fn begin_call(meter: Option<&ConnectionMeter>, budget: Option<u64>) -> Option<Arc<Self>> {
         if meter.is_none() && budget.is_none() {
             return None;
@@ -97,8 +97,8 @@ impl CallCost {
         Some(Self::of_tables(meter.map(|by| TableMeter::new(None, by)), budget))
     }
 
-    /// Makes the counter of a call that uses items of several repositories, for example of a
-    /// transaction.
+    /// Makes the capacity counter of a call that uses items of several repositories, for example of
+    /// a transaction.
     pub(crate) fn of_tables(meters: impl IntoIterator<Item = TableMeter>, budget: Option<u64>) -> Arc<Self> {
         let allowance = Arc::new(Allowance::new(budget.map(Units::whole)));
         let meters = meters.into_iter().collect();
@@ -118,8 +118,8 @@ impl CallCost {
         self.allowance.budget().unwrap_or_default()
     }
 
-    /// Records the start of a request. When the returned value is dropped, the capacity that the
-    /// request consumed is added to the cost of the call.
+    /// Records the start of a request. The drop of the returned value adds the consumed capacity of
+    /// the request to the cost of the call.
     pub(super) fn begin_attempt(self: &Arc<Self>, of: CostContext) -> MeteredAttempt {
         let state = self.state();
         let facts = RequestFacts {
@@ -188,8 +188,8 @@ pub(super) enum CostOutcome {
     /// The request has consumed no capacity.
     Free,
     Answered,
-    /// DynamoDB has refused the request because of a false condition, or because of another running
-    /// transaction.
+    /// DynamoDB has refused the request because of a false condition, or because a transaction was
+    /// running on an item of the request.
     Refused,
 }
 
@@ -207,8 +207,8 @@ impl MeteredAttempt {
     pub(super) fn end<O>(mut self, answer: &Result<O, Failure>) -> CostOutcome {
         self.outcome = match answer {
             _ if self.request.is_answered() => CostOutcome::Answered,
-            // The future of a request may convert a refusal by DynamoDB into a value, so an `Ok`
-            // without an answer is a refusal.
+            // The future of a request may return `Ok` after a refusal by DynamoDB. Without a
+            // successful answer, an `Ok` means a refusal.
             Ok(_) | Err(Failure::Contention(_)) => CostOutcome::Refused,
             Err(Failure::Condition(item)) => {
                 self.request.refuse(&[item.as_ref().map(size)]);

@@ -29,7 +29,7 @@ use std::time::Duration;
 use crate::error::InvalidSetting;
 
 /// The limits of a call: the deadline, the timeout of an attempt, the largest number of attempts,
-/// the capacity budget and the pace.
+/// the capacity budget and the reaction to conflicts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) deadline: Duration,
@@ -42,8 +42,8 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// The additional timeout for each item after the first item in a request for several items. A
-    /// slow server may need seconds for 100 items. If the timeout were too short for the number of
-    /// items, every attempt of the request would time out.
+    /// slow server may need several seconds for a request with 100 items. If the timeout were too
+    /// short for the number of items, every attempt of the request would time out.
     const MORE_PER_ITEM: Duration = Duration::from_millis(20);
 
     /// Returns the timeout of the first attempt of a request for `items` items.

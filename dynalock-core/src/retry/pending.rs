@@ -1,7 +1,7 @@
 use tokio::sync::watch;
 
 /// The running background tasks. Each task has a key, for example the id of a lock's row. With
-/// [`done`](Self::done), a call can wait until all tasks with the same key have ended.
+/// [`done`](Self::done), a call can wait until all tasks with a given key have ended.
 #[derive(Debug)]
 pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
 

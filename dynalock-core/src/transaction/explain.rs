@@ -18,8 +18,8 @@ pub(super) enum Resolved {
     Reads(Vec<ExplainedRequest>),
 }
 
-/// Takes the operations out of `pending`. If the commit must read items before it writes, `resolve`
-/// leaves `pending` unchanged and returns the reads.
+/// Moves the operations from `pending` into the returned value. If the commit must read items
+/// before it writes, `resolve` leaves `pending` unchanged and returns the reads.
 pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     let mut reads = Vec::new();
     for PendingOperation { item_ref, state, .. } in pending.iter() {

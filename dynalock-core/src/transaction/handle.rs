@@ -7,9 +7,10 @@ use crate::{codec::Stored, error::TransactionId};
 /// The type parameter `Out` is the result of the operation: a [`Stored<T>`] for a write, an
 /// `Option<Stored<T>>` for a read, and `()` for deletes and checks. After a commit,
 /// [`Committed::get`](crate::transaction::Committed::get) returns the result of the operation.
-/// After a refusal, [`Cancelled::reason`](crate::error::Cancelled::reason) returns the reason for
-/// the operation. A handle is valid only for the transaction that made the handle. The methods of
-/// another transaction return an error for the handle.
+/// After a cancelled commit, [`Cancelled::reason`](crate::error::Cancelled::reason) returns the
+/// reason why DynamoDB refused the operation, if any. A handle is valid only for the transaction
+/// that made the handle. A method of a different transaction returns an error if the caller passes
+/// the handle.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

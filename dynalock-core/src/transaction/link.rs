@@ -9,8 +9,8 @@ use crate::{
 
 /// The connection and the cost meters of a transaction. If a repository of the transaction was made
 /// from the transaction's SDK client, the transaction uses the connection of the repository. A
-/// connection contains the measured round trip and the retry budget. If no repository was made from
-/// the SDK client, the transaction makes its own connection.
+/// connection contains the measured round-trip time and the retry budget. If no repository was made
+/// from the SDK client, the transaction makes its own connection.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
@@ -37,8 +37,8 @@ impl Link {
                 call_cost.add_meter(table, meter);
             }
         }
-        // A repository of another SDK client may have other credentials, so the transaction must
-        // not use its connection.
+        // A repository with another SDK client may have other credentials, so the transaction must
+        // not use the connection of the repository.
         if self.connection.is_none() && connection.is_over(&self.client) {
             self.connection = Some(Arc::clone(connection));
         }

@@ -1,4 +1,4 @@
-//! Patches in a transaction or in a unit of work.
+//! Patches in a `Transaction` or in a closure of `transact`.
 
 use super::{Op, Transaction, Tx, pending::PendingOperation};
 use crate::{
@@ -73,8 +73,8 @@ impl Transaction {
 impl Tx {
     /// Records a patch, which changes attributes of an item without a read, like
     /// [`Repository::patch`](crate::Repository::patch). The methods of the returned [`PatchOp`] add
-    /// changes to the patch. If the closure has read the item, the commit requires that the item
-    /// has not changed since the read.
+    /// changes to the patch. If the closure of `transact` has read the item, the commit requires
+    /// that the item has not changed since the read.
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! Acquires one lock, or the first free lock of several.
+//! Acquires one lock, or the first free lock of several locks.
 
 use std::sync::Arc;
 
@@ -36,9 +36,9 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Ok(None) => {}
                 Err(error @ Error::NotFound { .. }) => {
                     acquisition.observer.forget();
-                    // A call for a missing item may have acquired and released a lease in a
-                    // separate row. With a new owner text for the next attempt, a delayed duplicate
-                    // of the earlier release request cannot end the next grant.
+                    // An acquire call for a missing item may have acquired and released a lease in
+                    // a separate row. With a new owner text for the next attempt, a delayed
+                    // duplicate of an old release request cannot end the next grant.
                     acquisition.owner = acquisition.spec.owner();
                     missing = Some(error);
                 }
@@ -68,9 +68,10 @@ impl Acquisition<'_> {
                 AttemptResult::Granted(acquired) => return self.keep(acquired).await.map(Some),
                 AttemptResult::Denied(record) => {
                     self.observe(record);
-                    // The acquire request can itself replace an owner whose lease has ended. Only a
-                    // separate request can remove the expired head of a queue, because an update
-                    // expression cannot remove the first element of a list that may be missing.
+                    // For a lock without a queue, the acquire request itself can take over a lease
+                    // that has ended. Only a separate request can remove the expired head of a
+                    // queue, because an update expression cannot remove the first element of a list
+                    // that may be missing.
                     if !Box::pin(self.evict_expired_head()).await? {
                         return Ok(None);
                     }
@@ -78,7 +79,7 @@ impl Acquisition<'_> {
                 AttemptResult::GrantOver => {
                     Box::pin(self.pause_before_retry(&mut backoff)).await?;
                     // DynamoDB may later grant the lock to a delayed duplicate of the last attempt.
-                    // With a new owner text, the call can distinguish a grant to its next attempt
+                    // With a new owner text, the call can distinguish a grant to the next attempt
                     // from a grant to a delayed duplicate.
                     self.owner = self.spec.owner();
                     self.begin_attempt();
@@ -133,7 +134,7 @@ impl Acquisition<'_> {
         }
         match record.fence {
             // DynamoDB granted the lock to an earlier attempt whose reply was lost. The row of the
-            // lock no longer shows whether the holder before this call released the lock.
+            // lock no longer shows whether the previous holder released the lock.
             Some(fence) if record.owner.as_deref() == Some(owner) => {
                 Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
@@ -145,8 +146,8 @@ impl Acquisition<'_> {
     }
 
     /// Renews the lease of a granted lock by a heartbeat. The call sends the heartbeat after a slow
-    /// answer to the acquire request, or if a lost reply hides the time of the grant. After the
-    /// heartbeat, the lease lasts for one ttl from the time of the heartbeat.
+    /// answer to the acquire request, or if a lost reply hides the time of the grant. The renewed
+    /// lease lasts for one ttl from the time of the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,
@@ -162,8 +163,8 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Returns the state of a lock that was acquired without a queue. `grant` does not start the
-    /// heartbeats of the lock.
+    /// Returns the [`Grant`] of a lock that was acquired without a queue. `grant` does not start
+    /// the heartbeats of the lock.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

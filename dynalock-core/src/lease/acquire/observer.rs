@@ -24,8 +24,8 @@ pub(crate) struct ExpiryObserver {
     /// read that shows no holder may be outdated, so the library keeps the lease attributes of the
     /// last holder.
     seems_free: bool,
-    /// The number of attempts that were sent because the lease seemed to have ended. If a read
-    /// shows a change of the lease, the number of attempts returns to zero.
+    /// The number of attempts that were sent because the lease seemed to have ended. A read that
+    /// shows a change of the lease resets `denials` to zero.
     denials: u32,
 }
 
@@ -119,8 +119,8 @@ impl ExpiryObserver {
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
                 // The condition of a takeover requires a time later than the stored end of the
-                // lease. The earliest takeover is one unit of time after the stored end of the
-                // lease.
+                // lease. The earliest takeover is one second or one millisecond (the unit of the
+                // stored time) after the stored end of the lease.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
                 let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);

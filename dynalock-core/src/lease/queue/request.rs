@@ -1,4 +1,5 @@
-//! The requests of the fair queue. All functions of the module `request` are pure.
+//! The requests that change the fair queue of a lock. All functions of the module `request` are
+//! pure.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use crate::{
 };
 
 /// Says whether DynamoDB may still receive a delayed duplicate of the request that enters a queue.
-/// After the entry has left the queue, a delayed duplicate could add the entry again.
+/// After the removal of a queue entry, a delayed duplicate of the request could add the entry a
+/// second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
@@ -39,8 +41,8 @@ impl Duplicate {
 pub(crate) enum DequeueReason {
     /// The caller leaves the queue, and the caller's entry is the head of the queue.
     Leave { owner: Arc<str>, duplicate: Duplicate },
-    /// The lease of the queue's head has ended. The condition of the removal requires that the
-    /// stored lease attributes still equal the observed lease attributes.
+    /// The lease of the queue's head has ended. DynamoDB refuses to remove the head if the stored
+    /// lease attributes differ from the observed lease attributes.
     Expired(Observation),
     /// An operator removes the head of the queue, even if the lease of the head has not ended.
     Operator(Observation),
@@ -82,9 +84,8 @@ impl Row {
         let (head, now) = (to.value(head), to.value(number(now)));
         let mut update = clause::next_turn(lock, waiters, now, to);
         let mut conditions = vec![clause::is_holder(lock, GrantKind::Fair, head, to)];
-        // Since the last read of the row, a new waiter may have entered the queue. Without the
-        // condition that the queue has no second entry, the request would remove the queue together
-        // with the entry of the new waiter.
+        // Without the condition that the queue has no second entry, the request would remove the
+        // entry of a waiter that entered the queue after the last read of the row.
         if waiters == Waiters::None {
             conditions.push(format!("attribute_not_exists({}[1])", to.name(lock.queue)));
         }
@@ -134,8 +135,8 @@ impl Row {
         self.request(format!("REMOVE {queue}[{place}]"), condition, to)
     }
 
-    /// Returns the request that removes a queue, if the queue has no entries and the stored fence
-    /// is `fence`.
+    /// Returns the request that removes an empty queue from the lock's row. DynamoDB refuses the
+    /// request if the queue has an entry, or if the stored fence is not `fence`.
     pub(crate) fn sweep(&self, fence: u64, duplicate: Duplicate) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let queue = to.name(lock.queue);

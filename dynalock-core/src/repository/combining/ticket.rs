@@ -1,12 +1,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The progress of one combined call, which tells the caller whether the call may have had an
-/// effect. The caller and the worker share the `Ticket` of a call.
+/// effect. The caller of a combined call shares the `Ticket` with the task that sends the write of
+/// the call.
 #[derive(Debug, Default)]
 pub(super) struct Ticket(Mutex<Progress>);
 
-/// The phase of a combined call, and the number of requests that its batches have sent, at one
-/// moment.
+/// The phase of a combined call, and the number of requests that the batches of the call have sent,
+/// at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) phase: Phase,
@@ -16,8 +17,8 @@ pub(super) struct Progress {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The call has had no effect: either the call waits in its queue, or the last write of its
-    /// batch was certainly not applied.
+    /// The call has had no effect: either the call waits for its first batch, or DynamoDB certainly
+    /// did not apply the last write of its batch.
     #[default]
     Waiting,
     /// The write of the call's batch is in flight, and may have been applied.
@@ -33,14 +34,14 @@ impl Ticket {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }
 
-    /// Records that the last write of the call's batch was certainly not applied.
+    /// Records that DynamoDB certainly did not apply the last write of the call's batch.
     pub(super) fn thaw(&self) {
         let attempts = self.lock().attempts;
         self.advance(Progress { phase: Phase::Waiting, attempts });
     }
 
-    /// Records that the caller no longer waits for the result, and returns the last progress of the
-    /// call.
+    /// Records that the caller no longer waits for the result, and returns the [`Progress`] that
+    /// the call has made.
     pub(super) fn leave(&self) -> Progress {
         let mut progress = self.lock();
         let before = *progress;
