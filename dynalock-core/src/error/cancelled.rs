@@ -115,7 +115,7 @@ impl Cancelled {
 
 impl CancellationClass {
     pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
-        // A cancellation without any reason counts as permanent, because no reason shows that a
+        // A cancellation without reasons counts as permanent, because nothing shows that a
         // repetition could succeed.
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }

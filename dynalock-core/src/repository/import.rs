@@ -79,7 +79,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
     }
 }
 
-/// The part of an import that writes one group of up to 25 values.
+/// The part of an import that writes up to 25 values with one request.
 struct ImportCall<T> {
     table: Arc<str>,
     attempts: Attempts,
@@ -206,8 +206,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value whose item is too large for DynamoDB. The list `sent` of the
-    /// values in the refused request must contain exactly one value.
+    /// Returns the error of a value whose item is too large for DynamoDB. The refused request must
+    /// contain exactly one value, and `sent` contains the same value.
     fn too_large(&mut self, sent: &[Sent<T>]) -> Error {
         let incarnation = Incarnation::draw(self.attempts.rng());
         let sizes = sent.iter().map(|Sent { open, .. }| {

@@ -18,7 +18,8 @@ use crate::{
     write::patch::{PatchIntent, SeenItem, SharedPatch},
 };
 
-/// The kind of a call that changes one item without a read, for [`Repository::patch`].
+/// The kind of the [`Request`] that changes one item without a read, which [`Repository::patch`]
+/// returns.
 #[derive(Debug)]
 pub struct Patch<T> {
     pub(super) key: Key,
@@ -111,13 +112,12 @@ impl<T: Versioned> Repository<T> {
         self.request(Patch::new(key.into_key()))
     }
 
-    /// Returns the table, the key and the changes of a patch, for the write of the patch in a
-    /// transaction.
+    /// Returns the table, the key and the changes of a patch that is a part of a transaction.
     pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
         self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
     }
 
-    /// Returns the table, the key and the changes of a patch, for its write under the lease policy
+    /// Returns the table, the key and the changes of a patch that is written under the lease policy
     /// `policy`.
     pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());

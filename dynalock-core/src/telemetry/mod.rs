@@ -6,9 +6,9 @@
 //! Background tasks run in [`detached`] or [`in_lease`]. Without a `tracing` subscriber and without
 //! the feature `metrics`, the functions of this module only run the future.
 //!
-//! Spans and events never contain the attributes of an item. The text of an error in an event of
-//! the level DEBUG may contain the name of a lock. The text of an error may contain the key of an
-//! item whose type has `#[dynalock(show_key)]`.
+//! Spans and events never contain the attributes of an item. The error text in a DEBUG event may
+//! contain the name of a lock. The text of an error may contain the key of an item whose type has
+//! `#[dynalock(show_key)]`.
 
 mod call;
 mod event;
@@ -34,8 +34,8 @@ const TARGET: &str = "dynalock";
 /// The value of the span field `db.system.name`.
 const SYSTEM: &str = "aws.dynamodb";
 
-/// The outcome in the metrics for a call or a request without an error.
+/// The label `outcome` in the metrics of a call or a request that succeeded.
 const OK: &str = "ok";
 
-/// The outcome in the metrics for a call or a request whose future was dropped.
+/// The label `outcome` in the metrics of a call or a request whose future was dropped.
 const DROPPED: &str = "dropped";

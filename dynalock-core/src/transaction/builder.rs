@@ -114,8 +114,8 @@ impl Transaction {
         }
     }
 
-    /// Makes a read that returns several items as they are at the same moment. Add the items to the
-    /// returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
+    /// Makes a transactional read, which returns several items in the state of one moment. Add the
+    /// items to the returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
     ///
@@ -255,8 +255,8 @@ impl Transaction {
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
-    /// If the caller has set no token, the commit of a transaction can send a second request with
-    /// other content:
+    /// If the caller has set no token, the commit can send a second request with other content in
+    /// the following cases:
     ///
     /// - DynamoDB refuses a create or a check because of an expired item.
     /// - DynamoDB refuses a patch because an attribute is stored as a null instead of being absent.
@@ -372,8 +372,8 @@ impl Transaction {
         self.add(repository, PendingOperation::check(repository, stored))
     }
 
-    /// Adds the condition that the key has an item, and that the item has not
-    /// [expired](crate::Repository#expired-items) at the time of the call of `check_exists`.
+    /// Adds the condition that the key has an item. The item must not have
+    /// [expired](crate::Repository#expired-items) before the call of `check_exists`.
     ///
     /// # Examples
     ///

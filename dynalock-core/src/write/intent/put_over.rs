@@ -1,5 +1,5 @@
-//! A PutItem over an item that has attributes which the caller's value does not contain, for
-//! example lease attributes.
+//! A PutItem that overwrites an item, and keeps attributes that the caller's value does not
+//! contain, for example lease attributes.
 
 use super::{Intent, IntentOf, Target, change::and};
 use crate::{
@@ -23,7 +23,7 @@ pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
     /// The item as the library has read it.
     pub(crate) stored: &'a Item,
-    /// The item that the PutItem writes, before the lease, the times and the version are updated.
+    /// The item that the PutItem writes, with the old lease attributes, times and version.
     pub(crate) content: Item,
 }
 
