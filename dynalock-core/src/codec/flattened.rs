@@ -160,9 +160,8 @@ impl<T: Versioned> Search<'_, T> {
 /// Decodes an item into a value, and returns the attributes that serde writes for the decoded
 /// value. The caller of `read_back` has already removed the library's own attributes from the item.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
-    // Serde cannot decode an item without a version and without the times of the create and of the
-    // last write. Arbitrary numbers are sufficient, because `read_back` returns neither the version
-    // nor the times.
+    // If the type has fields for the times of the create and of the last write, serde needs the
+    // times in the item. The times may have any value, because `read_back` does not return them.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

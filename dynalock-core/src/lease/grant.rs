@@ -280,7 +280,7 @@ impl Grant {
 
     /// Returns whether the row of the lock shows that a write of the guard has released the lease.
     /// Returns `false` if the guard has sent no write that releases the lease, because an operator
-    /// who breaks a lock also records its owner as released.
+    /// who breaks a lock marks its owner as released in the same way.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -324,8 +324,8 @@ impl Grant {
         Ok(())
     }
 
-    /// Removes the holder's entry from the queue. If the queue has no other entry, removes the
-    /// whole queue. One update expression cannot choose between the removal of an entry and the
+    /// Removes the holder's entry from the queue. If the queue has only the holder's entry, removes
+    /// the whole queue. One update expression cannot choose between the removal of an entry and the
     /// removal of the queue. A wrong choice of the update expression costs another write, so a
     /// holder that has seen no waiter first reads the lock's row.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {

@@ -29,7 +29,7 @@ pub enum Expiry {
     /// set the same ttl. A call that writes an item does not wait for the lease, so the call cannot
     /// observe the end of a lease. Under `Observed`, DynamoDB refuses the writes of other callers
     /// after the holder of an item's lease has crashed. After the crash of a holder, callers can
-    /// write the item again when one caller has acquired and released its lease.
+    /// write the item again when one caller has acquired and released the lease of the item.
     Observed,
 }
 
@@ -78,12 +78,12 @@ pub enum Heartbeat {
     ///
     /// The heartbeat thread has its own SDK client, made from the configuration of the program's
     /// SDK client. If the program sets an HTTP client in the configuration of its SDK client, the
-    /// heartbeat thread shares this HTTP client and its open connections. A shared connection gives
-    /// no answers if its driver task runs on a blocked runtime. If a heartbeat gets no answer
-    /// before the timeout of the request, the heartbeat thread repeats the heartbeat on another
-    /// connection. The SDK clients of the program and of the heartbeat thread share one credentials
-    /// provider. If the credentials provider waits for a blocked runtime, the heartbeats wait for
-    /// the same runtime.
+    /// heartbeat thread shares this HTTP client and its open connections. A shared HTTP connection
+    /// gives no answers while the runtime that drives the connection is blocked. If a heartbeat
+    /// gets no answer before the timeout of the request, the heartbeat thread repeats the heartbeat
+    /// on another connection. The SDK clients of the program and of the heartbeat thread share one
+    /// credentials provider. If the credentials provider waits for a blocked runtime, the
+    /// heartbeats wait for the same runtime.
     ///
     /// With `Thread`, a worker that makes no progress holds its lock until the process ends, unless
     /// a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because the

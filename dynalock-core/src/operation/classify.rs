@@ -147,8 +147,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The checks for exact causes come before the check for a timeout. A refused connection proves
-    // that DynamoDB did not receive the request, but a timeout proves nothing.
+    // The check for a timeout is not the first check, because a refused connection proves that
+    // DynamoDB did not receive the request, but a timeout proves nothing.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }

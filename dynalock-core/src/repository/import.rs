@@ -79,7 +79,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
     }
 }
 
-/// The part of an import that writes up to 25 values with one request.
+/// The part of an import that writes one group of up to 25 values.
 struct ImportCall<T> {
     table: Arc<str>,
     attempts: Attempts,
@@ -94,8 +94,7 @@ struct Open<T> {
     outcome: AttemptOutcome,
 }
 
-/// A value that the current attempt of an import sends, and the state that its item will have after
-/// the write.
+/// A value that the current attempt of an import sends, and the state of its item after the write.
 struct Sent<T> {
     open: Open<T>,
     next: Basis,
@@ -206,8 +205,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value whose item is too large for DynamoDB. The refused request must
-    /// contain exactly one value, and `sent` contains the same value.
+    /// Returns the error of a value whose item is too large for DynamoDB. `sent` must contain
+    /// exactly one value: the value in the refused request.
     fn too_large(&mut self, sent: &[Sent<T>]) -> Error {
         let incarnation = Incarnation::draw(self.attempts.rng());
         let sizes = sent.iter().map(|Sent { open, .. }| {

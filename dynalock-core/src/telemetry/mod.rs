@@ -2,7 +2,7 @@
 //!
 //! Each call of the public API runs in [`observe`], which boxes the future of the call, makes a
 //! span and counts the call. Each request runs in [`request`], and each event has a function in the
-//! module `event`. A future that does a part of a call in another task runs in [`continued`].
+//! module `event`. A part of a call that runs in another task than the call runs in [`continued`].
 //! Background tasks run in [`detached`] or [`in_lease`]. Without a `tracing` subscriber and without
 //! the feature `metrics`, the functions of this module only run the future.
 //!

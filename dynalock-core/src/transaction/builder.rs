@@ -114,8 +114,8 @@ impl Transaction {
         }
     }
 
-    /// Makes a transactional read, which returns several items in the state of one moment. Add the
-    /// items to the returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
+    /// Returns a builder of a transactional read, which reads several items at the same moment. Add
+    /// the items to the returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
     ///
@@ -239,9 +239,9 @@ impl Transaction {
     /// of the item. A replace of an item removes the write ids of earlier patches of the item. If
     /// later writes may have removed the write id, read the items and compare them with the
     /// intended result before you commit the transaction a second time. A patch has no condition on
-    /// the version, so the second commit may apply a patch twice. To prevent a second patch, add an
-    /// operation that DynamoDB refuses in the second commit, for example the create of an item
-    /// whose key is the token.
+    /// the version, so the second commit may apply the patch a second time. To prevent a second
+    /// patch, add an operation that DynamoDB refuses in the second commit, for example the create
+    /// of an item whose key is the token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
     /// must have exactly the same bytes as the first request. The elements of a `HashSet` or a
@@ -583,9 +583,9 @@ impl Transaction {
     ///
     /// # Cancel safety
     ///
-    /// After the caller has dropped the future, DynamoDB may have applied the whole transaction or
-    /// nothing. A dropped call sends no further requests, but a request that the call has already
-    /// sent may still arrive.
+    /// The caller may drop the future of `commit` at any time. After a drop, DynamoDB may have
+    /// applied the whole transaction or nothing. A dropped call sends no further requests, but a
+    /// request that the call has already sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let tables = table_names(self.pending.iter().map(|operation| &operation.item_ref.table));
         observe("transaction", tables, self.send()).await

@@ -114,8 +114,8 @@ impl<'a> Queued<'a> {
         };
         let waited = self.wait_for_turns(duplicate, progress, caller).await;
         match &waited {
-            // The error `NotFound` says that the item to lock is missing. The call then has no
-            // entry in the queue, or has already released the lease.
+            // A call that fails with `NotFound` has no queue entry to remove, because the missing
+            // item contained the queue, or because the call has already released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
             // Even if another caller has already removed the call's entry, the call sends a request
@@ -163,22 +163,22 @@ impl<'a> Queued<'a> {
     async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
             // If only one entry is before the call's entry, the next change of the queue can make
-            // the call's entry the head. Only a consistent read proves that another entry was still
-            // the head when the read began.
+            // the call's entry the head. Unlike an eventually consistent read, a consistent read
+            // proves that another entry was still the head when the read began.
             [ticket] if needs_proof || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
             [ticket] => read_one_cheaply(ticket).await,
             _ => self.read_all().await,
         }
     }
 
-    /// Sleeps until the next read of the locks' rows. The sleep of a call for one lock ends early
-    /// if another request of the process receives the lock's row. The method then returns the row.
+    /// Sleeps until the next read of the locks' rows. For a call for one lock, the sleep ends early
+    /// and returns the lock's row if another request of the process receives the row.
     async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
         }
-        // If the wait of a call for several locks ends, the error names the first lock that the
-        // call does not hold.
+        // If the wait of a call for several locks times out, the error names the first lock that
+        // the call does not hold.
         let waiting = self.waiting().next().map_or(&self.tickets[0], |ticket| ticket);
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }

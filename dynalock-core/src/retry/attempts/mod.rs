@@ -30,8 +30,8 @@ pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts that the call has made so far. The setting `attempts` limits the
-    /// number of attempts. An answered read does not count as an attempt.
+    /// The number of attempts that the call has made so far. An answered read does not count as an
+    /// attempt.
     count: u32,
     /// The number of attempts whose requests never left the SDK. The total `count` of attempts
     /// includes the `unsent` attempts.
@@ -146,8 +146,8 @@ impl Attempts {
         Self { started, count: attempts, ..self }
     }
 
-    /// Sets the number of requests that the whole call has sent. If several `Attempts` values
-    /// belong to one call, each value counts only its own requests.
+    /// Sets the number of requests that the whole call has sent. If a call uses several `Attempts`
+    /// values, each value counts only its own requests.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
@@ -312,9 +312,9 @@ impl Attempts {
     /// Sleeps before the attempt that follows a failed attempt. Returns an error if the failure
     /// ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
-        // A retry after `Contention` or `InProgress` takes no token from the retry budget. Both
-        // failures mean that another transaction or an earlier attempt is still running, not that
-        // DynamoDB is overloaded.
+        // A retry after `Contention` or `InProgress` takes no token from the retry budget.
+        // `Contention` and `InProgress` mean that another transaction or an earlier attempt is
+        // still running, not that DynamoDB is overloaded.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
         let last = self.failed(table, failure)?;
         self.pause_after(last, costs).await

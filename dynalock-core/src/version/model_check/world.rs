@@ -41,7 +41,7 @@ pub(super) struct Item {
     patches: Vec<u8>,
 }
 
-/// The history of the model, which no client can see. The search finds violations by the history.
+/// The history of the model, which no client can see, and in which the search finds violations.
 #[derive(Clone, Hash)]
 struct Ghost {
     /// For each call, the number of times that the server has applied the write of the call.
@@ -274,8 +274,8 @@ impl World {
         let life = now.revision.ring.as_ref()?.incarnation();
         let ring = written.revision.ring.map(|ring| Ring::of(life, ring.time(), ring.ids()));
         let written = Item { revision: Revision { ring, ..written.revision }, ..written };
-        // No item is ever stored after exactly `u8::MAX` writes, so the search reports a write that
-        // starts from the wrong item as a lost update.
+        // The model never applies `u8::MAX` writes, so the search reports a write that starts from
+        // the wrong item as a lost update.
         let writes = if written.has_content_of(now) { self.ghost.writes } else { u8::MAX };
         let calls = match setup.rules.returned {
             Returned::AsTheBatchLeftIt => request.calls,

@@ -23,7 +23,8 @@ pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
     /// The item as the library has read it.
     pub(crate) stored: &'a Item,
-    /// The item that the PutItem writes, with the old lease attributes, times and version.
+    /// The item that the PutItem writes, but without the new times, the new version and the new
+    /// lease attributes.
     pub(crate) content: Item,
 }
 
