@@ -279,8 +279,8 @@ impl Grant {
     }
 
     /// Returns whether the row of the lock shows that a write of the guard has released the lease.
-    /// Returns `false` if the guard has sent no write that releases the lease, because an operator
-    /// who breaks a lock marks its owner as released in the same way.
+    /// Returns `false` if the guard has sent no write that releases the lease, because the row
+    /// looks the same after an operator has broken the lock.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -341,7 +341,7 @@ impl Grant {
     }
 
     /// Removes a queue without entries. A write that releases a leased item may leave an empty
-    /// queue, because the holder does not know whether another entry follows its own entry.
+    /// queue, because the holder does not know whether a caller waits behind it.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
@@ -388,8 +388,8 @@ impl Grant {
     }
 
     pub(super) fn lease(&self) -> MutexGuard<'_, LeaseState> {
-        // A panic cannot leave the lease state half-written, so the code uses a poisoned mutex like
-        // any other mutex.
+        // A panic cannot leave the lease state half-written, so the code ignores that the mutex is
+        // poisoned.
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -142,8 +142,8 @@ fn unreadable(error: &(dyn StdError + 'static)) -> String {
 }
 
 fn dispatch(failure: &DispatchFailure) -> Failure {
-    // If the failure contains no error of the connector, the library cannot know whether the SDK
-    // has sent the request.
+    // If the failure contains no error of the SDK's HTTP connector, the library cannot know whether
+    // the SDK has sent the request.
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };

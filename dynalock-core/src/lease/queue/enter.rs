@@ -31,8 +31,8 @@ pub(crate) struct QueueLimits {
     /// The maximum number of entries in each queue, including the head of the queue.
     pub(crate) most: usize,
     /// The limits of the transaction that enters several queues. By default, the reads of a waiter
-    /// have shorter limits, because a waiter must notice within one ttl that its entry has become
-    /// the head of a queue.
+    /// have shorter limits than `transaction`, because a waiter must notice within one ttl that its
+    /// entry has become the head.
     pub(crate) transaction: Limits,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Queued<'a> {
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
             // Even if another caller has already removed the call's entry, the call sends a request
             // to remove the entry. A delayed duplicate of the request that enters the queue may
-            // have added the entry again.
+            // have added the call's entry to the queue again.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
@@ -137,7 +137,7 @@ impl<'a> Queued<'a> {
             for Denial { index, record } in denied {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
-            // Other callers compute the end of a queue head's lease from the time in the head's
+            // Waiting callers compute the lease end of the queue's head from the time in the head's
             // entry. The time in an entry must be the time of the request, so the call makes a new
             // entry for each attempt to enter the queue.
             self.owner = self.tickets[0].acquisition.spec.entry();

@@ -1,4 +1,5 @@
-//! The worker: the task that writes the batches of combined calls on one key.
+//! The worker: the task that combines the waiting calls on one key into batches, and sends one
+//! write for each batch.
 
 use std::{mem, sync::Arc, time::Duration};
 

@@ -358,10 +358,10 @@ impl Attempts {
             Error::Unavailable(_) => {
                 self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
             }
-            // The first pause of a unit of work (a call of `transact`) is ten times the expected
-            // duration of an attempt, because concurrent units of work conflict again after short
-            // pauses. In `cargo bench --bench transactions_contention`, shorter first pauses cost
-            // more refusals, and longer last pauses raise the p99 of the durations.
+            // The first pause of a unit of work (a call of `transact`) is up to ten times as long
+            // as an attempt, because units of work conflict again after short pauses. In
+            // `cargo bench --bench transactions_contention`, shorter first pauses cost more
+            // refusals, and longer last pauses raise the p99 of the durations.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
                 self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
             }

@@ -1,4 +1,4 @@
-//! The search of the model. The search visits each reachable state of the model (a world) once.
+//! The search for violations. The search visits each reachable state of the model (a world) once.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -19,7 +19,7 @@ pub(super) struct Counterexample {
 }
 
 /// How the search first reached a state of the model: the index of the previous state, and the
-/// event that leads from the previous state to the new state.
+/// event after the previous state.
 struct Visit {
     from: usize,
     by: (u8, Event),

@@ -21,7 +21,7 @@ use crate::{
 /// of `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
-    /// The item as the library has read it.
+    /// The stored item that the library has read.
     pub(crate) stored: &'a Item,
     /// The item that the PutItem writes, but without the new times, the new version and the new
     /// lease attributes.
