@@ -18,8 +18,8 @@ use crate::{
     write::patch::{PatchIntent, SeenItem, SharedPatch},
 };
 
-/// The kind of the [`Request`] that changes one item without a read, which [`Repository::patch`]
-/// returns.
+/// The kind of a [`Request`] that changes one item without a read. [`Repository::patch`] returns
+/// the request.
 #[derive(Debug)]
 pub struct Patch<T> {
     pub(super) key: Key,

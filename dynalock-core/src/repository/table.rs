@@ -9,12 +9,13 @@ use crate::{
     telemetry::{BoxedCall, observe},
 };
 
-/// The kind of the [`Request`] that creates a table, which [`Repository::create_table`] returns.
+/// The kind of a [`Request`] that creates a table. [`Repository::create_table`] returns the
+/// request.
 #[derive(Debug)]
 pub struct CreateTable(TableSettings);
 
-/// The kind of the [`Request`] that compares a table with its struct, which
-/// [`Repository::verify_table`] returns.
+/// The kind of a [`Request`] that compares a table with its struct. [`Repository::verify_table`]
+/// returns the request.
 #[derive(Debug)]
 pub struct VerifyTable(());
 

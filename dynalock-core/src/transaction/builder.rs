@@ -114,7 +114,7 @@ impl Transaction {
         }
     }
 
-    /// Returns a builder of a transactional read, which reads several items at the same moment. Add
+    /// Returns a builder for a transactional read: a read of several items at the same moment. Add
     /// the items to the returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
@@ -231,7 +231,7 @@ impl Transaction {
     /// | situation | result |
     /// |---|---|
     /// | less than ten minutes have passed since the first commit | success, and DynamoDB does not apply the transaction a second time |
-    /// | ten minutes have passed since the first commit, or the program has read the values after the first commit, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | an item still shows the write id of the transaction, and either ten minutes have passed since the first commit, or the program has read the values after the first commit | [`Error::AlreadyCommitted`] |
     /// | ten minutes have passed since the first commit, and no item shows the write id of the transaction | DynamoDB may apply the transaction a second time |
     ///
     /// An item keeps the write id of a transaction during the next 15 writes of the item. If the

@@ -104,8 +104,8 @@ impl Attempts {
         }
     }
 
-    /// Sets the purpose of the next requests of the call, by which the meter groups the costs of
-    /// requests.
+    /// Sets the purpose of the next requests of the call. The meter groups the costs of requests by
+    /// purpose.
     pub(crate) fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.cost_context.purpose = purpose;
         self

@@ -41,7 +41,8 @@ pub(super) struct Item {
     patches: Vec<u8>,
 }
 
-/// The history of the model, which no client can see, and in which the search finds violations.
+/// The history of the model: facts that no client can see, but that reveal violations to the
+/// search.
 #[derive(Clone, Hash)]
 struct Ghost {
     /// For each call, the number of times that the server has applied the write of the call.
