@@ -106,9 +106,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `patch` at any time. After a drop, DynamoDB may or may not
-    /// have applied the patch. A dropped call sends no more requests, but a request that was
-    /// already sent may still arrive at DynamoDB.
+    /// The caller may drop the future of `patch` at any time. After the future is dropped, DynamoDB
+    /// may or may not have applied the patch. A dropped call sends no more requests, but a request
+    /// that was already sent may still arrive at DynamoDB.
     pub fn patch(&self, key: impl IntoKey<T>) -> Request<T, Patch<T>> {
         self.request(Patch::new(key.into_key()))
     }

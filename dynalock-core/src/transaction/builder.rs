@@ -583,9 +583,9 @@ impl Transaction {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `commit` at any time. After a drop, DynamoDB may have
-    /// applied the whole transaction or nothing. A dropped call sends no further requests, but a
-    /// request that the call has already sent may still arrive.
+    /// The caller may drop the future of `commit` at any time. After the future is dropped,
+    /// DynamoDB may have applied the whole transaction or nothing. A dropped call sends no further
+    /// requests, but a request that the call has already sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let tables = table_names(self.pending.iter().map(|operation| &operation.item_ref.table));
         observe("transaction", tables, self.send()).await

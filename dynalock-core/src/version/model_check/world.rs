@@ -270,8 +270,8 @@ impl World {
     pub(super) fn returned(&self, request: &Request, setup: &Setup) -> Option<Basis> {
         let now = self.item.as_deref()?;
         let written = request.next(request.basis().map(|basis| &*basis.item), &setup.rules)?;
-        // An attempt before `request` may have created the item, so the code takes the incarnation
-        // (the random id) from the stored item.
+        // An attempt that was sent before `request` may have created the item, so the code takes
+        // the incarnation (the random id) from the stored item.
         let life = now.revision.ring.as_ref()?.incarnation();
         let ring = written.revision.ring.map(|ring| Ring::of(life, ring.time(), ring.ids()));
         let written = Item { revision: Revision { ring, ..written.revision }, ..written };
