@@ -60,14 +60,14 @@ pub(super) fn remove_aliases<T: Versioned>(
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
-    // The search for the aliases of the set attributes decodes the item many times. The code
-    // searches for the aliases of set attributes only if the first call of `shows_all` has failed.
+    // The search for the aliases of the set attributes decodes the item many times, so the search
+    // runs only if the first call of `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
-    // The second call of `shows_all` verifies the changed item without the aliases.
+    // After the removal of the aliases, serde must be able to read all written attributes.
     let shown = shows_all::<T>(table, changes.after(T::MODEL, stored), &names);
     shown.map_err(|Unread { attribute, why }| {
         let attribute = attribute.or_else(|| names.iter().find(|name| is_new(name)).cloned());
@@ -116,7 +116,7 @@ fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> 
     }
 }
 
-/// The search for the aliases of one stored item.
+/// The search for the aliases in one stored item.
 struct Search<'a, T> {
     table: &'a Arc<str>,
     stored: &'a Item,
@@ -127,8 +127,8 @@ struct Search<'a, T> {
 impl<T: Versioned> Search<'_, T> {
     /// Returns the alias under which the item stores the field `name`, or `None` if the item
     /// contains no alias of `name`. Serde cannot read an item that contains both a field name and
-    /// an alias of the field. An attribute is the alias of `name` if serde can read `name` only
-    /// without the attribute.
+    /// an alias of the field. If serde can read `name` only after the removal of an attribute, the
+    /// attribute is an alias of `name`.
     fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
         let mut both = self.stored.clone();
         both.insert(name.to_owned(), value.clone());
@@ -139,8 +139,8 @@ impl<T: Versioned> Search<'_, T> {
         // the wrong type is not an alias, and the library must not remove the attribute.
         let is_read_from_another = self.shows(self.stored.clone(), name);
         let is_candidate = |other: &&String| {
-            // If an item stores a null under an alias, serde reads an absent value, and then writes
-            // no attribute for the field.
+            // If an item stores a null under an alias, serde reads the field as absent, and then
+            // writes no attribute for the field.
             let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
             may_be_alias && !self.written.contains(other)
         };
@@ -160,9 +160,8 @@ impl<T: Versioned> Search<'_, T> {
 /// Decodes an item into a value, and returns the attributes that serde writes for the decoded
 /// value. The caller of `read_back` has already removed the library's own attributes from the item.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
-    // Serde requires the fields for the version and for the times of the create and of the last
-    // write. The code fills the fields for the version and the times with arbitrary numbers,
-    // because `read_back` returns neither the version nor the times.
+    // If the type has fields for the times of the create and of the last write, serde needs the
+    // times in the item. `read_back` does not return the times, so any value is sufficient.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

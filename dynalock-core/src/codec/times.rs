@@ -22,8 +22,8 @@ pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
 }
 
 impl KeptTimes {
-    /// Returns the times of an item after a write at `at` (epoch milliseconds): the unchanged time
-    /// of the create, and the new time of the last write.
+    /// Returns the unchanged time of the create, and `at` (epoch milliseconds) as the new time of
+    /// the last write.
     pub(crate) fn after(self, model: &Model, at: u64) -> Self {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }
     }

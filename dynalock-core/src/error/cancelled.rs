@@ -115,13 +115,13 @@ impl Cancelled {
 
 impl CancellationClass {
     pub(crate) fn of(reasons: impl Iterator<Item = Self>) -> Self {
-        // A cancellation without any reason counts as permanent, because no reason shows that a
+        // A cancellation without reasons counts as permanent, because nothing shows that a
         // repetition could succeed.
         reasons.reduce(|one, other| if one == other { one } else { Self::Mixed }).unwrap_or(Self::Permanent)
     }
 
-    /// Returns `true` if a later attempt of a cancelled request may succeed: each reason for the
-    /// cancellation is another running transaction or a lack of capacity. Returns `false` if
+    /// Returns `true` if a later attempt of the cancelled transaction may succeed, because only
+    /// other running transactions or a lack of capacity caused the cancellation. Returns `false` if
     /// `reasons` is empty.
     pub(crate) fn may_pass(reasons: impl Iterator<Item = Self>) -> bool {
         let mut reasons = reasons.peekable();

@@ -70,8 +70,7 @@ impl Conflict {
     }
 }
 
-/// The message about the difference between the state that a write required and the stored state of
-/// the item.
+/// The part of the message that names the expected version and the stored version of the item.
 pub(super) struct Difference<'c>(&'c ConflictParts);
 
 impl fmt::Display for Difference<'_> {

@@ -32,7 +32,7 @@ pub struct ExplainedExpression {
 enum Part {
     /// A text without user data: operators, functions and attribute names.
     Text(String),
-    /// The key of a map, which is user data.
+    /// The key of a map. Map keys are user data.
     MapKey(String),
     Value(AttributeValue),
 }
@@ -92,7 +92,7 @@ fn is_operator(c: char) -> bool {
 #[derive(Default)]
 struct Resolved {
     parts: Vec<Part>,
-    /// The text at the end of the expression, which is not yet in `parts`.
+    /// The end of the expression so far, which `parts` does not contain yet.
     text: String,
 }
 

@@ -16,7 +16,7 @@ use crate::{
 /// A condition is either true or false, and `!condition` is the opposite of `condition`. In Rust,
 /// method calls bind more tightly than `!`, so `!a.and(b)` is the opposite of `a.and(b)`.
 ///
-/// If DynamoDB cannot store an operand, for example a NaN, a call with a condition on this operand
+/// If DynamoDB cannot store an operand of a condition, for example a NaN, a call with the condition
 /// fails with [`Error::Encode`](crate::Error::Encode).
 #[must_use = "it is checked when a write carries it"]
 pub struct Condition<T> {
@@ -81,8 +81,9 @@ impl<T> Condition<T> {
     }
 
     /// Returns the text of the condition for a DynamoDB expression. A caller that joins the text of
-    /// the condition to other conditions by `AND` must add no parentheses. The text of a condition
-    /// with `OR` already has parentheses, and DynamoDB refuses doubled parentheses.
+    /// the condition to another condition by `AND` must not add parentheses around the text. The
+    /// text of a condition with `OR` already has parentheses, and DynamoDB refuses doubled
+    /// parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))

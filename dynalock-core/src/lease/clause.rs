@@ -1,6 +1,5 @@
-//! The conditions and update expressions of the lease protocol. The requests on lease rows and the
-//! writes of leased items use the functions of this module. All functions of the module `clause`
-//! are pure.
+//! The conditions and update expressions of the lease protocol, for the requests that change lease
+//! rows and for the writes of leased items. All functions of the module `clause` are pure.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::{
     model::{LockModel, Model},
 };
 
-/// The rule by which a write of an item treats the lease of the written item.
+/// How a write of an item treats the lease of the item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
     /// The write ignores leases, because the type of the item has no leases, or because the caller

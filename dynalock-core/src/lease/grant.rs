@@ -54,7 +54,8 @@ pub(crate) struct Grant {
     pub(super) span: Span,
 }
 
-/// The fields of a held lock that come from the answer to a request or from a lock token.
+/// The values of a held lock that the holder receives in the answer to a request, or from a lock
+/// token.
 pub(crate) struct GrantFields {
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
@@ -125,9 +126,9 @@ impl Grant {
         })
     }
 
-    /// Makes a `Grant` from the token of a lock that another process has held. Delayed heartbeats
-    /// of the previous process may still reach DynamoDB, so the first heartbeat number is far above
-    /// the number in the token.
+    /// Makes a `Grant` from the lock token of another process that held the lock. Delayed
+    /// heartbeats of the previous process may still reach DynamoDB, so the first heartbeat number
+    /// is far above the number in the token.
     pub(crate) fn resumed(
         connection: &Arc<Connection>,
         deadline: Duration,
@@ -154,7 +155,8 @@ impl Grant {
         }
     }
 
-    /// Returns the time until another caller may acquire the lock, if no request renews the lease.
+    /// Returns the time until the lease ends if no request renews the lease, or zero if the lock is
+    /// lost.
     pub(crate) fn remaining(&self) -> Duration {
         match self.lost_now() {
             Some(_) => Duration::ZERO,
@@ -202,8 +204,8 @@ impl Grant {
         }
     }
 
-    /// Returns the owner and the fence for the condition of a write, and the effect of the write on
-    /// the lease.
+    /// Returns the owner and the fence that the condition of a write compares, and the effect of
+    /// the write on the lease.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
         let effect = match after {
             AfterWrite::Release => {
@@ -215,8 +217,8 @@ impl Grant {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect }
     }
 
-    /// Returns the owner and the fence for the condition of a transaction that does not write the
-    /// leased item.
+    /// Returns the owner and the fence that the condition of a transaction compares if the
+    /// transaction does not write the leased item.
     pub(crate) fn guard(&self) -> HolderProof {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
@@ -240,7 +242,7 @@ impl Grant {
     /// Decides from the stored row of the lock why DynamoDB refused a heartbeat or a write of the
     /// holder. Returns `Ok` if the holder still has the lock. DynamoDB may refuse a request of the
     /// current holder, for example because another process with the same lock token has stored a
-    /// higher heartbeat number. If the stored heartbeat number is not below this holder's heartbeat
+    /// higher heartbeat number. If the stored heartbeat number is not below the holder's heartbeat
     /// number, the holder's next heartbeat gets a number far above the stored number.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         match self.refusal(met) {
@@ -276,9 +278,9 @@ impl Grant {
         }
     }
 
-    /// Returns whether the row of the lock shows that a write of this guard has released the lease.
-    /// An operator who breaks a lock writes the attribute that names the released owner. Returns
-    /// `false` if the guard has sent no write that releases the lease.
+    /// Returns whether the row of the lock shows that a write of the guard has released the lease.
+    /// Returns `false` if the guard has sent no write that releases the lease, because the row
+    /// looks the same after an operator has broken the lock.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -313,7 +315,8 @@ impl Grant {
                 let seen = || SeenRow { item, sent, source: RowSource::Removal };
                 waiters.share_release(table, key, self.fence, seen);
             }
-            // The lease had ended, and another caller has removed this holder from the row.
+            // The lease had ended, and another caller has removed the holder from the row of the
+            // lock.
             Answered::Refused(item) => {
                 waiters.share(table, key, || SeenRow { item, sent, source: RowSource::ConsistentRead });
             }
@@ -321,8 +324,8 @@ impl Grant {
         Ok(())
     }
 
-    /// Removes the holder's entry from the queue. If the queue has no other entry, removes the
-    /// whole queue. One update expression cannot choose between the removal of an entry and the
+    /// Removes the holder's entry from the queue. If the queue has only the holder's entry, removes
+    /// the whole queue. One update expression cannot choose between the removal of an entry and the
     /// removal of the queue. A wrong choice of the update expression costs another write, so a
     /// holder that has seen no waiter first reads the lock's row.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
@@ -338,7 +341,7 @@ impl Grant {
     }
 
     /// Removes a queue without entries. A write that releases a leased item may leave an empty
-    /// queue, because the holder does not know whether another entry follows its own entry.
+    /// queue, because the holder does not know whether a caller waits behind it.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {
@@ -385,8 +388,8 @@ impl Grant {
     }
 
     pub(super) fn lease(&self) -> MutexGuard<'_, LeaseState> {
-        // A panic cannot leave the lease state half-written, so the code uses a poisoned mutex like
-        // any other mutex.
+        // A panic cannot leave the lease state half-written, so the code ignores that the mutex is
+        // poisoned.
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -28,8 +28,8 @@ pub enum Expiry {
     /// under `Observed`, a caller must wait for one ttl. Under `Observed`, all users of a lock must
     /// set the same ttl. A call that writes an item does not wait for the lease, so the call cannot
     /// observe the end of a lease. Under `Observed`, DynamoDB refuses the writes of other callers
-    /// after the holder of an item's lease has crashed. Callers can write the item again after a
-    /// caller has acquired and released the lease.
+    /// after the holder of an item's lease has crashed. After the crash of a holder, callers can
+    /// write the item again when one caller has acquired and released the lease of the item.
     Observed,
 }
 
@@ -78,12 +78,12 @@ pub enum Heartbeat {
     ///
     /// The heartbeat thread has its own SDK client, made from the configuration of the program's
     /// SDK client. If the program sets an HTTP client in the configuration of its SDK client, the
-    /// heartbeat thread shares this HTTP client and its open connections. A shared connection gives
-    /// no answers if its driver task runs on a blocked runtime. If a heartbeat gets no answer
-    /// before the timeout of the request, the heartbeat thread repeats the heartbeat on another
-    /// connection. The SDK clients of the program and of the heartbeat thread share one credentials
-    /// provider. If the credentials provider waits for a blocked runtime, the heartbeats wait for
-    /// the same runtime.
+    /// heartbeat thread shares this HTTP client and its open connections. A shared HTTP connection
+    /// gives no answers while the runtime that drives the connection is blocked. If a heartbeat
+    /// gets no answer before the timeout of the request, the heartbeat thread repeats the heartbeat
+    /// on another connection. The SDK clients of the program and of the heartbeat thread share one
+    /// credentials provider. If the credentials provider waits for a blocked runtime, the
+    /// heartbeats wait for the same runtime.
     ///
     /// With `Thread`, a worker that makes no progress holds its lock until the process ends, unless
     /// a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because the
@@ -107,13 +107,14 @@ pub(crate) struct LeaseOptions {
     pub(crate) expiry: Expiry,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) max_hold: Option<Duration>,
-    /// The bounds of the interval between two reads of a waiter, or `None` for the default bounds.
+    /// The shortest and the longest interval between two reads by a waiter, or `None` for the
+    /// default intervals.
     pub(crate) refresh: Option<Refresh>,
     /// A number of milliseconds that tests add to the clock of this machine.
     pub(crate) skew_millis: i64,
 }
 
-/// The shortest and the longest interval between two reads of a waiter.
+/// The shortest and the longest interval between two reads by a waiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refresh {
     pub(crate) min: Duration,
@@ -132,11 +133,12 @@ impl LeaseOptions {
     /// could exceed the range of a clock.
     pub(crate) const LONGEST: Duration = Duration::from_hours(366 * 24);
 
-    /// The shortest allowed ttl. The library counts the ends of leases in milliseconds.
+    /// The shortest allowed ttl. The smallest unit in which the library stores the end of a lease
+    /// is one millisecond.
     const SHORTEST: Duration = Duration::from_millis(1);
 
-    /// Returns an error if the ttl is too short or too long, or if the shortest interval between
-    /// two reads is zero or above the longest interval.
+    /// Returns an error if the ttl is too short or too long. Returns an error if the shortest
+    /// interval between two reads is zero, or is greater than the longest interval.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if !(Self::SHORTEST..=Self::LONGEST).contains(&self.ttl) {
             return Err(Error::InvalidSetting(InvalidSetting::Ttl { ttl: self.ttl }));
@@ -172,10 +174,10 @@ impl LeaseOptions {
         }
     }
 
-    /// Returns the time, in epoch milliseconds, that errors subtract from the end of a lease to
-    /// show its remaining time. Under [`Expiry::Clock`], returns the current time minus `max_skew`,
-    /// because a lease can be taken over only `max_skew` after its stored end. Under
-    /// [`Expiry::Observed`], returns the current time.
+    /// Returns the time (epoch milliseconds) from which an error message counts the remaining time
+    /// of a lease. Under [`Expiry::Clock`], returns the current time minus `max_skew`, because a
+    /// lease can be taken over only `max_skew` after its stored end. Under [`Expiry::Observed`],
+    /// returns the current time.
     pub(crate) fn passed(&self) -> u64 {
         self.expired_before().unwrap_or_else(|| self.now())
     }

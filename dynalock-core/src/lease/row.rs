@@ -41,7 +41,7 @@ pub(crate) enum LeaseSubject {
     SeparateItem(Item),
 }
 
-/// The values that an acquire request without a queue writes.
+/// The values that a request writes to acquire a lock without a queue.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,
@@ -93,8 +93,9 @@ impl Row {
         row
     }
 
-    /// Returns the request of a heartbeat. The condition of a heartbeat compares the fence, because
-    /// a delayed duplicate of an acquire request may grant the lock to the same owner again.
+    /// Returns the request that a heartbeat sends. The condition of a heartbeat compares the fence,
+    /// because a delayed duplicate of an acquire request may grant the lock to the same owner
+    /// again.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));

@@ -23,15 +23,15 @@ pub struct LockInfo {
     /// The label of the holder, or `None` if the lock is free. If the holder has no label, `owner`
     /// is the nonce of the holder's grant.
     pub owner: Option<String>,
-    /// The nonce of the holder's grant, or `None` if the lock is free. If a program without
-    /// dynalock wrote the owner attribute, the nonce may be empty.
+    /// The random id (nonce) of the holder's grant, or `None` if the lock is free. If a program
+    /// without dynalock wrote the owner attribute, the nonce may be empty.
     pub nonce: Option<String>,
     /// The number of callers that wait in the fair queue. The holder does not count as a waiting
     /// caller.
     pub waiting: usize,
     /// The entries of the fair queue, which [`Locks::queue`](crate::Locks::queue) also returns.
     pub queue: Vec<QueuePlace>,
-    /// The fence of the last grant.
+    /// The fence of the last grant of the lock.
     pub fence: u64,
     /// The time, by the local clock, until the lease ends if the holder does not renew the lease.
     /// The remaining time of a free lock is zero.
@@ -91,8 +91,8 @@ pub struct QueuePlace {
     pub position: usize,
     /// The label of the caller, or the nonce of the queue entry if the caller has no label.
     pub owner: String,
-    /// The nonce of the queue entry. If a program without dynalock wrote the queue entry, the nonce
-    /// may be empty.
+    /// The random id (nonce) of the queue entry. If a program without dynalock wrote the queue
+    /// entry, the nonce may be empty.
     pub nonce: String,
     /// The time since the caller entered the queue, by the local clock. The field is `None` if a
     /// program without dynalock wrote the queue entry without a time.

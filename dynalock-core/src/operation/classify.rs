@@ -20,8 +20,8 @@ use crate::{
 
 /// The failure of a request. Each variant of `Failure` stands for one reaction of the retry loop.
 pub(crate) enum Failure {
-    /// The condition of the write was false. The variant contains the item with which DynamoDB
-    /// evaluated the condition.
+    /// The condition of the write was false. `Condition` contains the item that DynamoDB returned
+    /// with the refusal.
     Condition(Option<Item>),
     /// DynamoDB cancelled a transaction, with a reason for each action of the transaction.
     Cancelled(ActionReasons),
@@ -40,8 +40,8 @@ pub(crate) enum Failure {
     /// running, the retry loop sends the request again with the same token, and treats the outcome
     /// as unknown.
     InProgress(Refusal),
-    /// The outcome of the request is unknown: DynamoDB may have applied the write. The retry loop
-    /// sends a write with an unknown outcome again, with the same write id.
+    /// DynamoDB may or may not have applied the write. The retry loop sends a write with an unknown
+    /// outcome again, with the same write id.
     Ambiguous(Unavailable),
     /// The configuration of the client is wrong, and the client cannot send any request, so the
     /// retry loop stops.
@@ -59,8 +59,8 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Returns `true` if the outcome of the request is unknown: DynamoDB may have applied the
-    /// request, or may still apply it later.
+    /// Returns `true` if the outcome of the request is unknown, because DynamoDB may have applied
+    /// the request, or may still apply the request later.
     pub(crate) fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
     }
@@ -94,11 +94,11 @@ impl Failure {
     }
 }
 
-/// The error type of one SDK operation. Some errors of an operation contain data in addition to
-/// their error code.
+/// The error type of one SDK operation. Some errors contain data in addition to the error code, for
+/// example an item.
 pub(crate) trait ServiceFailure: StdError + ProvideErrorMetadata + RequestId + Send + Sync + 'static {
-    /// Returns the failure for an error that contains data, for example the item of a false
-    /// condition. Returns `None` for an error that contains only an error code.
+    /// Returns the failure for an error that contains data, for example the item that made a
+    /// condition false. Returns `None` for an error that contains only an error code.
     fn modelled(&mut self) -> Option<Failure> {
         None
     }
@@ -142,13 +142,13 @@ fn unreadable(error: &(dyn StdError + 'static)) -> String {
 }
 
 fn dispatch(failure: &DispatchFailure) -> Failure {
-    // If the failure contains no error of the connector, nothing shows whether the SDK has sent the
-    // request.
+    // If the failure contains no error of the SDK's HTTP connector, the library cannot know whether
+    // the SDK has sent the request.
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The checks for exact causes come before the check for a timeout. A refused connection proves
-    // that DynamoDB did not receive the request, but a timeout proves nothing.
+    // The check for a timeout is not the first check, because a refused connection proves that
+    // DynamoDB did not receive the request, but a timeout proves nothing.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }

@@ -16,14 +16,15 @@ use crate::{
 ///
 /// | range | sort keys |
 /// |---|---|
-/// | `a` | equal to `a` |
+/// | `a` | the sort key that is equal to `a` |
 /// | `a..`, `a..=b`, `..=b`, `..b` | the same keys as for a Rust range, in the order of DynamoDB: numbers by value, strings by their UTF-8 bytes |
-/// | `a..b` | only for whole numbers. DynamoDB has no range without the end value, so the request asks for `a..=b - 1` |
-/// | `..` | all |
+/// | `a..b` | the integers from `a` to `b - 1`, only for an integer sort key |
+/// | `..` | all sort keys |
 ///
-/// A bound is an `S`, a `&S`, or a `&str` for a string. The trait `SortRange` is implemented for
-/// single values and for Rust ranges. The type parameter `M` distinguishes the implementations of
-/// `SortRange`, and the compiler infers `M`, so a caller never names `M`.
+/// A bound is a value or a reference of the type `S`, or a `&str` if the sort key is a string. The
+/// trait `SortRange` is implemented for single values and for Rust ranges. The type parameter `M`
+/// distinguishes the implementations of `SortRange`, and the compiler infers `M`, so a caller never
+/// names `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of a sort key of type `{S}`",
     label = "expected a `{S}`, or a range of it",
@@ -73,7 +74,7 @@ pub enum SortBounds {
 }
 
 /// An integer type that a sort key can have. A query sends the range `a..b` of integers as
-/// `a..=b - 1`.
+/// `a..=b - 1`, because DynamoDB's BETWEEN includes both bounds.
 pub trait WholeNumber: KeyAttribute + Copy + Ord + sealed::Sealed {
     /// Returns the integer minus one, or `None` for the lowest integer of the type.
     fn before(self) -> Option<Self>;

@@ -125,8 +125,8 @@ impl<T> QuerySpec<T> {
         self.limit
     }
 
-    /// Returns `true` if the index holds only keys and the query must read the items from the
-    /// table.
+    /// Returns `true` if the index does not hold all attributes, so that the query must read the
+    /// items from the table.
     pub(super) fn fetches(&self) -> bool {
         self.index.is_some_and(|index| index.projection != Projection::All)
     }

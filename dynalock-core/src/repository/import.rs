@@ -94,8 +94,7 @@ struct Open<T> {
     outcome: AttemptOutcome,
 }
 
-/// A value that the current attempt of an import sends, and the state that its item will have after
-/// the write.
+/// A value that the current attempt of an import sends, and the state of its item after the write.
 struct Sent<T> {
     open: Open<T>,
     next: Basis,
@@ -206,8 +205,8 @@ impl<T: Versioned> ImportCall<T> {
         }
     }
 
-    /// Returns the error of a value whose item is too large for DynamoDB. The list `sent` of the
-    /// values in the refused request must contain exactly one value.
+    /// Returns the error of a value whose item is too large for DynamoDB. `sent` must contain
+    /// exactly one value: the value in the refused request.
     fn too_large(&mut self, sent: &[Sent<T>]) -> Error {
         let incarnation = Incarnation::draw(self.attempts.rng());
         let sizes = sent.iter().map(|Sent { open, .. }| {

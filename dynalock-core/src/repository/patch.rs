@@ -18,7 +18,8 @@ use crate::{
     write::patch::{PatchIntent, SeenItem, SharedPatch},
 };
 
-/// The kind of a call that changes one item without a read, for [`Repository::patch`].
+/// The kind of a [`Request`] that changes one item without a read. [`Repository::patch`] returns
+/// the request.
 #[derive(Debug)]
 pub struct Patch<T> {
     pub(super) key: Key,
@@ -105,19 +106,19 @@ impl<T: Versioned> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the patch may or may not have been applied. A dropped call sends
-    /// no more requests, but a request that was already sent may still arrive at DynamoDB.
+    /// The caller may drop the future of `patch` at any time. After the future is dropped, DynamoDB
+    /// may or may not have applied the patch. A dropped call sends no more requests, but a request
+    /// that was already sent may still arrive at DynamoDB.
     pub fn patch(&self, key: impl IntoKey<T>) -> Request<T, Patch<T>> {
         self.request(Patch::new(key.into_key()))
     }
 
-    /// Returns the table, the key and the changes of a patch, for the write of the patch in a
-    /// transaction.
+    /// Returns the table, the key and the changes of a patch that is a part of a transaction.
     pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
         self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
     }
 
-    /// Returns the table, the key and the changes of a patch, for its write under the lease policy
+    /// Returns the table, the key and the changes of a patch that is written under the lease policy
     /// `policy`.
     pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
         let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());

@@ -9,17 +9,18 @@ use crate::{
     telemetry::{BoxedCall, observe},
 };
 
-/// The kind of a call that creates a table, for [`Repository::create_table`].
+/// The kind of a [`Request`] that creates a table. [`Repository::create_table`] returns the
+/// request.
 #[derive(Debug)]
 pub struct CreateTable(TableSettings);
 
-/// The kind of a call that compares a table with the struct of its items, for
-/// [`Repository::verify_table`].
+/// The kind of a [`Request`] that compares a table with its struct. [`Repository::verify_table`]
+/// returns the request.
 #[derive(Debug)]
 pub struct VerifyTable(());
 
-/// Returns the call that creates a table. The default deadline of a table creation is longer than
-/// the default deadline of a write.
+/// Returns the request that creates a table. The default deadline of a table creation is longer
+/// than the default deadline of a write.
 pub(super) fn creation<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
     let mut request = repository.request(CreateTable(TableSettings::default()));
     request.limits = request.limits.of_creation();

@@ -21,7 +21,8 @@ use super::Connection;
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
     pub(crate) connection: Arc<Connection>,
-    /// The sender of a channel to the thread. The drop of the sender ends the thread.
+    /// The sender of a channel to the heartbeat thread. When the sender is dropped, the thread
+    /// ends.
     _alive: oneshot::Sender<()>,
 }
 
@@ -30,8 +31,8 @@ impl Thread {
         let (give, take) = mpsc::channel::<Runtime>();
         let (alive, ended) = oneshot::channel::<()>();
         // `start` first starts the thread and then builds the runtime, and the thread waits for the
-        // runtime. If `start` built the runtime first, `start` would have to drop the runtime after
-        // a failed start of the thread. The drop of a runtime inside a task of another runtime
+        // runtime. If `start` built the runtime first, `start` would have to drop the runtime when
+        // the thread fails to start. Inside a task of another runtime, the drop of a runtime
         // panics.
         thread::Builder::new().name("dynalock-heartbeat".to_owned()).spawn(move || {
             let Ok(runtime) = take.recv() else { return };

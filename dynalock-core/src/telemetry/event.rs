@@ -31,7 +31,7 @@ impl LostReply {
     }
 }
 
-/// Records a conflict: DynamoDB refused a write, because another writer has changed the item. If
+/// Records a conflict: DynamoDB refused a write, because another writer had changed the item. If
 /// the deadline of the call allows another attempt, the call makes the attempt after `pause`.
 pub(crate) fn conflict(pause: Duration) {
     debug!(target: TARGET, { dynalock.pause_ms = millis(pause) }, "conflict");
@@ -81,8 +81,8 @@ pub(crate) fn lost_reply(outcome: LostReply) {
     count!(LOST_REPLIES, "operation" => operation, "table" => table, "outcome" => name);
 }
 
-/// Makes the span of a lease, which lasts as long as the lease. The span of the lease has the
-/// relation "follows from" to the span of the call that acquired the lease.
+/// Makes the tracing span of a lease. The span lasts as long as the lease. The span of the lease
+/// follows from the span of the call that acquired the lease.
 pub(crate) fn lease_span(table: &str, fence: u64) -> Span {
     let span = info_span!(
         target: TARGET,

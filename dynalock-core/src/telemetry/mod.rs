@@ -2,13 +2,13 @@
 //!
 //! Each call of the public API runs in [`observe`], which boxes the future of the call, makes a
 //! span and counts the call. Each request runs in [`request`], and each event has a function in the
-//! module `event`. A future that does a part of a call in another task runs in [`continued`].
+//! module `event`. A part of a call that runs in another task than the call runs in [`continued`].
 //! Background tasks run in [`detached`] or [`in_lease`]. Without a `tracing` subscriber and without
 //! the feature `metrics`, the functions of this module only run the future.
 //!
-//! Spans and events never contain the attributes of an item. The text of an error in an event of
-//! the level DEBUG may contain the name of a lock. The text of an error may contain the key of an
-//! item whose type has `#[dynalock(show_key)]`.
+//! Spans and events never contain the attributes of an item. The error text in a DEBUG event may
+//! contain the name of a lock. The text of an error may contain the key of an item whose type has
+//! `#[dynalock(show_key)]`.
 
 mod call;
 mod event;
@@ -34,8 +34,8 @@ const TARGET: &str = "dynalock";
 /// The value of the span field `db.system.name`.
 const SYSTEM: &str = "aws.dynamodb";
 
-/// The outcome in the metrics for a call or a request without an error.
+/// The label `outcome` in the metrics of a call or a request that succeeded.
 const OK: &str = "ok";
 
-/// The outcome in the metrics for a call or a request whose future was dropped.
+/// The label `outcome` in the metrics of a call or a request whose future was dropped.
 const DROPPED: &str = "dropped";

@@ -114,8 +114,8 @@ impl Transaction {
         }
     }
 
-    /// Makes a read that returns several items as they are at the same moment. Add the items to the
-    /// returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
+    /// Returns a builder for a transactional read: a read of several items at the same moment. Add
+    /// the items to the returned [`TransactionGet`], then call [`fetch`](TransactionGet::fetch).
     ///
     /// # Examples
     ///
@@ -231,7 +231,7 @@ impl Transaction {
     /// | situation | result |
     /// |---|---|
     /// | less than ten minutes have passed since the first commit | success, and DynamoDB does not apply the transaction a second time |
-    /// | ten minutes have passed since the first commit, or the program has read the values after the first commit, and an item still shows the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | an item still shows the write id of the transaction, and either ten minutes have passed since the first commit, or the program has read the values after the first commit | [`Error::AlreadyCommitted`] |
     /// | ten minutes have passed since the first commit, and no item shows the write id of the transaction | DynamoDB may apply the transaction a second time |
     ///
     /// An item keeps the write id of a transaction during the next 15 writes of the item. If the
@@ -239,9 +239,9 @@ impl Transaction {
     /// of the item. A replace of an item removes the write ids of earlier patches of the item. If
     /// later writes may have removed the write id, read the items and compare them with the
     /// intended result before you commit the transaction a second time. A patch has no condition on
-    /// the version, so the second commit may apply a patch twice. To prevent a second patch, add an
-    /// operation that DynamoDB refuses in the second commit, for example the create of an item
-    /// whose key is the token.
+    /// the version, so the second commit may apply the patch a second time. To prevent a second
+    /// patch, add an operation that DynamoDB refuses in the second commit, for example the create
+    /// of an item whose key is the token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
     /// must have exactly the same bytes as the first request. The elements of a `HashSet` or a
@@ -255,8 +255,8 @@ impl Transaction {
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
-    /// If the caller has set no token, the commit of a transaction can send a second request with
-    /// other content:
+    /// If the caller has set no token, the commit can send a second request with other content in
+    /// the following cases:
     ///
     /// - DynamoDB refuses a create or a check because of an expired item.
     /// - DynamoDB refuses a patch because an attribute is stored as a null instead of being absent.
@@ -372,8 +372,8 @@ impl Transaction {
         self.add(repository, PendingOperation::check(repository, stored))
     }
 
-    /// Adds the condition that the key has an item, and that the item has not
-    /// [expired](crate::Repository#expired-items) at the time of the call of `check_exists`.
+    /// Adds the condition that the key has an item. The item must not have
+    /// [expired](crate::Repository#expired-items) before the call of `check_exists`.
     ///
     /// # Examples
     ///
@@ -583,9 +583,9 @@ impl Transaction {
     ///
     /// # Cancel safety
     ///
-    /// After the caller has dropped the future, DynamoDB may have applied the whole transaction or
-    /// nothing. A dropped call sends no further requests, but a request that the call has already
-    /// sent may still arrive.
+    /// The caller may drop the future of `commit` at any time. After the future is dropped,
+    /// DynamoDB may have applied the whole transaction or nothing. A dropped call sends no further
+    /// requests, but a request that the call has already sent may still arrive.
     pub async fn commit(self) -> Result<Committed> {
         let tables = table_names(self.pending.iter().map(|operation| &operation.item_ref.table));
         observe("transaction", tables, self.send()).await

@@ -31,7 +31,7 @@ pub(super) async fn resolve(
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
                 // The code compares the item with the etag only once, directly after the read. The
-                // condition of the write requires the state of the item that the read returned.
+                // condition of the write requires that the item has not changed since the read.
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,

@@ -26,8 +26,8 @@ use crate::{
 
 /// A call that acquires locks.
 pub(crate) struct AcquireCall {
-    /// The locks to acquire. A call names at least one lock. A call that acquires all of several
-    /// locks names each lock once, and sorts the locks by name.
+    /// The locks to acquire. A call names at least one lock. A call that needs all of its locks
+    /// names each lock once, and sorts the locks by name.
     pub(crate) locks: Vec<AcquireSpec>,
     pub(crate) mode: AcquireMode,
 }
@@ -73,8 +73,8 @@ impl AcquireCall {
                 Err(Stop::Failed(error)) => Err(error),
                 Err(Stop::CallerGone) => return,
             };
-            // If no caller receives the result, the guard in the result is dropped, which releases
-            // the lock.
+            // If no caller receives the result, the guard in the result is dropped, and the drop
+            // releases the lock.
             drop(caller.send(granted));
         }));
         // The task always sends a result to a waiting caller, unless the runtime of the task ends.
@@ -97,8 +97,8 @@ impl AcquireCall {
             // A call for one lock needs no transaction.
             AcquireMode::All(_) if self.locks.len() == 1 => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::Any => Ok(vec![acquire_any(&self.locks, caller).await?]),
-            // The futures of the other acquire modes are boxed, so that the task that acquires one
-            // lock without a queue stays small.
+            // The futures that acquire several locks or wait in a queue are boxed, so that the task
+            // that acquires one lock without a queue stays small.
             AcquireMode::All(limits) => Box::pin(acquire_all(&self.locks, limits, caller)).await,
             AcquireMode::Queue(limits, progress) => {
                 Box::pin(acquire_in_order(&self.locks, limits, &progress, caller)).await

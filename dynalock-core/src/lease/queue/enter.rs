@@ -31,8 +31,8 @@ pub(crate) struct QueueLimits {
     /// The maximum number of entries in each queue, including the head of the queue.
     pub(crate) most: usize,
     /// The limits of the transaction that enters several queues. By default, the reads of a waiter
-    /// have shorter limits than the transaction. A waiter must notice within one ttl that its entry
-    /// has become the head of a queue.
+    /// have shorter limits than `transaction`, because a waiter must notice within one ttl that its
+    /// entry has become the head.
     pub(crate) transaction: Limits,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Queued<'a> {
         Self { tickets: specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect(), owner, limits }
     }
 
-    /// Returns the tickets whose queue entry is not yet the head of the queue.
+    /// Returns the tickets (one for each lock) whose entry is not yet the head of the lock's queue.
     fn waiting(&self) -> impl Iterator<Item = &Ticket<'a>> {
         self.tickets.iter().filter(|ticket| ticket.waiting_behind().is_some())
     }
@@ -114,12 +114,13 @@ impl<'a> Queued<'a> {
         };
         let waited = self.wait_for_turns(duplicate, progress, caller).await;
         match &waited {
-            // If the item to lock is missing, the call has no entry in the queue, or has already
-            // released the lease.
+            // A call that fails with `NotFound` has no queue entry to remove, because the missing
+            // item contained the queue, or because the call has already released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
             // Even if another caller has already removed the call's entry, the call sends a request
-            // to remove the entry. A delayed duplicate request may have added the entry again.
+            // to remove the entry. A delayed duplicate of the request that enters the queue may
+            // have added the call's entry to the queue again.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
@@ -136,7 +137,7 @@ impl<'a> Queued<'a> {
             for Denial { index, record } in denied {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
-            // Other callers compute the end of a queue head's lease from the time in the head's
+            // Waiting callers compute the lease end of the queue's head from the time in the head's
             // entry. The time in an entry must be the time of the request, so the call makes a new
             // entry for each attempt to enter the queue.
             self.owner = self.tickets[0].acquisition.spec.entry();
@@ -162,29 +163,29 @@ impl<'a> Queued<'a> {
     async fn read(&mut self, needs_proof: bool) -> Result<(), Error> {
         match &mut self.tickets[..] {
             // If only one entry is before the call's entry, the next change of the queue can make
-            // the call's entry the head. A consistent read proves a time at which the call's entry
-            // was not yet the head.
+            // the call's entry the head. Unlike an eventually consistent read, a consistent read
+            // proves that another entry was still the head when the read began.
             [ticket] if needs_proof || ticket.waiting_behind() == Some(1) => read_one(ticket).await,
             [ticket] => read_one_cheaply(ticket).await,
             _ => self.read_all().await,
         }
     }
 
-    /// Sleeps until the next read of the locks' rows. A call for one lock wakes and returns the
-    /// lock's row if another request of this process receives the row.
+    /// Sleeps until the next read of the locks' rows. For a call for one lock, the sleep ends early
+    /// and returns the lock's row if another request of the process receives the row.
     async fn sleep(&mut self, pause: Duration, caller: &mut impl Caller) -> Result<Option<SeenRow>, Stop> {
         if let [ticket] = &mut self.tickets[..] {
             return ticket.acquisition.sleep_until_seen(pause, caller).await;
         }
-        // If the wait of a call for several locks ends, the error names the first lock that the
-        // call does not hold.
+        // If the wait of a call for several locks times out, the error names the first lock that
+        // the call does not hold.
         let waiting = self.waiting().next().map_or(&self.tickets[0], |ticket| ticket);
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
 
-    /// Returns whether DynamoDB may apply a request that enters the queues a second time if the
-    /// request got no answer. DynamoDB applies a transaction only once, because the transaction has
-    /// a client request token.
+    /// Returns whether DynamoDB may still apply a delayed duplicate of a request that enters the
+    /// queues and that got no answer. DynamoDB applies a transaction only once, because the
+    /// transaction has a ClientRequestToken.
     fn duplicate_without_answer(&self) -> Duplicate {
         if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
     }
@@ -200,8 +201,8 @@ impl<'a> Queued<'a> {
         if !is_applied && denied.iter().all(|denial| denial.record.place_of(&self.owner).is_none()) {
             return Ok(EnterResult::Denied(denied));
         }
-        // If DynamoDB refused the transaction, and a queue has the call's entry, DynamoDB applied
-        // an earlier repetition of the transaction at an unknown time.
+        // If DynamoDB refused the transaction because a queue already has the call's entry,
+        // DynamoDB applied an earlier attempt of the transaction at an unknown time.
         for ticket in self.tickets.iter_mut().filter(|_| is_applied) {
             ticket.began_waiting(sent);
         }
@@ -298,7 +299,7 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     Ok(EnterResult::Entered(Duplicate::of(&attempts)))
 }
 
-/// Reads the row of a ticket's lock by a consistent read.
+/// Reads the row of the ticket's lock by a consistent read.
 async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let spec = ticket.acquisition.spec;
     let sent = clock::now();

@@ -1,4 +1,5 @@
-//! The worker: the task that writes the batches of combined calls on one key.
+//! The worker: the task that combines the waiting calls on one key into batches, and sends one
+//! write for each batch.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -19,7 +20,8 @@ use crate::{
     write::{intent::Change, send::WriteResult},
 };
 
-/// The task that writes the calls in the queue of one key. The task ends when the queue is empty.
+/// The task that applies the calls in the queue of one key to the item. The task ends when the
+/// queue is empty.
 pub(super) struct Worker<T> {
     repository: Repository<T>,
     key: Key,
@@ -49,12 +51,13 @@ struct Batch<T> {
 
 /// The data that a worker keeps from one batch for the next batch.
 struct AfterBatch {
-    /// The item from which the next batch may start.
+    /// The item from which the next batch may start without a read, or `None` if the next batch
+    /// must read the item.
     next: Option<Item>,
     refusals: u32,
 }
 
-/// Says whether all calls of a batch had entered the queue when the worker read the item.
+/// Says whether all calls of a batch had already entered the queue when the worker read the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemAge {
     /// A call of the batch may have entered the queue after the worker read or wrote the item.
@@ -157,7 +160,7 @@ impl<T: Versioned + Clone> Worker<T> {
             return self.put_back(calls);
         }
         // If the write of a batch fails, each closure that returned an error runs again, because
-        // the copy on which the closure ran was never stored.
+        // the item on which the closure ran was never stored.
         let (refused, failed): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.is_refused());
         self.put_back(refused);
         for call in failed {
@@ -280,8 +283,8 @@ impl<T: Versioned + Clone> Worker<T> {
 
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
-        // A worker in the state `Working` is dropped only if its runtime was shut down, or if the
-        // user's implementation of `Clone` or `Drop` panicked.
+        // A worker that has not finished its work is dropped only if its runtime was shut down, or
+        // if the user's implementation of `Clone` or `Drop` panicked.
         if self.state == WorkerState::Working {
             self.queues.close(&self.key);
         }
@@ -289,9 +292,9 @@ impl<T> Drop for Worker<T> {
 }
 
 impl<T> Batch<T> {
-    /// Marks the calls of the batch as frozen: from now on, DynamoDB may have applied the write of
-    /// the batch. Removes the calls whose futures were dropped, and the calls that have reached
-    /// their deadline.
+    /// Records in each call of the batch that DynamoDB may apply the write of the batch from now
+    /// on. Removes the calls whose futures were dropped, and the calls that have reached their
+    /// deadline.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);

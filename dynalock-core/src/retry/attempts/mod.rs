@@ -21,18 +21,17 @@ use crate::{
 /// because a request that the call sends may arrive late at DynamoDB.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
-/// The longest time window from which a unit of work draws a random pause after a
-/// `TransactionConflict`.
+/// The longest pause of a unit of work (a call of `transact`) after a `TransactionConflict`.
 const LONGEST_AFTER_CONTENTION: Duration = Duration::from_millis(500);
 
-/// The limits of one call of the public API, and the state of the call's requests and retries.
+/// One call of the public API: the limits of the call, and the state of its requests and retries.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts that the call has made so far. The setting `attempts` limits the
-    /// number of attempts. An answered read does not count as an attempt.
+    /// The number of attempts that the call has made so far. An answered read does not count as an
+    /// attempt.
     count: u32,
     /// The number of attempts whose requests never left the SDK. The total `count` of attempts
     /// includes the `unsent` attempts.
@@ -48,9 +47,9 @@ pub(crate) struct Attempts {
     rng: LazyRng,
     backoff: Backoff,
     pacer: ConflictBackoff,
-    /// For a unit of work, the moving average of the durations of the closure's runs. Each new run
-    /// of the closure has a weight of one eighth in the average. For a call that is not a unit of
-    /// work, the average duration in `run` is zero.
+    /// The moving average of the time that the closure of a unit of work takes. Each new run of the
+    /// closure has a weight of one eighth in the average. `run` is zero for a call that is not a
+    /// unit of work (a call of `transact`).
     run: Duration,
 }
 
@@ -74,8 +73,8 @@ pub(crate) enum AfterConflict {
     AtOnce,
     /// The call has slept, so the items that the call read before the sleep may be outdated.
     Slept,
-    /// The deadline or the limit of attempts allows no further attempt, so the call ends with the
-    /// error of the conflict.
+    /// The deadline or the limit of attempts allows no further attempt, so the call fails because
+    /// of the conflict.
     NoTimeLeft,
 }
 
@@ -105,8 +104,8 @@ impl Attempts {
         }
     }
 
-    /// Sets the purpose of the next requests. The purpose of a request decides under which cause
-    /// the library counts the cost of the request.
+    /// Sets the purpose of the next requests of the call. The meter groups the costs of requests by
+    /// purpose.
     pub(crate) fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.cost_context.purpose = purpose;
         self
@@ -118,8 +117,8 @@ impl Attempts {
         self.cost_context.reads_are_exempt = true;
     }
 
-    /// Returns the cost of the call so far: the number of requests without answered reads, the
-    /// duration, and the consumed capacity.
+    /// Returns the cost of the call so far: the number of requests, the duration, and the consumed
+    /// capacity. Answered reads do not count as requests.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
@@ -135,19 +134,20 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns `true` if a request of the call has an unknown outcome: DynamoDB may have applied
-    /// the request, or may still apply the request later.
+    /// Returns `true` if a request of the call has an unknown outcome, because DynamoDB may have
+    /// applied the request, or may still apply the request later.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// Continues a call that began at `started` and has already made `attempts` attempts.
+    /// Returns the [`Attempts`] of a call that began at `started` and has already made `attempts`
+    /// attempts.
     pub(crate) fn since(self, started: Instant, attempts: u32) -> Self {
         Self { started, count: attempts, ..self }
     }
 
-    /// Sets the number of requests that the whole call has sent, including the requests that
-    /// another `Attempts` value of the same call has counted.
+    /// Sets the number of requests that the whole call has sent. If a call uses several `Attempts`
+    /// values, each value counts only its own requests.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
@@ -190,10 +190,9 @@ impl Attempts {
         }
     }
 
-    /// Sleeps after a conflict, if the pace of the call requires a sleep for an item of `size`
-    /// bytes. Returns `NoTimeLeft` if the deadline leaves no time for the next attempt and
-    /// DynamoDB's answer. If the deadline interrupted a write, the outcome of the write would be
-    /// unknown.
+    /// Sleeps after a conflict, if the call's [`Pace`](super::Pace) requires a sleep for an item of
+    /// `size` bytes. Returns `NoTimeLeft` if the deadline leaves no time for the next attempt and
+    /// DynamoDB's answer.
     pub(crate) async fn pause_after_conflict(&mut self, size: usize) -> AfterConflict {
         let turn = self.turn();
         // After a sleep, the call needs time for two round trips: one for a read of the item, and
@@ -212,16 +211,16 @@ impl Attempts {
         }
     }
 
-    /// For a unit of work, records the duration of a run of the closure, from `began` until now.
-    /// The sleeps of a unit of work grow with the average duration of the closure, because the
+    /// Records that a closure of a unit of work (a call of `transact`) ran from `began` until now.
+    /// The sleeps of a unit of work grow with the average duration of its closure, because the
     /// closure takes longer than a round trip.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
     }
 
-    /// Returns the expected duration of one attempt: the average duration of a run of the closure,
-    /// plus a round trip.
+    /// Returns the expected duration of one attempt: the average duration of the closure, plus a
+    /// round trip.
     fn turn(&self) -> Duration {
         self.run + self.connection.round_trip.get()
     }
@@ -313,9 +312,9 @@ impl Attempts {
     /// Sleeps before the attempt that follows a failed attempt. Returns an error if the failure
     /// ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
-        // A request may fail because another transaction or an earlier copy of the request is still
-        // running, while DynamoDB is not overloaded. A retry after `Contention` or `InProgress`
-        // takes no token from the retry budget.
+        // A retry after `Contention` or `InProgress` takes no token from the retry budget.
+        // `Contention` and `InProgress` mean that another transaction or an earlier attempt is
+        // still running, not that DynamoDB is overloaded.
         let costs = !matches!(failure, Failure::Contention(_) | Failure::InProgress(_));
         let last = self.failed(table, failure)?;
         self.pause_after(last, costs).await
@@ -359,9 +358,10 @@ impl Attempts {
             Error::Unavailable(_) => {
                 self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
             }
-            // A unit of work competes with other units of work, and a run of a closure takes longer
-            // than a round trip. In `cargo bench --bench transactions_contention`, shorter first
-            // pauses cost more refusals, and longer last pauses raise the p99 of the durations.
+            // The first pause of a unit of work (a call of `transact`) is up to ten times as long
+            // as an attempt, because units of work conflict again after short pauses. In
+            // `cargo bench --bench transactions_contention`, shorter first pauses cost more
+            // refusals, and longer last pauses raise the p99 of the durations.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
                 self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
             }
@@ -402,8 +402,8 @@ impl Attempts {
 
     /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of the call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // The code measures from the start of the call. The call sent the token after the start of
-        // the call, so DynamoDB remembers the token for longer than the code assumes.
+        // The measured time begins with the call, before the call sends the token, so DynamoDB
+        // remembers the token for longer than the code assumes.
         self.elapsed() < TOKEN_LIFE
     }
 
@@ -432,8 +432,8 @@ impl Attempts {
         stop: Option<Error>,
     ) -> Error {
         let last = stop.map(|stop| match stop {
-            // `Indeterminate`, like `Exhausted`, contains the number of attempts and the duration
-            // of the call, so the code takes only the last error out of `Exhausted`.
+            // `Indeterminate` itself contains the cost of the call, so the code takes only the last
+            // error out of `Exhausted`.
             Error::Exhausted { last, .. } => last,
             stop => Box::new(stop),
         });

@@ -1,4 +1,4 @@
-//! The search of the model. The search visits each reachable state of the model (a world) once.
+//! The search for violations. The search visits each reachable state of the model (a world) once.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -18,8 +18,8 @@ pub(super) struct Counterexample {
     trace: Vec<(u8, Event)>,
 }
 
-/// The first way in which the search has reached a world (a state of the model): the index of the
-/// previous world, and the event that leads from the previous world to the new world.
+/// How the search first reached a state of the model: the index of the previous state, and the
+/// event after the previous state.
 struct Visit {
     from: usize,
     by: (u8, Event),

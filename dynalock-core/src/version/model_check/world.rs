@@ -34,34 +34,35 @@ pub(super) struct World {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Item {
     pub(super) revision: Revision,
-    /// One number that stands for all attributes that the program writes. Each call and each batch
-    /// of calls writes a different number.
+    /// A number that represents all attributes of the item that a program writes. In the model,
+    /// each call and each batch of calls writes a different number.
     content: u8,
     /// The ids of the last patches of the item, newest first.
     patches: Vec<u8>,
 }
 
-/// Facts about the past of the model that no client can see, for the search of violations.
+/// The history of the model: facts that no client can see, but that reveal violations to the
+/// search.
 #[derive(Clone, Hash)]
 struct Ghost {
     /// For each call, the number of times that the server has applied the write of the call.
     applied: Vec<u8>,
     /// For each call, the result that the caller has received.
     ends: Vec<End>,
-    /// The number of writes that the server has applied so far, without [`Foreign::Wipe`]. The
-    /// number of writes identifies the current state of the item.
+    /// The number of writes that the server has applied so far, which identifies the current state
+    /// of the item. A [`Foreign::Wipe`] does not count as a write.
     writes: u8,
     /// The number of deletes that the server has applied so far, which distinguishes the item from
     /// earlier items with the same key.
     deletes: u8,
     /// The number of the call that created the item.
     creator: Option<u8>,
-    /// The first violation that happened when the server applied a request.
+    /// The first violation that a request caused when the server applied the request.
     broken: Option<Violation>,
 }
 
-/// An event that must never happen. The field of each variant is the number of the call that the
-/// violation concerns.
+/// A violation of the guarantees of the library. The field of each variant is the number of the
+/// call whose guarantee was violated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Violation {
     /// The client has computed a write from one state of the item, and the server has applied the
@@ -76,8 +77,7 @@ pub(super) enum Violation {
     /// A call reported a conflict, but the server has applied the write of the call, before or
     /// after the report.
     FalseConflict(u8),
-    /// The server has received two requests with one token of the caller and with different
-    /// content.
+    /// The server has received two requests that have the same caller token but different content.
     OtherContent(u8),
 }
 
@@ -93,7 +93,7 @@ pub(super) struct Basis {
 pub(super) enum Change {
     Create,
     Update(Basis),
-    /// An update with a token of the caller.
+    /// An update with a token that the caller has set.
     Given(Basis),
     Delete(Basis),
     Patch(Patch),
@@ -103,8 +103,8 @@ pub(super) enum Change {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     pub(super) call: u8,
-    /// The number of calls whose changes the request writes together. The field `call` is the
-    /// number of the first of the written calls.
+    /// The number of calls whose changes the request writes together. If the request writes several
+    /// calls, the field `call` is the number of the first call.
     pub(super) calls: u8,
     pub(super) change: Change,
     pub(super) id: u8,
@@ -142,8 +142,9 @@ impl Request {
         }
     }
 
-    /// Returns the number of deletes that the server applied before the create of the item that the
-    /// write requires. Returns `None` if the write requires no particular item.
+    /// Returns a number that identifies the item that the write requires: the server had applied
+    /// this number of deletes when the item was created. Returns `None` if the write requires no
+    /// particular item.
     pub(super) fn life(&self) -> Option<u8> {
         self.basis().map(|basis| basis.deletes)
     }
@@ -161,8 +162,9 @@ impl Request {
         matches!(self.change, Change::Create | Change::Patch(_))
     }
 
-    /// Returns the value by which lists of requests are sorted. Without the sorting, two states of
-    /// the model that differ only in the order of the requests would count as different states.
+    /// Returns the sort key of the request in a list of requests. If the lists were not sorted, two
+    /// states of the model that differ only in the order of the requests would count as different
+    /// states.
     fn order(&self) -> impl Ord + use<> {
         (self.call, self.calls, self.id, self.incarnation, self.at, self.basis().map(|basis| basis.writes))
     }
@@ -181,8 +183,8 @@ impl Request {
         }
     }
 
-    /// Returns `true` if `self` and `other` are requests for the same call, with one token of the
-    /// caller.
+    /// Returns `true` if `self` and `other` are requests of the same call with the same caller
+    /// token.
     fn is_repeated_by(&self, other: &Self) -> bool {
         matches!((&self.change, &other.change), (Change::Given(_), Change::Given(_))) && self.call == other.call
     }
@@ -219,15 +221,15 @@ impl Request {
     }
 }
 
-/// Returns the number that stands for the attributes of the item after a write of `calls` calls.
-/// `call` is the number of the first of the written calls.
+/// Returns the number that represents the attributes of the item after one write of several calls.
+/// `call` is the number of the first call, and `calls` is the number of calls.
 fn content_of(call: u8, calls: u8) -> u8 {
     16 * (calls - 1) + call + 1
 }
 
 impl Item {
     /// Returns `true` if `self` and `other` have the same version, the same write ids and the same
-    /// attributes of the program.
+    /// program attributes.
     pub(super) fn has_content_of(&self, other: &Self) -> bool {
         self.revision == other.revision && self.content == other.content
     }
@@ -237,7 +239,8 @@ impl Item {
         matches!(request.change, Change::Patch(_)) && self.patches.contains(&request.id)
     }
 
-    /// Returns the facts that the client of a patch learns from a refusal that contains the item.
+    /// Returns what a client learns about the item when the server refuses a patch and returns the
+    /// item.
     pub(super) fn patch(&self) -> Patch {
         Patch { has_stray_ids: self.revision.version.is_none() && self.revision.ring.is_some() }
     }
@@ -262,18 +265,18 @@ impl World {
         Some(Basis { item, writes: self.ghost.writes, deletes: self.ghost.deletes })
     }
 
-    /// Returns the item that the callers of a batch get after the batch. `request` is the last
+    /// Returns the item that the callers of a batch receive as the result. `request` is the last
     /// request of the batch.
     pub(super) fn returned(&self, request: &Request, setup: &Setup) -> Option<Basis> {
         let now = self.item.as_deref()?;
         let written = request.next(request.basis().map(|basis| &*basis.item), &setup.rules)?;
-        // An earlier attempt than `request` may have created the item, so the code takes the
-        // incarnation from the stored item.
+        // An attempt that was sent before `request` may have created the item, so the code takes
+        // the incarnation (the random id) from the stored item.
         let life = now.revision.ring.as_ref()?.incarnation();
         let ring = written.revision.ring.map(|ring| Ring::of(life, ring.time(), ring.ids()));
         let written = Item { revision: Revision { ring, ..written.revision }, ..written };
-        // No state of the item has the number `u8::MAX`, so the search reports a later write that
-        // starts from the wrong item as a lost update.
+        // The model never applies `u8::MAX` writes, so the search reports a write that starts from
+        // the wrong item as a lost update.
         let writes = if written.has_content_of(now) { self.ghost.writes } else { u8::MAX };
         let calls = match setup.rules.returned {
             Returned::AsTheBatchLeftIt => request.calls,
@@ -285,7 +288,7 @@ impl World {
 
     /// Applies a request if the condition of the request is true. Returns `true` if the answer of
     /// the server is a success, and `false` if the condition is false. Returns `None` if the setup
-    /// does not allow that the request arrives now.
+    /// of the model does not allow the request to arrive now.
     pub(super) fn receive(&mut self, request: &Request, setup: &Setup) -> Option<bool> {
         if self.tokens.contains(request) {
             return Some(true);
@@ -311,9 +314,9 @@ impl World {
         Some(true)
     }
 
-    /// Returns the state of the model after a request of a program that does not know write ids.
-    /// Returns `None` if the setup does not allow the request now, or if the request would change
-    /// nothing.
+    /// Returns the state of the model after a request of a program that writes no write ids.
+    /// Returns `None` if the setup of the model does not allow the request now, or if the request
+    /// would change nothing.
     pub(super) fn foreign(&self, call: u8, act: Foreign, setup: &Setup) -> Option<Self> {
         let mut world = self.clone();
         let version = self.item.as_ref().map(|item| item.revision.number());
@@ -382,8 +385,8 @@ impl World {
         })
     }
 
-    /// Adds a second copy of a request that the server has answered, if `duplicates` allows a
-    /// second copy. The second copy may arrive later.
+    /// Adds a delayed duplicate of a request that the server has answered, if `duplicates` allows a
+    /// duplicate.
     pub(super) fn comes_again(&mut self, request: &Request, duplicates: Duplicates) {
         if !request.may_always_pass() || duplicates == Duplicates::OfAll {
             self.is_late(request);
@@ -400,8 +403,8 @@ impl World {
     }
 
     /// Returns the states of the model that are possible after one more late request has arrived. A
-    /// late create or patch arrives only once. A late update or delete may arrive any number of
-    /// times.
+    /// late create or a late patch arrives only once, and a late update or delete may arrive any
+    /// number of times.
     pub(super) fn arrivals(&self, setup: &Setup) -> impl Iterator<Item = (u8, Self)> {
         self.late.iter().enumerate().filter_map(move |(index, request)| {
             let once = request.may_always_pass();
@@ -418,7 +421,7 @@ impl World {
     }
 
     /// Returns the state of the model ten minutes later. After ten minutes, the server has
-    /// forgotten all tokens, and no late copy of an earlier request arrives.
+    /// forgotten all tokens, and no delayed duplicate arrives any more.
     pub(super) fn ten_minutes_later(&self) -> Self {
         Self { late: Vec::new(), tokens: Vec::new(), are_tokens_forgotten: true, ..self.clone() }
     }

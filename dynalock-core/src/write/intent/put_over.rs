@@ -1,5 +1,5 @@
-//! A PutItem over an item that has attributes which the caller's value does not contain, for
-//! example lease attributes.
+//! A PutItem that overwrites an item, and keeps attributes that the caller's value does not
+//! contain, for example lease attributes.
 
 use super::{Intent, IntentOf, Target, change::and};
 use crate::{
@@ -21,9 +21,10 @@ use crate::{
 /// of `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
-    /// The item as the library has read it.
+    /// The stored item that the library has read.
     pub(crate) stored: &'a Item,
-    /// The item that the PutItem writes, before the lease, the times and the version are updated.
+    /// The item that the PutItem writes, but without the new times, the new version and the new
+    /// lease attributes.
     pub(crate) content: Item,
 }
 
