@@ -21,8 +21,8 @@ impl Test {
             Self::Absent(path) => path.find(item).is_none(),
             Self::Compare(left, operator, right) => match left.value(item) {
                 Some(left) => compare(&left, operator, right),
-                // A comparison of a missing attribute, or of a size that does not exist, is true
-                // only with the operator `<>`.
+                // A missing attribute has no value, and a number, for example, has no size. A
+                // comparison of a missing value or size is true only with the operator `<>`.
                 None => *operator == "<>",
             },
             Self::Between(left, low, high) => left.value(item).is_some_and(|value| is_between(&value, low, high)),

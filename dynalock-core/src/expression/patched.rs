@@ -82,8 +82,8 @@ fn texts(set: &[String]) -> BTreeSet<String> {
     set.iter().cloned().collect()
 }
 
-/// Returns the numbers of a set in canonical notation. In a DynamoDB set, two notations of one
-/// number, for example `1` and `1.0`, are equal elements.
+/// Returns the numbers of a set in canonical notation, in which equal numbers have the same text.
+/// In a DynamoDB set, two notations of one number, for example `1` and `1.0`, are equal elements.
 fn numbers(set: &[String]) -> BTreeSet<String> {
     set.iter().cloned().map(number::canonical).collect()
 }

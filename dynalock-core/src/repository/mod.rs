@@ -407,8 +407,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// The [errors of every call](Repository#errors-of-every-call) are possible. If the table is
-    /// missing, the error is [`Error::TableNotFound`]. A difference between the table and `T` is
-    /// not an error, but a part of the returned report.
+    /// missing, `verify_table` fails with [`Error::TableNotFound`]. A difference between the table
+    /// and `T` is not an error, but a part of the returned report.
     ///
     /// # Cancel safety
     ///
@@ -459,11 +459,12 @@ impl<T> Repository<T> {
     /// Writes a new item with version 1, and returns the item.
     ///
     /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
-    /// expired item. The new item has version 1 and a new incarnation: a random id that
-    /// distinguishes the new item from the expired item. The create requires that the expired item
-    /// has not changed since DynamoDB returned the expired item. If another caller holds a lease on
-    /// the expired item, the create fails with [`Error::Locked`]. When a create overwrites an
-    /// expired item, the new item keeps the fence of the expired item's leases.
+    /// expired item. A create that overwrites an expired item sets version 1 and a new incarnation
+    /// (a random id that distinguishes the new item from the expired item). The create requires
+    /// that the expired item has not changed since DynamoDB returned the expired item. If another
+    /// caller holds a lease on the expired item, the create fails with [`Error::Locked`]. When a
+    /// create overwrites an expired item, the new item keeps the fence of the expired item's
+    /// leases.
     ///
     /// # Examples
     ///
@@ -775,8 +776,8 @@ impl<T> Repository<T> {
     }
 
     /// Changes the item like [`update_with`](Self::update_with), and creates the item if the key
-    /// has no item. If the key has no item, the closure `init` makes the value, and the closure
-    /// `change` changes the value from `init`.
+    /// has no item. If the key has no item, the closure `init` makes a value, and the closure
+    /// `change` then changes the value.
     ///
     /// # Examples
     ///

@@ -51,8 +51,8 @@ impl AcquireSpec {
         }
     }
 
-    /// Returns the queue entry of a call that enters the queue now. When an entry becomes the head
-    /// of the queue, other callers compute the end of the head's lease from the time in the entry.
+    /// Returns the queue entry of a call that enters the queue now. When a queue entry becomes the
+    /// first entry, other callers compute the end of the lease from the time in the entry.
     pub(crate) fn entry(&self) -> Arc<str> {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }

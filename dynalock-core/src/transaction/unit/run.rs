@@ -57,8 +57,8 @@ pub(super) struct KnownItem {
 pub(super) enum ItemOrigin {
     /// The current run of the closure has read the item from DynamoDB.
     Fresh,
-    /// An earlier run of the closure has read the item, or the refusal of an earlier run has
-    /// returned the item.
+    /// An earlier run of the closure has read the item, or DynamoDB has returned the item with the
+    /// refusal of an earlier run.
     Kept,
 }
 
@@ -82,8 +82,8 @@ impl Run {
     /// `read_known` records that the closure has read the item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The unit of work sends the writes of the closure only after the closure ends. If the
-        // closure read an item after a recorded write, DynamoDB would return the item without the
-        // write.
+        // closure recorded a write and then read the item, DynamoDB would return the old content of
+        // the item.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();
