@@ -124,9 +124,9 @@ pub struct TimesModel {
 /// An attribute that contains an epoch time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeModel {
-    /// The name of the attribute that contains the epoch time.
+    /// The name of an attribute that contains an epoch time.
     pub name: &'static str,
-    /// The unit in which the attribute contains the epoch time.
+    /// The unit of the epoch time in the attribute: seconds or milliseconds.
     pub unit: TimeUnit,
 }
 
@@ -189,8 +189,7 @@ pub enum Projection {
     All,
     /// The index contains only the keys of the table and of the index.
     KeysOnly,
-    /// The index contains the listed attributes in addition to the keys of the table and of the
-    /// index.
+    /// The index contains the attributes in `Include`, and the keys of the table and of the index.
     Include(&'static [&'static str]),
 }
 
@@ -410,7 +409,7 @@ pub struct KeyModel {
 
 impl KeyModel {
     /// Returns the reason why DynamoDB would refuse the given value for the key attribute. Returns
-    /// `None` for a valid value.
+    /// `None` for a valid key value.
     pub(crate) fn refusal_of(&self, value: &KeyValue) -> Option<&'static str> {
         const OTHER_TYPE: &str = "its `KeyAttribute` makes another type than it declares";
         if value.is_empty() {

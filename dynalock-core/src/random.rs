@@ -22,8 +22,8 @@ pub(crate) fn token(rng: &mut fastrand::Rng) -> String {
     format!("{:032x}", rng.u128(..))
 }
 
-/// Returns a random number generator whose numbers depend only on `text`. The numbers for the same
-/// text are the same in all processes.
+/// Returns a random number generator whose numbers depend only on `text`. All processes get the
+/// same numbers from the same text.
 pub(crate) fn derived(text: &str) -> fastrand::Rng {
     fastrand::Rng::with_seed(SipHasher13::new().hash(text.as_bytes()))
 }

@@ -12,10 +12,10 @@
 //! | request | cause |
 //! |---|---|
 //! | a heartbeat of a lease or of a lock | heartbeats |
-//! | a request that repeats a request without an answer, and the reads after a request without an answer, until DynamoDB answers a request | retries |
+//! | after a request without an answer: the repeated requests and the reads of the call, until DynamoDB answers a request | retries |
 //! | a read of a lock's row or of a lease's row, by a waiter or by the release of a fair lock | polls |
 //! | a refused attempt to acquire a lock or lease; the removal of queue entries that a failed attempt may have left, and of an empty queue | polls |
-//! | a write that DynamoDB refused because of a condition or a running transaction, and the reads after a refused write, until DynamoDB applies a write of the call | conflicts |
+//! | a write that DynamoDB refused because of a condition or a running transaction; after the refusal, the reads of the call until DynamoDB applies a write of the call | conflicts |
 //! | a request that matches no other row of the table of causes | useful |
 //!
 //! If a request receives no answer, the library sends the request again. The cost of the first
@@ -279,7 +279,7 @@ pub(crate) enum Cause {
 }
 
 impl Cost {
-    /// Returns the sum of the capacity of all causes.
+    /// Returns the consumed capacity of all [causes](self#causes) together.
     ///
     /// # Examples
     ///

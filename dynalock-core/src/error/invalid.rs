@@ -41,7 +41,7 @@ pub enum InvalidTransaction {
     )]
     #[non_exhaustive]
     ItemTooLarge {
-        /// The index of the operation on the large item.
+        /// The index of the operation whose item is too large.
         operation: usize,
         /// The name of the table that contains the item.
         table: Arc<str>,

@@ -596,8 +596,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
         // The acquire call sends its first queue status after it has entered the queue. If the
-        // acquire call ends without a queue status, the sender is dropped, and `changed` returns an
-        // error.
+        // acquire call ends without a queue status, the sender of the channel is dropped, and
+        // `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }

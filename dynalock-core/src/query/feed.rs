@@ -22,7 +22,7 @@ type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 /// The pages of a query, or of all segments of a parallel scan.
 #[derive(Default)]
 pub(super) struct Feed {
-    /// If the field contains an error, the read returns the error and sends no request.
+    /// If `failed` contains an error, the read returns the error and sends no request.
     failed: Option<Error>,
     segments: Vec<SegmentFeed>,
 }

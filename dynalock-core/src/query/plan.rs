@@ -70,7 +70,7 @@ impl Plan {
         &self.request.table
     }
 
-    /// Returns the name by which telemetry shows the read of a page: `query` or `scan`.
+    /// Returns `query` or `scan`, the name by which telemetry shows the read of a page.
     pub(super) fn operation(&self) -> &'static str {
         match self.request.access {
             Access::Query { .. } => "query",
@@ -110,7 +110,7 @@ impl Plan {
     }
 
     /// Reads whole items from the table by the keys from an index, if the read needs whole items.
-    /// The result does not contain items that no longer exist.
+    /// The result contains only items that still exist in the table.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);

@@ -207,8 +207,8 @@ impl<T, K: Checked> Request<T, K> {
     /// - The call received no reply from DynamoDB to any attempt.
     /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason. Temporary
     ///   reasons are an existing item under the key of a create, a lease of another caller, and an
-    ///   item without the attribute `_writes`. When the temporary reason has ended, DynamoDB may
-    ///   apply a delayed duplicate of an earlier attempt.
+    ///   item without the attribute `_writes`. When the temporary reason for the refusal has ended,
+    ///   DynamoDB may apply a delayed duplicate of an earlier attempt.
     ///
     /// # Examples
     ///
@@ -234,8 +234,8 @@ impl<T, K: Conditional> Request<T, K> {
     /// Adds a condition on the stored item to the conditions of the library. If the caller adds
     /// several conditions, the call requires that all conditions are true. If a condition of the
     /// caller is false, the call writes nothing, and fails with
-    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). `ConditionFailed` contains the
-    /// stored item. After a false condition of the caller, the call makes no further attempt.
+    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). `Error::ConditionFailed` contains
+    /// the stored item. If a condition of the caller is false, the call makes no further attempt.
     ///
     /// DynamoDB evaluates the condition of the caller even if the value of an `update` has no
     /// changes. If the value has no changes, the request of the `update` writes nothing, and only

@@ -51,9 +51,9 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Makes a connection from the user's SDK client, and switches off the retries of the SDK.
-    /// After a lost reply, the SDK would repeat a write that DynamoDB has already applied. DynamoDB
-    /// would refuse the repetition of an applied write, and the library would see a conflict
-    /// instead of a success.
+    /// After a lost reply, the retries of the SDK would repeat a write that DynamoDB has already
+    /// applied. DynamoDB would refuse the repetition of an applied write, and the library would see
+    /// a conflict instead of a success.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
@@ -77,7 +77,8 @@ impl Connection {
         }
     }
 
-    /// Makes a new connection with the meter `meter` and with the user's SDK client of `self`.
+    /// Makes a new connection with the meter `meter`. The new connection and `self` come from the
+    /// same SDK client of the user.
     pub(crate) fn with_meter(&self, meter: ConnectionMeter) -> Self {
         let local_waiters = self.local_waiters.clone();
         Self { local_waiters, meter: Some(meter), ..Self::over(&self.origin) }

@@ -95,8 +95,8 @@ impl Run {
         }))
     }
 
-    /// Adds an item that the closure has read to the memory of the unit of work. If two parts of
-    /// the closure read the same item at the same time, both parts get the answer that arrived
+    /// Keeps an item, which the closure has read, in the memory of the unit of work. If two parts
+    /// of the closure read the same item at the same time, both parts get the answer that arrived
     /// first.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.read_known(&item_ref.table, &item_ref.key)? {

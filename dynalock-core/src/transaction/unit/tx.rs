@@ -123,8 +123,7 @@ impl Tx {
     /// # Cancel safety
     ///
     /// The caller may drop the future of `get_many` at any time. After a dropped `get_many`, the
-    /// current run of the closure may count items from an earlier run as read. The commit checks
-    /// each item that counts as read.
+    /// commit may check items that only an earlier run of the closure has read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,

@@ -14,8 +14,8 @@
 //! | clocks | In some searches, the clock of each call is either right or an hour ahead. |
 //!
 //! A search checks each reachable state of the model (a world) once. The searches with the rules of
-//! the library find no violation, for example no lost update. For each broken rule, a search finds
-//! a violation that the broken rule causes.
+//! the library find no violation, for example no lost update. If a test breaks one of the rules on
+//! purpose, the search finds a violation.
 
 mod client;
 mod combining;
@@ -467,9 +467,9 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
 
 /// If an item still contains the newest write id that a client has read, the item contains the ids
 /// of all writes since the read. An item that was deleted and created again contains no write id of
-/// the deleted item. A rule that searches the item for a write id need not compare incarnations
-/// (random ids of items). If a client has read an item without write ids, the client has no id for
-/// which it could search.
+/// the deleted item. `nothing_fell_between` searches the item for a write id, and need not compare
+/// incarnations (random ids of items). If the client has read no write ids, `nothing_fell_between`
+/// returns `false`.
 #[test]
 fn the_gap_rule_implies_the_incarnation_and_a_short_ring_does_not() {
     let setup = Setup::new(Start::Empty, &[&[Update], &[Delete], &[Create]]);
@@ -805,8 +805,8 @@ fn patched_by(patched: fn(rules::Patch, &Revision, Incarnation) -> Option<Revisi
 }
 
 /// After another program has removed the version of an item, a patch sets version 1. If the patch
-/// keeps the incarnation of the item, a delayed update that requires the old version 1 is applied
-/// to the patched item.
+/// keeps the incarnation of the item, a delayed update that requires version 1 is applied to the
+/// patched item.
 #[test]
 fn a_patch_that_keeps_stray_ids_loses_updates() {
     let setup = Setup::new(Start::Written, &[&[Update], &[STRIP], &[Patch]]);
