@@ -56,7 +56,7 @@ enum Next {
 /// The urgency of the next page: the caller waits for the page, or the caller still has items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Demand {
-    /// The caller waits for the page.
+    /// The caller waits for the next page.
     Now,
     /// The caller still has items of the previous page.
     Ahead,

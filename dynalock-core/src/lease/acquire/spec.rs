@@ -27,8 +27,8 @@ pub(crate) struct AcquireSpec {
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
-    /// The label that the caller has set for the holder. An owner text contains the label and a
-    /// nonce.
+    /// The label that the caller has set for the holder. An owner text contains the label of the
+    /// owner and a nonce.
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,

@@ -48,7 +48,7 @@ pub(super) struct KnownItem {
     pub(super) item: Option<Item>,
     pub(super) origin: ItemOrigin,
     /// `true` if the current run of the closure has read the item. The commit checks only the items
-    /// that the current run has read.
+    /// that the current run of the closure has read.
     pub(super) is_read: bool,
 }
 

@@ -8,7 +8,7 @@
 //! | repeated requests | A request that the server has answered may arrive a second time. Creates and patches arrive a second time only in some searches. |
 //! | patches | After a lost reply to a patch without a token, the client does not repeat the patch, but reads the item at any later time. An item keeps the ids of its last two patches. |
 //! | other programs | Other programs increment or remove the version, put items without write ids, remove the ids of patches, and delete items. |
-//! | runs | After a conflict, a call starts another run from the current item, with another write id. |
+//! | runs | After a conflict, a call starts a new run of its closure from the current item, with a new write id. |
 //! | batches | A client sends several combined calls in one write (a batch), with one write id for each run of the batch. After a conflict, calls may join and leave a batch. A batch may start from the item that the last batch returned. |
 //! | tokens | The server remembers the tokens of the requests that it has applied. In some searches, the server forgets all tokens. Two processes may make the same call with one token of the caller. |
 //! | clocks | In some searches, the clock of each call is either right or an hour ahead. |
@@ -113,8 +113,8 @@ enum Deletes {
 /// Says which requests may arrive a second time after the server's answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Duplicates {
-    /// Updates and deletes. The server refuses a second copy of an update or a delete, because the
-    /// first copy has made the condition false.
+    /// Updates and deletes. The server refuses a duplicate of an update or a delete, because the
+    /// first request has made the condition false.
     OfCheckedWrites,
     /// All kinds of requests: updates, deletes, creates and patches.
     OfAll,
@@ -604,8 +604,8 @@ fn nothing_breaks_with_units_of_work_that_write_one_item() {
     assert_eq!(worlds, 36_920);
 }
 
-/// For example, two workers delete the item of the same job, and each worker believes that it has
-/// taken the job.
+/// If a missing item counted as the success of a delete, two workers could each believe that they
+/// had deleted the item.
 #[test]
 fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success() {
     let unit = units_of_work(Start::Written, &[&[Delete], &[Delete]]);
@@ -740,7 +740,7 @@ fn nothing_breaks_with_units_of_work_that_patch_one_item() {
 const APPLIED_TWICE: fn(&Violation) -> bool = |violation| matches!(violation, Violation::AppliedTwice(_));
 const FALSE_CONFLICT: fn(&Violation) -> bool = |violation| matches!(violation, Violation::FalseConflict(_));
 
-/// The server refuses a second copy of a patch only while the item contains the id of the patch.
+/// The server refuses a duplicate of a patch only while the item contains the id of the patch.
 #[test]
 fn a_patch_that_is_sent_again_after_a_lost_reply_is_applied_twice() {
     let rules = Rules { lost_patch: LostPatch::IsSentAgain, ..REAL };
