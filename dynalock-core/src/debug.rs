@@ -1,7 +1,7 @@
 /// Implements `Debug` for a type whose `Debug` text leaves out fields, or whose type parameters are
 /// not `Debug`.
 ///
-/// | call | text |
+/// | macro call | `Debug` text |
 /// |---|---|
 /// | `debug_fields!([T] Name<T>)` | `Name` |
 /// | `debug_fields!([T] Name<T>, self => (self.field))` | `Name(..)` with one field |

@@ -124,9 +124,9 @@ pub struct TimesModel {
 /// An attribute that contains an epoch time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeModel {
-    /// The name of the attribute that contains the epoch time.
+    /// The name of an attribute that contains an epoch time.
     pub name: &'static str,
-    /// The unit in which the attribute contains the epoch time.
+    /// The unit of the epoch time in the attribute: seconds or milliseconds.
     pub unit: TimeUnit,
 }
 
@@ -189,8 +189,7 @@ pub enum Projection {
     All,
     /// The index contains only the keys of the table and of the index.
     KeysOnly,
-    /// The index contains the listed attributes in addition to the keys of the table and of the
-    /// index.
+    /// The index contains the attributes in `Include`, and the keys of the table and of the index.
     Include(&'static [&'static str]),
 }
 
@@ -275,8 +274,8 @@ impl TimeUnit {
     }
 
     /// Converts a time from epoch milliseconds into the unit `self`, and rounds down. The library
-    /// compares the converted time with the stored ends of leases. Because the conversion rounds
-    /// down, the converted time is never later than `millis`.
+    /// compares the result of `moment` with the stored ends of leases. Because `moment` rounds
+    /// down, the result is never later than `millis`.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -325,15 +324,15 @@ impl LockModel {
 ///   attribute. The last key attribute is the sort key, or the partition key if the table has no
 ///   sort key. With `#[lockable(separate)]`, the last key attribute must be a string or bytes.
 ///   Calls for an item whose key ends in `#lock` fail with
-///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of dynalock leave the
-///   lease rows out, but the queries and scans of other programs return them.
+///   [`Error::InvalidKey`](crate::Error::InvalidKey). The queries and scans of dynalock leave lease
+///   rows out, but the queries and scans of other programs return lease rows.
 /// - The grant of a separate lease and the read of the item are two requests. A heartbeat or a
 ///   release of a separate lease writes only the lease row.
 /// - Each create, update, replace and delete of an item with a separate lease is a transaction of
-///   two actions. In the transaction, the first action writes the item, and the second action
-///   checks or writes the lease row. With a separate lease row, even the writes of the lease holder
-///   are transactions of two actions. A transaction of an item and its lease row costs twice the
-///   write units of a single write of the item, plus two write units. In a
+///   two actions. The first action of the transaction writes the item, and the second action checks
+///   or writes the lease row. With a separate lease row, even the writes of the lease holder are
+///   transactions of two actions. A transaction of an item and its lease row costs twice the write
+///   units of a single write of the item, plus two write units. In a
 ///   [`Transaction`](crate::Transaction), each lease row counts as one of at most 100 items.
 ///   `delete_unchecked` and writes that ignore leases are single requests, which do not contain the
 ///   lease row.
@@ -346,16 +345,16 @@ impl LockModel {
 ///
 /// Choose by the following table whether to store the leases in the items or in separate rows.
 ///
-/// | the items | choose |
+/// | the items | where to store the leases |
 /// |---|---|
-/// | Other systems compare fences, and an item may be deleted and created again. | `separate`: the lease row and its fence outlive the item, so the fences of the item always grow. |
-/// | The items are large, and their leases last for several heartbeats. | `separate`: a heartbeat writes only the lease row. |
-/// | The items meet neither condition for `separate`. | the item itself: a grant is one request, and a write is not a transaction. |
+/// | Other systems compare fences, and an item may be deleted and created again. | `separate` rows: the lease row and its fence outlive the item, so the fences of the item always grow. |
+/// | The items are large, and their leases last for several heartbeats. | `separate` rows: a heartbeat writes only the lease row. |
+/// | The items match no other row of the table. | the items: the grant of a lease is one request, and a write of an item is not a transaction. |
 ///
 /// If an item contains its lease, the first fence of the item is the current time in milliseconds.
 /// If an item contains its lease, the fence usually grows even if the item is deleted and created
-/// again. An item that is deleted and created again can get a lower fence than before if the
-/// caller's clock is behind, or if an old lease request arrives late.
+/// again. An item that was deleted and created again can get a lower fence if the caller's clock is
+/// behind, or if an old lease request arrives late.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the
@@ -410,7 +409,7 @@ pub struct KeyModel {
 
 impl KeyModel {
     /// Returns the reason why DynamoDB would refuse the given value for the key attribute. Returns
-    /// `None` for a valid value.
+    /// `None` for a valid key value.
     pub(crate) fn refusal_of(&self, value: &KeyValue) -> Option<&'static str> {
         const OTHER_TYPE: &str = "its `KeyAttribute` makes another type than it declares";
         if value.is_empty() {

@@ -23,7 +23,7 @@ pub(crate) fn token(rng: &mut fastrand::Rng) -> String {
 }
 
 /// Returns a random number generator whose numbers depend only on `text`. All processes get the
-/// same numbers for the same text.
+/// same numbers from the same text.
 pub(crate) fn derived(text: &str) -> fastrand::Rng {
     fastrand::Rng::with_seed(SipHasher13::new().hash(text.as_bytes()))
 }

@@ -96,7 +96,8 @@ pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     }
 }
 
-/// Returns `true` if two reads of one key found the same state of the item, or no item.
+/// Returns `true` if two reads of one key found the same state of the item, or if both reads found
+/// no item.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
     match (one, other) {
         (None, None) => true,

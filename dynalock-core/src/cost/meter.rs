@@ -13,8 +13,8 @@ use super::{Capacity, Cause, Cost};
 /// failed calls, and the costs of calls whose futures the caller has dropped.
 ///
 /// The meter counts the costs of up to 2,000 keys separately. At 2,001 keys, the meter keeps only
-/// the 1,000 most expensive keys. The meter adds the costs of the removed keys to one sum. If a
-/// later request uses a removed key, the separate costs of the key start from zero.
+/// the 1,000 most expensive keys, and adds the costs of the removed keys to one sum. If a later
+/// request uses a key that the meter has removed, the separate costs of the key start from zero.
 ///
 /// # Examples
 ///
@@ -49,13 +49,13 @@ pub struct CostReport {
     /// The costs of all requests so far.
     pub total: Cost,
     /// The number of calls that have consumed capacity. A heartbeat of a lock does not count as a
-    /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as a call.
+    /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as one call.
     pub calls: u64,
     /// The costs of the most expensive keys, at most 1,000 keys, the most expensive key first. In
     /// the comparison of costs, a write unit counts five times as much as a read unit.
     pub keys: Vec<KeyCost>,
-    /// The costs of all requests that are not part of `keys`: requests for cheaper keys, queries
-    /// and scans.
+    /// The costs of all requests for keys that are not in `keys`, and the costs of queries and
+    /// scans.
     pub others: Cost,
 }
 
@@ -128,8 +128,8 @@ impl Meter {
             Some(key) => record.keys.entry(key).or_default().charge(cause, capacity),
             None => record.others.charge(cause, capacity),
         }
-        // The removal of keys sorts all keys by cost. The code removes half of the keys at once, so
-        // that only about one in 1,000 new keys causes a sort.
+        // The removal of keys from the meter sorts all keys by cost. The code removes half of the
+        // keys at once, so that only about one in 1,000 new keys causes a sort.
         if record.keys.len() > 2 * KEPT {
             record.forget_the_cheapest();
         }

@@ -6,21 +6,21 @@
 //!
 //! # Causes
 //!
-//! The library assigns the cost of each request to one cause. If several lines of the table of
-//! causes match a request, the first matching line names the cause of the request.
+//! The library assigns the cost of each request to one cause. If several rows of the table of
+//! causes match a request, the first matching row names the cause of the request.
 //!
 //! | request | cause |
 //! |---|---|
 //! | a heartbeat of a lease or of a lock | heartbeats |
-//! | a request that repeats a request without an answer, and the reads after a request without an answer, until DynamoDB answers a request | retries |
+//! | after a request without an answer: the repeated requests and the reads of the call, until DynamoDB answers a request | retries |
 //! | a read of a lock's row or of a lease's row, by a waiter or by the release of a fair lock | polls |
 //! | a refused attempt to acquire a lock or lease; the removal of queue entries that a failed attempt may have left, and of an empty queue | polls |
-//! | a write that DynamoDB refused because of a condition or a running transaction, and the reads after a refused write, until DynamoDB applies a write of the call | conflicts |
-//! | a request that no line above matches | useful |
+//! | a write that DynamoDB refused because of a condition or a running transaction; after the refusal, the reads of the call until DynamoDB applies a write of the call | conflicts |
+//! | a request that matches no other row of the table of causes | useful |
 //!
 //! If a request receives no answer, the library sends the request again. The cost of the first
 //! attempt of a request counts as useful, and the cost of each repetition counts as a retry. A
-//! throttled request consumes nothing, so the repetition of a throttled request counts as useful.
+//! throttled request consumes no capacity, so the cost of the repeated request counts as useful.
 //!
 //! The cause "conflicts" contains the cost of each refused write, for example a write whose `.when`
 //! condition was false. The metric `dynalock_conflicts_total` counts only the conflicts between
@@ -36,7 +36,7 @@
 //! | a write whose condition was false | the units of the larger of two items: the item that the refusal returned, and the item in the request; at least 1 write unit |
 //! | a cancelled transaction | for each action of the transaction, twice the estimate of a write whose condition was false |
 //! | a write or transaction that DynamoDB refused because of a running transaction on the same item | the estimate of a write whose condition was false |
-//! | a request without an answer, or a request whose future the caller dropped | the units of the item in the request, or of the item that the call has last read; at least the smallest cost of the request. DynamoDB may not have received a request without an answer |
+//! | a request without an answer, or a request whose future the caller dropped | the units of the item in the request, or of the item that the call has last read; at least the smallest cost of the request. A request without an answer may never have reached DynamoDB |
 //! | a throttled request, a request with invalid content, a request that was never sent | no units |
 //!
 //! If a call has a [budget](crate::Repository::budget), the library estimates the units of each
@@ -53,8 +53,8 @@
 //! scan can exceed the budget by one page of each segment.
 //!
 //! The budget does not apply to reads that the call sends after an applied write, or after a write
-//! without an answer. A read after a write shows the outcome of the write, or returns the written
-//! item.
+//! without an answer. A read after a write finds out whether DynamoDB has applied the write, or
+//! returns the written item.
 //!
 //! The estimates do not include the costs of the indexes of the table. A write that changes entries
 //! of an index consumes additional write units for each changed index entry. A refused write
@@ -279,7 +279,7 @@ pub(crate) enum Cause {
 }
 
 impl Cost {
-    /// Returns the sum of the capacity of all causes.
+    /// Returns the consumed capacity of all [causes](self#causes) together.
     ///
     /// # Examples
     ///
@@ -344,8 +344,8 @@ impl AddAssign for Cost {
     }
 }
 
-/// The text of a `Cost` contains the total capacity of all causes. After the total, the text of a
-/// `Cost` lists each cause with consumed capacity, except `useful`.
+/// The text of a `Cost` contains the total capacity of all [causes](self#causes). After the total,
+/// the text of a `Cost` lists each cause with consumed capacity, except the cause `useful`.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.total())?;

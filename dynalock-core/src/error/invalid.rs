@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 /// The reason why a transaction is invalid. The library does not send an invalid transaction. The
-/// fields of the variants contain indexes of operations. The operation that the caller added first
-/// has the index 0.
+/// fields of the `InvalidTransaction` variants contain indexes of operations. The operation that
+/// the caller added first has the index 0.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
@@ -41,7 +41,7 @@ pub enum InvalidTransaction {
     )]
     #[non_exhaustive]
     ItemTooLarge {
-        /// The index of the operation on the large item.
+        /// The index of the operation whose item is too large.
         operation: usize,
         /// The name of the table that contains the item.
         table: Arc<str>,
@@ -87,13 +87,13 @@ pub enum InvalidTransaction {
     )]
     #[non_exhaustive]
     Token {
-        /// The length of the token in characters.
+        /// The length of the ClientRequestToken in characters.
         characters: usize,
     },
 }
 
 /// The reason why a patch is invalid. The library does not send an invalid patch. The fields of the
-/// variants show attributes as paths, for example `lines[0].sku`.
+/// `InvalidPatch` variants show attributes as paths, for example `lines[0].sku`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPatch {

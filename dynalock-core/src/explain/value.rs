@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::codec::{Item, type_of};
 
-/// An attribute value with two formats: `{}` shows the type of the value, and `{:#}` shows the
+/// Formats an attribute value. The format `{}` shows the type of the value, and `{:#}` shows the
 /// content of the value.
 pub(super) struct ValueText<'v>(pub(super) &'v AttributeValue);
 

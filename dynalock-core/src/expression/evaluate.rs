@@ -1,8 +1,8 @@
 //! Evaluates conditions on an item, as DynamoDB does.
 //!
 //! After a refusal, DynamoDB returns the item that made the condition false, but does not name the
-//! part of the condition that was false. The library evaluates each part of the condition on the
-//! returned item, to find the false part and to choose the error.
+//! part of the condition that was false. To find the false part and to choose the error, the
+//! library evaluates each part of the condition on the item from DynamoDB's refusal.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -21,8 +21,8 @@ impl Test {
             Self::Absent(path) => path.find(item).is_none(),
             Self::Compare(left, operator, right) => match left.value(item) {
                 Some(left) => compare(&left, operator, right),
-                // A comparison of a missing attribute, or of a size that does not exist, is true
-                // only with the operator `<>`.
+                // A missing attribute has no value, and a number, for example, has no size. A
+                // comparison of a missing value or size is true only with the operator `<>`.
                 None => *operator == "<>",
             },
             Self::Between(left, low, high) => left.value(item).is_some_and(|value| is_between(&value, low, high)),
@@ -94,8 +94,8 @@ fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     }
 }
 
-/// Returns `true` if two values are equal. Two numbers are equal if their values are equal. Two
-/// sets are equal if both sets contain the same elements.
+/// Returns `true` if two values are equal. Two numbers are equal if their values are equal, for
+/// example `1` and `1.0`. Two sets are equal if both sets contain the same elements.
 fn equal(left: &AttributeValue, right: &AttributeValue) -> bool {
     match (left, right) {
         // Equal numbers may have different texts, for example `1` and `1.0`.

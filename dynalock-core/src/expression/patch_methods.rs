@@ -202,7 +202,7 @@ macro_rules! patch_methods {
             self
         }
 
-        /// Removes an attribute, a map entry or a list element. The field of a removed attribute
+        /// Removes an attribute, a map entry or a list element. The field of the removed attribute
         /// must be an `Option`, or must have a serde default.
         ///
         /// # Examples

@@ -11,7 +11,8 @@ const TOO_PRECISE: &str = "the sum has more than 38 digits, and DynamoDB stores 
 
 impl PatchChange {
     /// Returns the value at the path after the change, or `None` if the change removes the value.
-    /// Callers must first check with [`fault`](Self::fault) that the item allows the change.
+    /// Callers of `value_after` must first check with [`fault`](Self::fault) that the item allows
+    /// the change.
     pub(super) fn value_after(&self, item: &Item) -> Result<Option<AttributeValue>, PatchFault> {
         let stored = self.path.find(item);
         if self.treats_null_as_absent() && stored.is_some_and(AttributeValue::is_null) {
@@ -82,8 +83,8 @@ fn texts(set: &[String]) -> BTreeSet<String> {
     set.iter().cloned().collect()
 }
 
-/// Returns the numbers of a set in canonical notation. In a DynamoDB set, two notations of one
-/// number, for example `1` and `1.0`, are equal elements.
+/// Returns the numbers of a set in canonical notation, in which equal numbers have the same text.
+/// In a DynamoDB set, two notations of one number, for example `1` and `1.0`, are equal elements.
 fn numbers(set: &[String]) -> BTreeSet<String> {
     set.iter().cloned().map(number::canonical).collect()
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-/// The separator between the name and the namespace of a lock: U+001F, the unit separator. The name
+/// The character between the name and the namespace of a lock, U+001F (unit separator). The name
 /// and the namespace of a lock must not contain U+001F.
 const SEPARATOR: char = '\u{1f}';
 

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// An unsent request for the lease of an item. A caller may change the settings of the lease
-/// request, and sends the request by `.await`.
+/// request. `.await` sends the request.
 ///
 /// The type parameter `O` is the output of the request, and `Q` is the order in which waiting
 /// callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return a `LeaseRequest`.
@@ -46,9 +46,9 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
 }
 
 impl<T> Repository<T> {
-    /// Sets the rule that decides when a lease has expired. The expiry rule applies to the writes
-    /// and the lease requests of the repository. All users of one table must set the same expiry
-    /// rule.
+    /// Sets the rule that decides when a lease has expired. The writes and the lease requests of
+    /// the repository use the rule for expired leases. All users of one table must set the same
+    /// expiry rule.
     ///
     /// # Examples
     ///
@@ -78,11 +78,10 @@ impl<T> Repository<T> {
     /// A delete of the item deletes the lease in the item. Time to live,
     /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
     /// item. After the delete of a leased item, another caller may create and lease a new item with
-    /// the same key. For a time, the holder of the deleted item and the holder of the new item both
-    /// believe that they hold the lease. The holder of the deleted item notices the loss of its
-    /// lease at its next heartbeat. DynamoDB refuses every write by the holder of the deleted item.
-    /// With `#[lockable(separate)]`, the lease is in a separate row, so a delete of the item does
-    /// not change the lease.
+    /// the same key. The holder of the deleted item's lease still believes that it holds the lease,
+    /// until its next heartbeat fails. DynamoDB refuses every write by the holder of the deleted
+    /// item's lease. With `#[lockable(separate)]`, the lease is in a separate row, so a delete of
+    /// the item does not change the lease.
     ///
     /// # Examples
     ///
@@ -200,7 +199,7 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::Lost`]: another caller has acquired or removed the lease, the lease was released,
     ///   or the item was deleted.
-    /// - [`Error::InvalidKey`]: the token is for a lock by name.
+    /// - [`Error::InvalidKey`]: the token comes from a named lock, not from the lease of an item.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
@@ -208,7 +207,7 @@ impl<T> Repository<T> {
     /// # Cancel safety
     ///
     /// The future can be dropped at any time. A dropped call does not release the lease, so a
-    /// program can resume the lease by the same token while the lease lasts.
+    /// program can resume the lease with the same token while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -597,8 +596,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(progress)?;
         // The acquire call sends its first queue status after it has entered the queue. If the
-        // acquire call ends without a queue status, the sender is dropped, and `changed` returns an
-        // error.
+        // acquire call ends without a queue status, the sender of the channel is dropped, and
+        // `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }
@@ -644,7 +643,7 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
 }
 
 fn leased<T: Lockable>(repository: Repository<T>, KeptGrant { guard, row }: KeptGrant) -> Result<LeaseGuard<T>> {
-    // The call that acquired the lease has received the item.
+    // The call that acquired the lease has received the item, so `row` is `Some`.
     LeaseGuard::new(repository, guard, row.unwrap_or_default())
 }
 

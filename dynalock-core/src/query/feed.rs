@@ -22,7 +22,7 @@ type Coming = Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>;
 /// The pages of a query, or of all segments of a parallel scan.
 #[derive(Default)]
 pub(super) struct Feed {
-    /// If the field contains an error, the read returns the error and sends no request.
+    /// If `failed` contains an error, the read returns the error and sends no request.
     failed: Option<Error>,
     segments: Vec<SegmentFeed>,
 }
@@ -37,8 +37,8 @@ struct SegmentFeed {
 
 /// The request for the next page: not sent, failed, in flight, answered, or not needed.
 enum Next {
-    /// The segment has not requested the next page, which begins after the given key, or at the
-    /// first item if the key is `None`.
+    /// The segment has not requested the next page. The page begins after the key in `After`, or at
+    /// the first item if the key is `None`.
     After(Option<Item>),
     /// The segment requested the page before the caller needed the page, and the request failed.
     /// The segment requests the page again when the caller waits for the page.
@@ -56,7 +56,7 @@ enum Next {
 /// The urgency of the next page: the caller waits for the page, or the caller still has items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Demand {
-    /// The caller waits for the page.
+    /// The caller waits for the next page.
     Now,
     /// The caller still has items of the previous page.
     Ahead,
@@ -94,7 +94,8 @@ impl Feed {
         }
     }
 
-    /// Returns the next page from the first segment that answers. After an error, the read ends.
+    /// Returns the next page from the first segment that answers. After an error of a page, the
+    /// feed returns no more pages.
     pub(super) fn poll_page(
         &mut self,
         wanted: Option<usize>,
@@ -115,8 +116,8 @@ impl Feed {
                 return Poll::Ready(Some(Err(error)));
             }
             if let Some(page) = segment.take() {
-                // The segment that answered moves to the end of the list, so that a fast segment
-                // does not hold back a slow segment.
+                // The segment whose page is returned moves to the end of the list of segments, so
+                // that a fast segment does not hold back a slow segment.
                 self.segments[index..].rotate_left(1);
                 return Poll::Ready(Some(Ok(page)));
             }
@@ -157,8 +158,8 @@ impl SegmentFeed {
                         self.next = Next::Here(page);
                     }
                     // The caller may handle the items of one page for so long that the deadline of
-                    // the next page passes. If a request that was sent before the caller needed the
-                    // page fails, the segment requests the page again, and the read goes on.
+                    // the next page passes. If a request that was sent early fails, the segment
+                    // requests the page again when the caller waits for the page.
                     Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
                     Poll::Ready(Err(error)) => return Err(error),
                 },

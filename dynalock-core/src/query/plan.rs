@@ -45,19 +45,19 @@ pub(super) struct Plan {
 pub(super) struct Wanted {
     /// The number of items that the caller still needs, or `None` if the caller needs all items.
     pub(super) items: Option<usize>,
-    /// The number of earlier requests for the page, or for the segment of a stream.
+    /// The number of earlier requests for the page, or for the segment of a scan.
     pub(super) requests: u32,
 }
 
 impl Wanted {
     /// Returns the maximum number of items that the next request evaluates. DynamoDB applies the
     /// limit of a request before the filter. If a request finds too few items, the next request
-    /// evaluates twice as many items. Because the number of evaluated items doubles, a read needs
-    /// few requests even if the filter leaves out most items.
+    /// evaluates twice as many items. Because the number of evaluated items doubles with each
+    /// request, a read needs few requests even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
-        // A page of DynamoDB has at most 1 MB, which is at most about a million items. A limit of
-        // more than a million items would have no effect. The maximum of 20 doublings of the limit
-        // keeps the shift within 64 bits.
+        // A page of DynamoDB has at most 1 MB, which is at most about a million items, so a request
+        // with a higher limit would not return more items. A `u32` that is doubled at most 20 times
+        // fits into a `u64`.
         const MOST_DOUBLINGS: u32 = 20;
         let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
         let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
@@ -70,7 +70,7 @@ impl Plan {
         &self.request.table
     }
 
-    /// Returns the name by which telemetry shows the read of a page: `query` or `scan`.
+    /// Returns `query` or `scan`, the name by which telemetry shows the read of a page.
     pub(super) fn operation(&self) -> &'static str {
         match self.request.access {
             Access::Query { .. } => "query",
@@ -110,7 +110,7 @@ impl Plan {
     }
 
     /// Reads whole items from the table by the keys from an index, if the read needs whole items.
-    /// The result does not contain items that no longer exist.
+    /// The result contains only items that still exist in the table.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);
@@ -155,8 +155,9 @@ impl Plan {
         self.keys.iter().filter_map(value).collect()
     }
 
-    /// Returns a hash of the table, index, partition, range, direction and filter. A read accepts
-    /// the page tokens of another read only if both reads have the same hash.
+    /// Returns a hash of the settings of a query or scan: table, index, partition, range, direction
+    /// and filter. A read accepts the page token of another read only if both reads have the same
+    /// settings (the same hash).
     pub(super) fn digest(&self) -> u64 {
         let PageRequest { table, index, access, filter, names, values, .. } = &self.request;
         let mut hash = SipHasher13::new();

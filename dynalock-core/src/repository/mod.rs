@@ -200,8 +200,8 @@ impl<T> Repository<T> {
     /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always counts the
     /// capacity that a call with a budget consumes.
     ///
-    /// For a handle from [`combining`](Self::combining), which writes several calls as one batch,
-    /// the budget applies to each batch. The budget does not apply to a transaction or a
+    /// A handle from [`combining`](Self::combining) writes several calls as one batch, and the
+    /// budget applies to each batch. The budget does not apply to a transaction or a
     /// [`transact`](crate::transact) call, which have their own settings for a budget.
     ///
     /// # Examples
@@ -224,10 +224,10 @@ impl<T> Repository<T> {
     /// The meter shows the costs for each [cause](crate::cost#causes).
     ///
     /// The meter includes the requests for the leases of the items. A transaction or a
-    /// [`transact`](crate::transact) call is metered if it uses at least one metered repository.
-    /// For each table, a transaction adds the costs in the table to the meter of the table's
-    /// repository. If a transaction uses two metered repositories of the same table, the
-    /// transaction adds the costs in the table to the meter of the first repository.
+    /// [`transact`](crate::transact) call is metered if it uses at least one metered repository. A
+    /// transaction adds the costs of each table to the meter of the repository for the table. If a
+    /// transaction uses two metered repositories of the same table, the transaction adds the costs
+    /// of the table to the meter of the first repository.
     ///
     /// `metered` returns a repository with a new retry budget and a new measurement of the round
     /// trip. A program should call `metered` only once, where the program makes the repository. The
@@ -407,8 +407,8 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// The [errors of every call](Repository#errors-of-every-call) are possible. If the table is
-    /// missing, the error is [`Error::TableNotFound`]. A difference between the table and `T` is
-    /// not an error, but a part of the returned report.
+    /// missing, `verify_table` fails with [`Error::TableNotFound`]. A difference between the table
+    /// and `T` is not an error, but a part of the returned report.
     ///
     /// # Cancel safety
     ///
@@ -459,11 +459,12 @@ impl<T> Repository<T> {
     /// Writes a new item with version 1, and returns the item.
     ///
     /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
-    /// expired item. The new item has version 1 and a new incarnation: a random id that
-    /// distinguishes the new item from the expired item. The create requires that the expired item
-    /// has not changed since DynamoDB returned the expired item. If another caller holds a lease on
-    /// the expired item, the create fails with [`Error::Locked`]. When a create overwrites an
-    /// expired item, the new item keeps the fence of the expired item's leases.
+    /// expired item. A create that overwrites an expired item sets version 1 and a new incarnation
+    /// (a random id that distinguishes the new item from the expired item). The create requires
+    /// that the expired item has not changed since DynamoDB returned the expired item. If another
+    /// caller holds a lease on the expired item, the create fails with [`Error::Locked`]. When a
+    /// create overwrites an expired item, the new item keeps the fence of the expired item's
+    /// leases.
     ///
     /// # Examples
     ///
@@ -705,7 +706,7 @@ impl<T> Repository<T> {
     ///
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Exhausted`]: the last attempt ended in a conflict, and the deadline or the limit
-    ///   of attempts allowed no further attempt. `Exhausted` contains the last conflict.
+    ///   of attempts allowed no further attempt. `Error::Exhausted` contains the last conflict.
     /// - The errors of [`update`](Self::update) and [`get`](Self::get) are possible, except
     ///   [`Error::Conflict`].
     ///
@@ -775,8 +776,8 @@ impl<T> Repository<T> {
     }
 
     /// Changes the item like [`update_with`](Self::update_with), and creates the item if the key
-    /// has no item. If the key has no item, the closure `init` makes the value, and the closure
-    /// `change` changes the value from `init`.
+    /// has no item. If the key has no item, the closure `init` makes a value, and the closure
+    /// `change` then changes the value.
     ///
     /// # Examples
     ///
@@ -793,8 +794,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// - [`Error::KeyChanged`]: the closure `init` made a value whose key is not the key of the
-    ///   call.
+    /// - [`Error::KeyChanged`]: the closure `init` made a value with another key than `key`.
     /// - The errors of [`update_with`](Self::update_with) and [`create`](Self::create) are
     ///   possible, except [`Error::NotFound`] and [`Error::AlreadyExists`].
     ///

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A call of a [`Repository`] that has not been sent. The caller may change the settings of the
-/// call, and sends the requests of the call by `.await`.
+/// call. `.await` sends the requests of the call.
 ///
 /// The type parameter `K` is the kind of the call, and decides the output of the call. A `Request`
 /// becomes a future by `IntoFuture`. The future of a `Request` is boxed and `Send`. Functions and
@@ -199,16 +199,16 @@ pub(super) mod sealed {
 impl<T, K: Checked> Request<T, K> {
     /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a transaction
     /// with the same ClientRequestToken at most once in ten minutes. With `exactly_once`, a write
-    /// consumes twice the write units.
+    /// consumes twice as many write units as without.
     ///
     /// With `exactly_once`, a call still returns
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
     ///
     /// - The call received no reply from DynamoDB to any attempt.
     /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason. Temporary
-    ///   reasons are an item under the key of a create, a lease of another caller, and an item
-    ///   without the attribute `_writes`. After the reason for a refusal has ended, DynamoDB may
-    ///   apply an earlier attempt that arrives late.
+    ///   reasons are an existing item under the key of a create, a lease of another caller, and an
+    ///   item without the attribute `_writes`. When the temporary reason for the refusal has ended,
+    ///   DynamoDB may apply a delayed duplicate of an earlier attempt.
     ///
     /// # Examples
     ///
@@ -234,8 +234,8 @@ impl<T, K: Conditional> Request<T, K> {
     /// Adds a condition on the stored item to the conditions of the library. If the caller adds
     /// several conditions, the call requires that all conditions are true. If a condition of the
     /// caller is false, the call writes nothing, and fails with
-    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). `ConditionFailed` contains the
-    /// stored item. After a false condition of the caller, the call makes no further attempt.
+    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). `Error::ConditionFailed` contains
+    /// the stored item. If a condition of the caller is false, the call makes no further attempt.
     ///
     /// DynamoDB evaluates the condition of the caller even if the value of an `update` has no
     /// changes. If the value has no changes, the request of the `update` writes nothing, and only
@@ -268,8 +268,9 @@ impl<T, K: Conditional> Request<T, K> {
 
 impl<T: Lockable, K: Checked> Request<T, K> {
     /// Writes the item even if another caller holds a lease on the item. The library does not tell
-    /// the holder of the lease that another caller has written the item. After a write with
-    /// `ignoring_lease`, the next write of the holder starts from the written item.
+    /// the holder of the lease that another caller has written the item. If another caller has
+    /// written the item with `ignoring_lease`, the next write of the lease holder changes the newly
+    /// written item.
     ///
     /// # Examples
     ///

@@ -51,9 +51,9 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Makes a connection from the user's SDK client, and switches off the retries of the SDK.
-    /// After a lost reply, the SDK would repeat a write that DynamoDB has already applied. DynamoDB
-    /// would refuse the repetition of an applied write, and the library would see a conflict
-    /// instead of a success.
+    /// After a lost reply, the retries of the SDK would repeat a write that DynamoDB has already
+    /// applied. DynamoDB would refuse the repetition of an applied write, and the library would see
+    /// a conflict instead of a success.
     pub(crate) fn over(client: &Client) -> Self {
         let mut config = client
             .config()
@@ -61,8 +61,8 @@ impl Connection {
             .retry_config(RetryConfig::disabled())
             .retry_partition(RetryPartition::new("dynalock"));
         // A permanent interceptor takes less time per request than an interceptor that is not
-        // permanent. At each of two dozen hooks of a request, the SDK looks up each interceptor
-        // that is not permanent in the configuration.
+        // permanent. At each of two dozen hooks of a request, the SDK checks in the configuration
+        // whether a non-permanent interceptor is enabled.
         config.push_interceptor(SharedInterceptor::permanent(Passage));
         Self {
             client: Client::from_conf(config.build()),
@@ -77,8 +77,8 @@ impl Connection {
         }
     }
 
-    /// Makes a new connection with the meter `meter`, from the same SDK client of the user as
-    /// `self`.
+    /// Makes a new connection with the meter `meter`. The new connection and `self` come from the
+    /// same SDK client of the user.
     pub(crate) fn with_meter(&self, meter: ConnectionMeter) -> Self {
         let local_waiters = self.local_waiters.clone();
         Self { local_waiters, meter: Some(meter), ..Self::over(&self.origin) }
@@ -138,8 +138,8 @@ impl RoundTrip {
 }
 
 /// The library's interceptor, through which the SDK passes each request and each answer. `Passage`
-/// stores the body of a request that the library may repeat, and records that the SDK hands the
-/// request to the network. `Passage` asks DynamoDB for the consumed capacity, and refuses a
+/// stores the body of a request that the library may repeat, and records that the SDK has handed
+/// the request to the network. `Passage` asks DynamoDB for the consumed capacity, and refuses a
 /// successful response without a body.
 #[derive(Debug)]
 struct Passage;
@@ -177,16 +177,16 @@ impl Intercept for Passage {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // A request that the library sends without `Attempts` has no `IN_FLIGHT` value. For a
-        // request without `Attempts`, `departed` has no use.
+        // A request that the library sends without `Attempts` has no `IN_FLIGHT` value, so the code
+        // ignores an error of `try_with`.
         let _ = IN_FLIGHT.try_with(|in_flight| in_flight.departed.set(true));
         metered(MeteredRequest::depart);
         Ok(())
     }
 
     /// Reads the consumed capacity from the response, and refuses a successful response without a
-    /// body. For a successful response without a body, the SDK alone would report an applied write
-    /// or a missing item.
+    /// body. From a successful response without a body, the SDK would conclude that a write was
+    /// applied or that an item is missing.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

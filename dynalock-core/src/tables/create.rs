@@ -76,8 +76,8 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
 
 /// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
 /// DynamoDB refuses an UpdateTimeToLive if another caller has just switched time to live on. After
-/// a refusal, the function succeeds only if a second DescribeTimeToLive shows that time to live is
-/// on.
+/// a refusal, `until_time_to_live_is_on` succeeds only if a second DescribeTimeToLive shows that
+/// time to live is on.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

@@ -26,8 +26,8 @@ struct SentRequest {
     outcome: Cow<'static, str>,
 }
 
-/// Sends a request in a new span. The future of an SDK request has many kilobytes, so `request`
-/// takes a pinned reference to the future instead of the future.
+/// Sends a request in a new span. `request` takes a pinned reference to the future of the SDK
+/// request, because the future is many kilobytes large.
 pub(crate) async fn request<O, E>(
     name: &'static str,
     table: &Arc<str>,

@@ -10,10 +10,10 @@ pub(crate) struct WriteStamp {
     pub(crate) incarnation: Incarnation,
 }
 
-/// The generator of the ids of one write. All attempts of the write share one write id. Each
-/// attempt of a create gives the new item a different incarnation (a random id). If DynamoDB
-/// applies a delayed duplicate of the create request after a delete of the item, the incarnation
-/// distinguishes the new item from the deleted item.
+/// Makes the [`WriteStamp`] of each attempt of one write. All attempts of the write share one write
+/// id. Each attempt of a create gives the new item a different incarnation (a random id). If
+/// DynamoDB applies a delayed duplicate of the create request after a delete of the item, the
+/// incarnation distinguishes the new item from the deleted item.
 #[derive(Debug)]
 pub(crate) struct WriteStamps {
     pub(crate) id: WriteId,

@@ -27,8 +27,8 @@ pub(crate) struct AcquireSpec {
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
-    /// The label that the caller has set for the holder. An owner text contains the label and a
-    /// nonce.
+    /// The label that the caller has set for the holder. An owner text contains the label of the
+    /// owner and a nonce.
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
@@ -40,9 +40,9 @@ pub(crate) struct AcquireSpec {
 
 impl AcquireSpec {
     /// Returns an owner text: the label of the owner with a new nonce. A call without a queue uses
-    /// the same owner text for all its attempts. By the owner text in the lock's row, a call
-    /// recognises a grant to a delayed duplicate of an earlier attempt. If a granted lease ends
-    /// before the call can use the lock, the next attempt has a new owner text.
+    /// the same owner text for all its attempts. The owner text in the lock's row shows a call that
+    /// DynamoDB has granted the lock to a delayed duplicate of an earlier attempt. If a granted
+    /// lease ends before the call can use the lock, the next attempt has a new owner text.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -51,8 +51,9 @@ impl AcquireSpec {
         }
     }
 
-    /// Returns the queue entry of a call that enters the queue now. When an entry becomes the head
-    /// of the queue, other callers compute the end of the head's lease from the time in the entry.
+    /// Returns the queue entry of a call that enters the queue now. When a queue entry becomes the
+    /// first entry of the queue, other callers compute the end of the lease from the time in the
+    /// entry.
     pub(crate) fn entry(&self) -> Arc<str> {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }

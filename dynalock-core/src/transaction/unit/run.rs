@@ -48,7 +48,7 @@ pub(super) struct KnownItem {
     pub(super) item: Option<Item>,
     pub(super) origin: ItemOrigin,
     /// `true` if the current run of the closure has read the item. The commit checks only the items
-    /// that the current run has read.
+    /// that the current run of the closure has read.
     pub(super) is_read: bool,
 }
 
@@ -57,8 +57,8 @@ pub(super) struct KnownItem {
 pub(super) enum ItemOrigin {
     /// The current run of the closure has read the item from DynamoDB.
     Fresh,
-    /// An earlier run of the closure has read the item, or the refusal of an earlier run has
-    /// returned the item.
+    /// An earlier run of the closure has read the item, or DynamoDB has returned the item with the
+    /// refusal of an earlier run.
     Kept,
 }
 
@@ -82,8 +82,8 @@ impl Run {
     /// `read_known` records that the closure has read the item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The unit of work sends the writes of the closure only after the closure ends. If the
-        // closure read an item after a recorded write, DynamoDB would return the item without the
-        // write.
+        // closure recorded a write and then read the item, DynamoDB would return the old content of
+        // the item.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();
@@ -95,8 +95,8 @@ impl Run {
         }))
     }
 
-    /// Adds an item that the closure has read to the memory of the unit of work. If two parts of
-    /// the closure read the same item at the same time, both parts get the answer that arrived
+    /// Keeps an item, which the closure has read, in the memory of the unit of work. If two parts
+    /// of the closure read the same item at the same time, both parts get the answer that arrived
     /// first.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.read_known(&item_ref.table, &item_ref.key)? {

@@ -25,14 +25,14 @@ use crate::{
 /// expired item, the commit requires that the item has not changed since the read.
 ///
 /// A `Tx` is cheap to clone, so parts of the closure can run concurrently. The closure must drop
-/// all clones of its `Tx` before it ends. A `Tx` records the writes, and the commit sends the
-/// writes after the closure has ended. A read of an item that the closure has already written is an
-/// error, because DynamoDB would return the item without the closure's write.
+/// all clones of its `Tx` before the closure ends. A `Tx` records the writes, and the commit sends
+/// the writes after the closure has ended. A read of an item that the closure has already written
+/// is an error, because DynamoDB would return the item without the closure's write.
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// A handle of one run of the closure. After the end of the run, [`Handle::end`] returns the reads
-/// and writes of the run.
+/// A handle of one run of the closure of a unit of work. After the closure has ended,
+/// [`Handle::end`] returns the reads and writes of the closure.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {
@@ -123,8 +123,7 @@ impl Tx {
     /// # Cancel safety
     ///
     /// The caller may drop the future of `get_many` at any time. After a dropped `get_many`, the
-    /// current run of the closure may count items from an earlier run as read. The commit checks
-    /// each item that counts as read.
+    /// commit may check items that only an earlier run of the closure has read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,

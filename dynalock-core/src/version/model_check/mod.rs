@@ -8,14 +8,14 @@
 //! | repeated requests | A request that the server has answered may arrive a second time. Creates and patches arrive a second time only in some searches. |
 //! | patches | After a lost reply to a patch without a token, the client does not repeat the patch, but reads the item at any later time. An item keeps the ids of its last two patches. |
 //! | other programs | Other programs increment or remove the version, put items without write ids, remove the ids of patches, and delete items. |
-//! | runs | After a conflict, a call starts another run from the current item, with another write id. |
-//! | batches | A client writes several combined calls together, with one write id for each run of the batch. After a conflict, calls may join and leave a batch. A batch may start from the item that the last batch returned. |
+//! | runs | After a conflict, a call starts a new run of its closure from the current item, with a new write id. |
+//! | batches | A client sends several combined calls in one write (a batch), with one write id for each run of the batch. After a conflict, calls may join and leave a batch. A batch may start from the item that the last batch returned. |
 //! | tokens | The server remembers the tokens of the requests that it has applied. In some searches, the server forgets all tokens. Two processes may make the same call with one token of the caller. |
 //! | clocks | In some searches, the clock of each call is either right or an hour ahead. |
 //!
 //! A search checks each reachable state of the model (a world) once. The searches with the rules of
-//! the library find no violation, for example no lost update. For each broken rule, a search finds
-//! a violation that the broken rule causes.
+//! the library find no violation, for example no lost update. If a test breaks one of the rules on
+//! purpose, the search finds a violation.
 
 mod client;
 mod combining;
@@ -64,13 +64,14 @@ enum Start {
     Written,
     /// An item with two write ids.
     WrittenTwice,
-    /// An item with a write id and without a time, as earlier versions of the library wrote items.
+    /// An item that an earlier version of the library has written, with a write id and without a
+    /// time in `_writes`.
     WithoutTime,
-    /// An item with an incarnation and without write ids.
+    /// An item whose attribute `_writes` contains an incarnation (a random id) and no write ids.
     Empty,
-    /// An item of another program, without a version and without write ids.
+    /// An item that another program has written without a version and without write ids.
     Foreign,
-    /// An item of another program, with a version and without write ids.
+    /// An item that another program has written with a version and without write ids.
     Counted,
     /// An item with write ids and without a version, because another program has removed the
     /// version.
@@ -104,7 +105,7 @@ impl Sending {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deletes {
     /// A client may delete an item only after the call that created the item has ended, and only if
-    /// no request of that call can still arrive.
+    /// no request of the call can still arrive.
     OfSettledItems,
     AtAnyTime,
 }
@@ -112,10 +113,10 @@ enum Deletes {
 /// Says which requests may arrive a second time after the server's answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Duplicates {
-    /// Updates and deletes. The server refuses a second copy of an update or a delete, because the
-    /// first copy has made the condition false.
+    /// Updates and deletes. The server refuses a duplicate of an update or a delete, because the
+    /// first request has made the condition false.
     OfCheckedWrites,
-    /// All requests: updates, deletes, creates and patches.
+    /// All kinds of requests: updates, deletes, creates and patches.
     OfAll,
 }
 
@@ -123,7 +124,7 @@ enum Duplicates {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tokens {
     AreRemembered,
-    /// At any one moment, the server may forget all tokens.
+    /// At an arbitrary moment of the search, the server may forget all tokens.
     AreForgotten,
 }
 
@@ -261,8 +262,8 @@ const PUT_NEW: Call = Call::Foreign(PutNew);
 const STRIP: Call = Call::Foreign(Strip);
 const FOREIGN_DELETE: Call = Call::Foreign(Foreign::Delete);
 
-/// For each search, the requests of another program that does not know write ids, in the order in
-/// which the program sends them.
+/// For each search, the requests of a program that stores no write ids, in the order in which the
+/// program sends the requests.
 const OTHERS: [&[Call]; 6] = [
     &[COUNT, COUNT],
     &[PUT, PUT],
@@ -300,15 +301,15 @@ fn nothing_breaks_when_ids_fall_out_of_the_ring() {
     assert_eq!(worlds, 219_345);
 }
 
-/// Returns a setup in which the clocks of the calls may differ by an hour. A clock that is an hour
-/// ahead makes a call remove old write ids, as after a quarter of an hour without a write of the
-/// item.
+/// Returns the setup of a search in which the clocks of the calls may differ by an hour. If the
+/// clock of a call is an hour ahead, the call removes old write ids from the item, as if the last
+/// write were an hour old.
 fn with_clocks_that_lie<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { clocks: Clocks::Differ, ..Setup::new(start, scripts) }
 }
 
-/// Two items from which the library may remove old write ids because of the age of the ids, and an
-/// item without a time, from which the library removes no write ids because of the age of the ids.
+/// The start states of searches with wrong clocks. The item of `Start::WithoutTime` contains no
+/// time of the last write, so the library cannot see how old the write ids are.
 const TRIMMED: [Start; 3] = [Start::Written, Start::WrittenTwice, Start::WithoutTime];
 
 #[test]
@@ -330,7 +331,8 @@ fn nothing_breaks_with_clocks_that_lie() {
 /// third client makes two updates.
 const GIVEN_TWICE: [&[Call]; 3] = [&[Given], &[Given], &[Update, Update]];
 
-/// Returns a setup for calls with a token of the caller, in which the server may forget the token.
+/// Returns the setup of a search in which the calls have tokens of the caller, and the server may
+/// forget the tokens.
 fn given<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { tokens: Tokens::AreForgotten, ..with_clocks_that_lie(start, scripts) }
 }
@@ -463,9 +465,11 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
 }
 
-/// The gap rule looks in the current item for the newest write id that the read returned. An item
-/// of another incarnation never contains the newest write id of the read, so the gap rule needs no
-/// comparison of the incarnations. If the read returned no write ids, the gap rule proves nothing.
+/// If an item still contains the newest write id that a client has read, the item contains the ids
+/// of all writes since the read. An item that was deleted and created again contains no write id of
+/// the deleted item. `nothing_fell_between` searches the item for a write id, and need not compare
+/// incarnations (random ids of items). If the client has read no write ids, `nothing_fell_between`
+/// returns `false`.
 #[test]
 fn the_gap_rule_implies_the_incarnation_and_a_short_ring_does_not() {
     let setup = Setup::new(Start::Empty, &[&[Update], &[Delete], &[Create]]);
@@ -490,8 +494,8 @@ fn a_short_ring_proves_nothing_about_an_adoption() {
     let rules = judged_by(rules::an_adoption_that_met_a_short_ring_is_a_conflict);
     let setup = Setup { rules, ..Setup::new(Start::Foreign, &[&[Update], &[Delete], &[Create]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
-    // If no client deletes the item, the broken rule causes no violation, because a short list of
-    // write ids contains the ids of all writes.
+    // If no client deletes the item, a short list of write ids contains the ids of all writes, so
+    // the search finds no violation.
     Setup { attempts: 3, scripts: &[&[Upsert], &[Upsert], &[Upsert]], ..setup }.holds();
 }
 
@@ -502,16 +506,16 @@ fn an_item_proves_nothing_about_a_create_in_doubt() {
     assert!(matches!(setup.breaks(), Violation::FalseConflict(0 | 1)));
 }
 
-/// Returns a setup with a create and a delete of the same item. The delete may happen while the
-/// client repeats the create, or while a late copy of the create can still arrive.
+/// Returns the setup of a search with a create and a delete of the same item. The delete may happen
+/// while the client repeats the create, or before a delayed duplicate of the create arrives.
 fn created_again<'a>(incarnations: Drawn, looks_for: fn(&Violation) -> bool) -> Setup<'a> {
     let rules = Rules { incarnations, ..REAL };
     let setup = Setup::new(Start::Absent, &[&[Create], &[Delete], &[Update, Update]]);
     Setup { rules, deletes: Deletes::AtAnyTime, looks_for, ..setup }
 }
 
-/// The condition of a create requires that the item is absent. No condition can distinguish the
-/// absence after a delete from the absence before the first create.
+/// The condition of a create requires that the item is absent. No condition can distinguish a
+/// deleted item from an item that was never created.
 #[test]
 fn a_create_is_applied_again_if_its_item_is_deleted_before_it_is_settled() {
     for incarnations in [Drawn::Once, Drawn::PerAttempt] {
@@ -541,7 +545,8 @@ fn a_create_that_the_network_repeats_may_be_applied_after_a_refusal() {
     assert_eq!(Setup { duplicates: Duplicates::OfAll, ..setup }.breaks(), Violation::FalseConflict(0));
 }
 
-/// Returns a setup in which all requests have tokens, and clients may delete the item at any time.
+/// Returns the setup of a search in which all requests have tokens, and clients may delete the item
+/// at any time.
 fn with_tokens<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { sending: Sending::Once, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
 }
@@ -579,8 +584,8 @@ fn nothing_breaks_with_tokens() {
     assert_eq!(worlds, 24_239);
 }
 
-/// Returns a setup in which each call is a unit of work with one write, and clients may delete the
-/// item at any time.
+/// Returns the setup of a search in which each call is a unit of work with one write, and clients
+/// may delete the item at any time.
 fn units_of_work<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { sending: Sending::UnitOfWork, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
 }
@@ -599,8 +604,8 @@ fn nothing_breaks_with_units_of_work_that_write_one_item() {
     assert_eq!(worlds, 36_920);
 }
 
-/// An example: two workers try to take a job by a delete of the job's item, and each worker
-/// believes that it has taken the job.
+/// If a missing item counted as the success of a delete, two workers could each believe that they
+/// had deleted the item.
 #[test]
 fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success() {
     let unit = units_of_work(Start::Written, &[&[Delete], &[Delete]]);
@@ -608,8 +613,8 @@ fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success
     assert!(matches!(Setup { rules, ..unit }.breaks(), Violation::FalseSuccess(_)));
 }
 
-/// If the client repeats a create after a lost reply, and another client deletes the item before
-/// the repeated create arrives, the server creates the item a second time.
+/// If a create has no token, and another client deletes the item between two attempts of the
+/// create, the server applies both attempts.
 #[test]
 fn a_unit_of_work_that_creates_without_a_token_creates_twice() {
     let unit = units_of_work(Start::Absent, &[&[Upsert], &[Delete]]);
@@ -619,12 +624,12 @@ fn a_unit_of_work_that_creates_without_a_token_creates_twice() {
 
 const WIPE: Call = Call::Foreign(Wipe);
 
-/// The states of the item with which the searches with patches start.
+/// The states of the item from which the searches with patches start.
 const STARTS: [Start; 6] =
     [Start::Absent, Start::Written, Start::Empty, Start::Foreign, Start::Counted, Start::Stripped];
 
 /// Explores a client with a patch and two clients with one call each, for every combination of
-/// calls. Returns the number of worlds (states of the model) for each start.
+/// calls. Returns the number of worlds (states of the model) for each start state in `STARTS`.
 fn a_patch_and_every_two_calls_hold(setup: impl Fn(Start) -> Setup<'static>) -> [usize; 6] {
     const CALLS: [Call; 5] = [Patch, Create, Update, Upsert, Delete];
     let mut worlds = [0; 6];
@@ -735,7 +740,7 @@ fn nothing_breaks_with_units_of_work_that_patch_one_item() {
 const APPLIED_TWICE: fn(&Violation) -> bool = |violation| matches!(violation, Violation::AppliedTwice(_));
 const FALSE_CONFLICT: fn(&Violation) -> bool = |violation| matches!(violation, Violation::FalseConflict(_));
 
-/// The server refuses a second copy of a patch only while the item contains the id of the patch.
+/// The server refuses a duplicate of a patch only while the item contains the id of the patch.
 #[test]
 fn a_patch_that_is_sent_again_after_a_lost_reply_is_applied_twice() {
     let rules = Rules { lost_patch: LostPatch::IsSentAgain, ..REAL };
@@ -748,8 +753,8 @@ fn a_patch_that_is_sent_again_after_a_lost_reply_is_applied_twice() {
 }
 
 /// If the item does not contain the id of a patch, the server may nevertheless have applied the
-/// patch: another write may have removed the id. If the item does not contain the id of a patch, a
-/// late copy of the patch may still arrive.
+/// patch: another write may have removed the id. Even if the item does not contain the id of a
+/// patch, a delayed duplicate of the patch may still arrive.
 #[test]
 fn the_absence_of_its_id_proves_nothing_about_a_patch() {
     let rules = Rules { absent_patch: Verdict::Conflict, ..REAL };
@@ -760,7 +765,7 @@ fn the_absence_of_its_id_proves_nothing_about_a_patch() {
 }
 
 /// The server does not remember the token of a refused request, so the server may later apply a
-/// late copy of the request.
+/// delayed duplicate of the request.
 #[test]
 fn a_refusal_in_doubt_proves_nothing_about_a_patch_under_a_token() {
     let setup = with_tokens(Start::Absent, &[&[Patch], &[Create]]);
@@ -800,8 +805,8 @@ fn patched_by(patched: fn(rules::Patch, &Revision, Incarnation) -> Option<Revisi
 }
 
 /// After another program has removed the version of an item, a patch sets version 1. If the patch
-/// keeps the incarnation, the condition of an earlier update that was computed at version 1 is true
-/// for the changed item.
+/// keeps the incarnation of the item, a delayed update that requires version 1 is applied to the
+/// patched item.
 #[test]
 fn a_patch_that_keeps_stray_ids_loses_updates() {
     let setup = Setup::new(Start::Written, &[&[Update], &[STRIP], &[Patch]]);
