@@ -217,7 +217,7 @@ impl LockGuard {
     /// - [`Error::Lost`](crate::Error::Lost): the lock is lost.
     /// - [`Error::Corrupt`](crate::Error::Corrupt): a program without dynalock wrote a heartbeat
     ///   number (`_beat`) that no heartbeat can exceed.
-    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
+    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -309,7 +309,7 @@ impl LockGuard {
     ///   ended, so other callers can acquire the lock.
     /// - [`Error::Unavailable`](crate::Error::Unavailable): the runtime of the lock was shut down
     ///   during the release.
-    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
+    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///

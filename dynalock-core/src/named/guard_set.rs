@@ -124,8 +124,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `extend` at any time. A dropped call may have renewed only
-    /// some of the leases.
+    /// The caller may drop the future of `extend` at any time. A dropped call of `extend` may have
+    /// renewed only some of the leases.
     pub async fn extend(&self) -> Result<()> {
         let all = async {
             for held in &self.locks {

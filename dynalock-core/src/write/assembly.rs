@@ -62,8 +62,8 @@ struct ItemOperations<'o> {
     indexes: Vec<usize>,
 }
 
-/// The write of a transaction that writes exactly one item and checks no other item. The write
-/// contains the conditions of the checks of the written item.
+/// The write of a transaction that writes exactly one item and checks no other item. The conditions
+/// of the checks of the written item are conditions of the write.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,
@@ -108,8 +108,8 @@ impl Assembly {
         let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
             // If DynamoDB cancels the transaction, a guard of a separate lease row gets the
-            // cancellation reason of the write of the lease row. An operation that is not a guard
-            // gets the cancellation reason of the write of the operation's item.
+            // cancellation reason of the write of the lease row. Each operation that is not a guard
+            // gets the cancellation reason of the write to its item.
             let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }
@@ -209,7 +209,7 @@ impl<'o> ItemOperations<'o> {
         self.with_checks(lead, plan)
     }
 
-    /// Adds the conditions of the transaction's checks of an item to the write of the same item.
+    /// Adds the conditions of all checks of an item to the write of the item.
     fn with_checks(&self, lead: usize, mut plan: Plan) -> Result<Plan, Error> {
         let is_of_item = !self.operations[lead].is_of_lease_row();
         for &index in self.indexes.iter().filter(|index| **index != lead) {
@@ -232,8 +232,8 @@ impl<'o> ItemOperations<'o> {
 
 /// Groups the operations by item, in the order of the caller's calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // DynamoDB refuses a remembered token with different content, so the order of the operation
-    // groups must be the same in each commit of a transaction.
+    // Each commit of a transaction must send the groups in the same order, because DynamoDB refuses
+    // a repeated token with different content.
     let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
     let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {

@@ -16,7 +16,7 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// The condition of a check.
+/// A condition that a check tests on an item or a lease.
 pub(crate) enum Requirement {
     /// The stored item must be in exactly the state that `Unchanged` contains.
     Unchanged(State),
@@ -74,8 +74,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
             let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
-            // Only a type with leases has guards, so `held` is never `None`, and the code never
-            // uses the fallback `exists`.
+            // `held` is always `Some`, because only a type with leases has guards. So the code
+            // never uses the fallback `exists`.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Condition(render) => render(&write.table, &mut placeholders)?,

@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     /// writes.
     pub(crate) companion: Option<Box<Write>>,
     /// The state of the item after the write, which the next write of the item will require. `next`
-    /// is `None` after a delete or a check.
+    /// is `None` for a delete, a patch or a check of the item.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
     /// DynamoDB refuses the write, the library compares the end of the stored lease with the time

@@ -129,8 +129,8 @@ impl Writer<'_> {
     /// Returns the outcome of the attempts whose replies were lost. Returns [`LostReply::Unknown`]
     /// if the result of the write does not show the outcome.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
-        // Two attempts of a delete without a condition have the same effect as one attempt, so
-        // DynamoDB may have applied two attempts even if the last attempt succeeded.
+        // DynamoDB can apply two attempts of a delete without a condition. So the success of the
+        // last attempt does not show whether DynamoDB has applied an earlier attempt.
         let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
             // The condition of each new request is false if DynamoDB has applied an earlier
@@ -261,8 +261,8 @@ impl Writer<'_> {
         let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
-                // The failed request has consumed the `Write`, so the code computes the size from a
-                // new plan.
+                // The failed request has consumed the `Write`, so the code computes the size of the
+                // item from a new `Plan`.
                 match self.plan() {
                     Ok(plan) => Error::ItemTooLarge { table, bytes: plan.bytes(), spent: self.attempts.spent() },
                     Err(error) => error,
@@ -346,9 +346,9 @@ impl Writer<'_> {
             (None, false)
         };
         // Without a ClientRequestToken, the library can send the next attempt before the outcome of
-        // an earlier attempt is known. The write id in the item shows the outcome later. With a
-        // ClientRequestToken, the next attempt has a new token, so the library must first find out
-        // the outcome of earlier attempts.
+        // an earlier attempt is known, because the write id in the item shows the outcome later.
+        // With a ClientRequestToken, the next attempt has a new token, so the library must first
+        // find out the outcome of earlier attempts.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }

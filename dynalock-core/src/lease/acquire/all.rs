@@ -52,9 +52,9 @@ async fn acquire_together(
                 return Err(error.into());
             }
         };
-        // If DynamoDB refused the transaction because of a lock without another holder, an earlier
-        // grant of the lock to this call has already ended. An attempt after an ended grant needs a
-        // new owner text.
+        // If DynamoDB refused the transaction because of a lock that has no other holder, an
+        // earlier grant of the lock to this call has already ended. After the end of a grant, the
+        // next attempt needs a new owner text in the row of the lock.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -132,8 +132,9 @@ async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<Kep
     Ok(kept)
 }
 
-/// Chooses one new owner text for all locks. Releases the locks that a delayed duplicate of the
-/// transaction may have acquired for the old owner text.
+/// Chooses one new owner text, which names the call as the holder in the rows of all locks.
+/// Releases the locks that a delayed duplicate of the transaction may have acquired for the old
+/// owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

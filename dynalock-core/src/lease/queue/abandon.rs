@@ -83,8 +83,8 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
     // If the request that enters the queue had no answer, the connection may be broken. The code
-    // registers the removal of an entry before the removal task runs, so that the next call of the
-    // client waits for the removal.
+    // registers the removal of the queue entry before the removal task runs, so that the next call
+    // of the client waits for the removal.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
     let leave = async move { abandonment.run(pending).await };
@@ -102,8 +102,8 @@ impl Abandonment {
         const LONGEST: Duration = Duration::from_mins(10);
         let started = clock::now();
         let (mut backoff, mut rng) = (Backoff::default(), random::generator());
-        // The retries of a removal do not use the retry budget of the calls, because the removal
-        // must continue during an outage.
+        // The attempts to remove a queue entry do not use the retry budget of the calls, because
+        // the attempts must continue during an outage.
         while let Err(error) = self.attempt().await {
             telemetry::background_failed("leave_queue", &error);
             if matches!(error, Error::TableNotFound { .. }) {
@@ -127,7 +127,7 @@ impl Abandonment {
         let limits = Limits { attempt_timeout: self.spec.limits.attempt_timeout.saturating_mul(2), ..once };
         let mut attempts = Attempts::new(&self.spec.connection, limits).with_purpose(Purpose::Poll);
         let mut record = read(attempts.read(&row.get(true)).await?);
-        // The position of an entry only moves towards the head of the queue, so the loop ends.
+        // The loop ends, because a queue entry only moves towards the head of the queue.
         while let Some(place) = record.place_of(owner) {
             if place == 0 {
                 let reason = DequeueReason::Leave { owner: Arc::clone(owner), duplicate: *duplicate };
@@ -140,8 +140,8 @@ impl Abandonment {
                 Answered::Applied(_) => return Ok(()),
                 Answered::Refused(met) => read(met),
             };
-            // DynamoDB refused the removal of the entry although the entry has not moved towards
-            // the head. The next attempt to remove the entry starts with a new read of the row.
+            // DynamoDB refused to remove the queue entry, although the entry has not moved towards
+            // the head of the queue. The next attempt reads the row of the lock again.
             if record.place_of(owner).is_some_and(|now| now >= place) {
                 return Err(attempts.too_late());
             }
