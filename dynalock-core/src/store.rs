@@ -124,7 +124,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `get` at any time, because a read changes nothing.
     async fn get(&self, key: T::Key) -> Result<Option<Stored<T>>>;
 
     /// Writes a new item at version 1, and returns the new item, like [`Repository::create`].
@@ -269,7 +269,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `get_many` at any time, because a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
     /// Returns one page of a query, like [`Query::page`]. The page continues the result of the
@@ -298,7 +298,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `page` at any time, because a read changes nothing.
     async fn page(&self, query: QuerySpec<T>, token: Option<PageToken>) -> Result<Page<Stored<T>>>;
 }
 

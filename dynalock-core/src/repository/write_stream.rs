@@ -28,15 +28,15 @@ pub struct ItemResult<O> {
 ///
 /// The stream returns one result for each item, as soon as the call has finished the item. The
 /// stream starts no task, so the stream sends requests and receives answers only while a program
-/// polls the stream. The deadline of an item may pass between two polls of the stream, so a program
-/// should poll the stream often. `size_hint` returns the exact number of items whose results the
-/// stream has not returned.
+/// polls the stream. The deadline for the write of an item may pass between two polls of the
+/// stream, so a program should poll the stream often. `size_hint` returns the exact number of items
+/// whose results the stream has not returned.
 ///
 /// # Cancel safety
 ///
-/// The caller may drop the stream at any time. A dropped stream sends no more requests. If a stream
-/// is dropped before the stream returns the result of an item, the item may or may not have been
-/// written.
+/// The caller may drop the stream at any time. A dropped stream sends no more requests. If the
+/// caller drops the stream before the result of an item, DynamoDB may or may not have written the
+/// item.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
     /// The sequences of requests that the stream has not started yet.

@@ -20,8 +20,8 @@ use crate::{
 pub(crate) enum Requirement {
     /// The stored item must be in exactly the state that `Unchanged` contains.
     Unchanged(State),
-    /// The key must have an item, and the time to live of the item must be outside the range of
-    /// expired times.
+    /// The key must have an item, and the item's time to live must not be one of the given expired
+    /// times.
     Exists(ExpiredTimes),
     /// The key must have no item, or must still have the expired item whose state is in `expired`.
     Absent { expired: Option<State> },

@@ -78,8 +78,8 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
     waited.unwrap_or_else(|| Err(acquisition.unanswered().into()))
 }
 
-/// Starts a task that removes a caller's entry from a queue. Returns `None` if the caller's runtime
-/// has ended.
+/// Starts a task that removes a caller's entry from a queue. Returns `None` if the caller's tokio
+/// runtime has ended.
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
     // If the request that enters the queue had no answer, the connection may be broken. The code

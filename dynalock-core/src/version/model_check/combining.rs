@@ -58,8 +58,8 @@ fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
 }
 
 /// Calls for the tests in which the network repeats a create after the server's answer, while
-/// another caller creates and deletes the item. The server may apply a create twice, or may first
-/// refuse a create and later apply its duplicate.
+/// another caller creates and deletes the item. The server may apply a create twice, or may refuse
+/// a create and later apply a delayed duplicate of the create.
 const REPEATED: [&[&[Call]]; 2] = [&[&[Combined, Combined], &[Create, Delete]], &[&[Upsert], &[Create, Delete]]];
 
 fn with_repeated_creates<'a>(scripts: &'a [&'a [Call]], ids: Drawn) -> Setup<'a> {
