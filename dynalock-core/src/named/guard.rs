@@ -222,7 +222,7 @@ impl LockGuard {
     /// # Cancel safety
     ///
     /// The caller may drop the future of `extend` at any time. A heartbeat that was sent before the
-    /// drop may still renew the lease.
+    /// drop of the future may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.beat()).await
     }

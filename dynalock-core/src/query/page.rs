@@ -89,7 +89,7 @@ pub(super) async fn read(
         let place = start.after.clone();
         let page = match plan.read(start, wanted, limits).await {
             // If the capacity budget is exhausted after the first request, the page ends with the
-            // items that the earlier requests have returned. The call does not fail.
+            // items that the earlier requests have returned, and the call does not fail.
             Err(Error::BudgetExceeded { .. }) if requests > 0 => {
                 after = place;
                 break;

@@ -434,7 +434,7 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
     let intent = session.intent(value, change);
     let read = |session: &Session<T>| Ok(Explained::before_write(vec![session.get(&intent.key())?.into()]));
     match &intent.change {
-        // If leases are in the item itself, a `replace` reads the stored item first, to find the
+        // If an item contains its lease, a `replace` first reads the stored item, to find the
         // attributes that the `replace` must remove.
         Change::Replace(basis) if T::MODEL.lock_in_item().is_some() => {
             basis.check_key(session.table(), &intent.value)?;

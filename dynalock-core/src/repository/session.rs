@@ -44,7 +44,7 @@ pub(crate) struct Session<T> {
     companion: CompanionWrite,
 }
 
-/// Says whether the call's closure runs again after a conflict, and on which item.
+/// Says whether the call's closure runs again after a conflict, and which item the closure gets.
 pub(super) enum NextRun {
     /// The closure runs again, on the newer item, or on `None` if the key has no item.
     On(Option<Item>),
@@ -245,7 +245,8 @@ impl<T: Versioned> Session<T> {
     /// key, or `None`.
     ///
     /// If a create finds an expired item, the call sends a write with the condition that the
-    /// expired item has not changed. The condition of the write does not contain the current time.
+    /// expired item has not changed. The condition does not compare the item's time to live with
+    /// the current time.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -336,8 +337,8 @@ impl<T: Versioned> Session<T> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
             // A PutItem replaces the whole item, so the condition of the PutItem must identify the
-            // exact state of the item. A short condition can identify the exact state only of an
-            // item that has both a version and write ids.
+            // exact state of the item. A short condition can identify the exact state of an item
+            // only if the item has both a version and write ids.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -441,8 +442,7 @@ impl<T: Versioned> Session<T> {
         IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
     }
 
-    /// Returns the `Plan` of the first attempt of an update. The `Plan` takes the encoded values
-    /// out of `changes`.
+    /// Returns the `Plan` of the first attempt of an update.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(self.id.repeats, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)

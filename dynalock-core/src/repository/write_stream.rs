@@ -35,15 +35,15 @@ pub struct ItemResult<O> {
 /// # Cancel safety
 ///
 /// The caller may drop the stream at any time. A dropped stream sends no more requests. If the
-/// caller drops the stream before the result of an item, DynamoDB may or may not have written the
-/// item.
+/// caller drops the stream before the stream returns the result of an item, DynamoDB may or may not
+/// have written the item.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
     /// The sequences of requests that the stream has not started yet.
     waiting: Box<dyn Iterator<Item = Sequence<O>> + Send>,
     running: FuturesUnordered<BoxedCall<'static, Finished<O>>>,
     ready: VecDeque<ItemResult<O>>,
-    /// The largest number of requests in flight.
+    /// The maximum number of requests that the stream sends at the same time.
     concurrency: usize,
     /// The number of items whose results the stream has not returned.
     left: usize,

@@ -62,8 +62,8 @@ struct ItemOperations<'o> {
     indexes: Vec<usize>,
 }
 
-/// The write of a transaction that writes exactly one item and checks no other item. The conditions
-/// of the checks of the written item are conditions of the write.
+/// The write of a transaction that writes exactly one item and checks no other item. If the
+/// transaction also checks the written item, the write contains the conditions of the checks.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,
@@ -140,7 +140,7 @@ impl Assembly {
         self.writes.iter().any(|write| !matches!(write.action, Action::Check))
     }
 
-    /// Converts a transaction with only one write into the plan of a write outside a transaction.
+    /// Converts a transaction with only one write into the `Plan` of a write without a transaction.
     pub(crate) fn into_plan(mut self) -> Plan {
         let judged_at = self.positions.iter().find_map(|position| position.judged_at);
         let next = self.next.into_iter().flatten().next();
@@ -232,8 +232,8 @@ impl<'o> ItemOperations<'o> {
 
 /// Groups the operations by item, in the order of the caller's calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // Each commit of a transaction must send the groups in the same order, because DynamoDB refuses
-    // a repeated token with different content.
+    // Each commit of a transaction must send the groups of operations in the same order, because
+    // DynamoDB refuses a repeated token with different content.
     let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
     let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
@@ -287,8 +287,8 @@ impl Intent for OnlyWrite<'_> {
 
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
-            // If the transaction has a guard of the item's lease, the guard decides whether the
-            // call returns the error for a lost lease.
+            // If the operations contain a guard of the item's lease, the guard makes the error of
+            // the refusal.
             Some(guard) => guard.refusal(met, judged_at, spent),
             None => self.intent.refusal(met, judged_at, spent),
         }

@@ -1,5 +1,5 @@
-//! The rules for attempts with an unknown outcome, for writes of one item, transactions and
-//! imports.
+//! The rules for attempts with an unknown outcome, which apply to writes of one item, to
+//! transactions and to imports.
 
 use std::sync::Arc;
 

@@ -21,8 +21,8 @@ pub(crate) struct Plan {
     /// the write of the lease row and the write of the item together, or applies neither of the two
     /// writes.
     pub(crate) companion: Option<Box<Write>>,
-    /// The state of the item after the write, which the next write of the item will require. `next`
-    /// is `None` for a delete, a patch or a check of the item.
+    /// The state of the item after the write, which the next write of the item will require, or
+    /// `None` for a delete, a patch or a check of the item.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
     /// DynamoDB refuses the write, the library compares the end of the stored lease with the time
@@ -76,8 +76,8 @@ impl Plan {
         WritePosition { write: first, lease, judged_at: self.judged_at }
     }
 
-    /// Returns the writes of the plan: the write of the item, and the write of the item's separate
-    /// lease row.
+    /// Returns the writes of the `Plan`: the write of the item, and the write of the item's
+    /// separate lease row.
     pub(super) fn into_writes(self) -> impl Iterator<Item = Write> {
         std::iter::once(self.write).chain(self.companion.map(|companion| *companion))
     }

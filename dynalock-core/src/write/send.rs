@@ -32,8 +32,8 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
 /// A write that DynamoDB has applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// The state of the item after the write, which the next write of the item will require. `next`
-    /// is `None` for a delete and for a patch.
+    /// The state of the item after the write, which the next write of the item will require, or
+    /// `None` for a delete or a patch.
     pub(crate) next: Option<Basis>,
     /// The item after a patch, if the reply to the patch or a later read has returned the item.
     pub(crate) item: Option<Item>,
@@ -129,12 +129,12 @@ impl Writer<'_> {
     /// Returns the outcome of the attempts whose replies were lost. Returns [`LostReply::Unknown`]
     /// if the result of the write does not show the outcome.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
-        // DynamoDB can apply two attempts of a delete without a condition. So the success of the
+        // DynamoDB can apply two attempts of a delete without a condition, so the success of the
         // last attempt does not show whether DynamoDB has applied an earlier attempt.
         let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
-            // The condition of each new request is false if DynamoDB has applied an earlier
-            // attempt. If the last attempt succeeds, DynamoDB has not applied an earlier attempt.
+            // An applied attempt makes the conditions of all later attempts false. So if the last
+            // attempt succeeds, DynamoDB has applied no earlier attempt.
             Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
                 if self.delivery == Delivery::Plain && !self.intent.is_relative() && !is_repeatable =>
             {
@@ -231,9 +231,9 @@ impl Writer<'_> {
     }
 
     fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
-        // The condition of a PutItem compares all lease attributes, including the queue. Another
-        // writer can restore the compared lease attributes, so DynamoDB may still apply a delayed
-        // duplicate of a refused PutItem.
+        // The condition of a PutItem compares all lease attributes, including the queue of the
+        // lock. Another writer can restore the compared lease attributes, so DynamoDB may still
+        // apply a delayed duplicate of a refused PutItem.
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
@@ -372,7 +372,7 @@ impl Writer<'_> {
     /// Removes an expired first entry of the lock queue, because the entry has caused the refusal
     /// of the write. Returns the error `refusal` if the first entry of the queue has not expired.
     async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
-        // The refusal proves that DynamoDB has applied no earlier attempt.
+        // DynamoDB's refusal of the write proves that DynamoDB has applied no earlier attempt.
         self.settle_doubt();
         let (policy, item_ref) = (self.intent.target().policy, self.intent.item_ref());
         match met {

@@ -69,9 +69,8 @@ async fn acquire_together(
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
     let mut attempts = first.attempts_within(first.limits_of(limits));
-    // All repetitions of the transaction have the same content. DynamoDB does not report which
-    // repetition of the transaction it applied. The leases of the call begin just before the first
-    // repetition of the transaction.
+    // All repetitions of the transaction have the same content. The leases begin before the call
+    // first sends the transaction, because DynamoDB does not report which repetition it applied.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -133,7 +132,7 @@ async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<Kep
 }
 
 /// Chooses one new owner text, which names the call as the holder in the rows of all locks.
-/// Releases the locks that a delayed duplicate of the transaction may have acquired for the old
+/// Releases the locks that a delayed duplicate of the transaction may have acquired with the old
 /// owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);

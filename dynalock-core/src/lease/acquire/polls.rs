@@ -17,8 +17,8 @@ use crate::{
 
 /// The reads of a call that waits for one lock. If several calls of one process wait for the same
 /// lock, each call receives the lock's rows that the other calls read. The call that has waited
-/// longest reads the lock's row regularly. Each other waiting call reads the lock's row only if the
-/// call has received no row during a whole read interval.
+/// longest reads the lock's row regularly. A call that has waited less long reads the lock's row
+/// only if the call has received no row during a whole read interval.
 pub(crate) struct Polls {
     connection: Arc<Connection>,
     options: LeaseOptions,

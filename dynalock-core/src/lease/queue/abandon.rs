@@ -58,8 +58,8 @@ pub(crate) async fn abandon_at_the_end<'a>(
             drop(task.await);
         }
     };
-    // If the removal of an entry takes longer than `LAST_REQUEST`, the removal continues in the
-    // background.
+    // If the removal of a queue entry takes longer than `LAST_REQUEST`, the removal continues in
+    // the background.
     let _ = clock::within(LAST_REQUEST, done).await;
 }
 
@@ -82,9 +82,9 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
 /// runtime has ended.
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
-    // If the request that enters the queue had no answer, the connection may be broken. The code
-    // registers the removal of the queue entry before the removal task runs, so that the next call
-    // of the client waits for the removal.
+    // If DynamoDB has not answered the request that enters the queue, the connection may be broken.
+    // The code registers the removal of the queue entry before the removal task runs, so that the
+    // next call of the client waits for the removal.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
     let leave = async move { abandonment.run(pending).await };
@@ -92,8 +92,8 @@ fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<J
 }
 
 impl Abandonment {
-    /// Removes the caller's entry from any position in the queue. The attempts to remove the entry
-    /// end after ten minutes, or after a ttl if the ttl is longer than ten minutes.
+    /// Removes the caller's entry from any position in the queue. The attempts to remove the queue
+    /// entry end after ten minutes, or after a ttl if the ttl is longer than ten minutes.
     ///
     /// A queue entry without a waiting caller delays all later queue entries by one ttl. A client
     /// that gets no answers could fill the queue, so a later call waits until the entries of
@@ -118,8 +118,8 @@ impl Abandonment {
         }
     }
 
-    /// Attempts once to remove the caller's entry from the queue. A failed request ends the
-    /// attempt.
+    /// Attempts once to remove the caller's entry from the queue, and stops at the first failed
+    /// request.
     async fn attempt(&self) -> Result<(), Error> {
         let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());

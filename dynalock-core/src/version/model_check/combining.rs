@@ -9,8 +9,7 @@ use super::{
     world::Violation,
 };
 
-/// The calls of the clients in each search: combined calls in one or two queues, and calls of other
-/// writers.
+/// The calls of each client, for each of the five searches.
 const QUEUES: [&[&[Call]]; 5] = [
     &[&[Combined, Combined, Combined], &[Update]],
     &[&[Combined, Combined], &[Upsert, Delete]],
@@ -48,8 +47,8 @@ fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
 }
 
 /// With the broken rule `AsTheFirstCallLeftIt`, a caller gets the version after the whole batch,
-/// but the content after the first call of the batch. If this caller writes the content, the write
-/// undoes the changes of the later calls.
+/// but the content after the first call of the batch. A later write of the content after the first
+/// call undoes the changes of the other calls of the batch.
 #[test]
 fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     let rules = Rules { returned: Returned::AsTheFirstCallLeftIt, ..REAL };
