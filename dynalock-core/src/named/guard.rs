@@ -134,10 +134,10 @@ impl LockGuard {
     }
 
     /// Returns the payload that the acquire call has read from the row of the lock. Returns `None`
-    /// if the row had no payload, or if the lock was [resumed](crate::Locks::resume). If the
-    /// acquire call set no payload, `payload` returns the payload of an earlier holder. If the
-    /// acquire call set a payload, `payload` returns either the new payload or the payload of an
-    /// earlier holder.
+    /// if the row of the lock had no payload, or if the lock was [resumed](crate::Locks::resume).
+    /// If the acquire call set no payload, `payload` returns the payload of an earlier holder. If
+    /// the acquire call set a payload, `payload` returns either the new payload or the payload of
+    /// an earlier holder.
     ///
     /// # Examples
     ///

@@ -197,7 +197,7 @@ impl LockSetGuard {
         held_grant::run(self.lost(), work).await
     }
 
-    /// Releases each lock by a separate request, and waits for the answers.
+    /// Releases each lock by a separate request, and waits for DynamoDB's answers.
     ///
     /// # Examples
     ///

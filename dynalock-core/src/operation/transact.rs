@@ -16,8 +16,8 @@ use crate::{error::Refusal, telemetry::request};
 const NAME: &str = "TransactWriteItems";
 
 /// A TransactWriteItems request. Each retry of the request has the same bytes as the first attempt.
-/// DynamoDB Local compares the bytes of requests with the same token. If the members of a JSON map
-/// have another order than in the first attempt, DynamoDB Local refuses the retry.
+/// DynamoDB Local compares the bytes of requests with the same token. If a retry sends the members
+/// of a JSON map in a different order than the first attempt, DynamoDB Local refuses the retry.
 pub(crate) struct Transact {
     /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
     /// the actions into the request, because a copy of the actions would take as much time as a new
@@ -82,8 +82,8 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            // The reasons in the answer have the same order as the actions in the request, so the
-            // library refuses an answer with a wrong number of reasons.
+            // DynamoDB returns one cancellation reason for each action of the request, in the same
+            // order, so the library refuses an answer with a different number of reasons.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");

@@ -29,7 +29,8 @@ pub(crate) const MOST_ITEMS: usize = 100;
 const LARGEST_ITEM: usize = 400 * 1024;
 const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
-/// The request of a transaction, with the data that the library needs to interpret the answer.
+/// The request of a transaction, with the data that the library needs to interpret DynamoDB's
+/// answer.
 pub(crate) struct Assembly {
     /// The writes of the transaction: one for each item, and one for each separate lease row. The
     /// writes are in the order of the transaction's operations. An `Assembly` contains at least one
@@ -287,8 +288,8 @@ impl Intent for OnlyWrite<'_> {
 
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
-            // If the operations contain a guard of the item's lease, the guard makes the error of
-            // the refusal.
+            // If the operations contain a guard of the item's lease, the guard makes the error for
+            // DynamoDB's refusal.
             Some(guard) => guard.refusal(met, judged_at, spent),
             None => self.intent.refusal(met, judged_at, spent),
         }

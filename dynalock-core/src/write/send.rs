@@ -133,8 +133,8 @@ impl Writer<'_> {
         // last attempt does not show whether DynamoDB has applied an earlier attempt.
         let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
-            // An applied attempt makes the conditions of all later attempts false. So if the last
-            // attempt succeeds, DynamoDB has applied no earlier attempt.
+            // An applied attempt makes the conditions of all later attempts false, so the success
+            // of the last attempt shows that DynamoDB has applied no earlier attempt.
             Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
                 if self.delivery == Delivery::Plain && !self.intent.is_relative() && !is_repeatable =>
             {
@@ -173,8 +173,8 @@ impl Writer<'_> {
                 // `Cancelled` only if the condition on a separate lease row was false.
                 Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
                 Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
-                // Without a token, another attempt of a patch could apply the changes of the patch
-                // twice.
+                // Without a ClientRequestToken, another attempt of a patch could apply the changes
+                // of the patch twice.
                 failure if failure.leaves_doubt() && self.delivery == Delivery::Plain && self.intent.is_relative() => {
                     return Box::pin(self.find_patch(failure)).await;
                 }
@@ -183,8 +183,8 @@ impl Writer<'_> {
                     // A request with a token is repeated with the same content, because DynamoDB
                     // refuses a repeated token with other content.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
-                        // After DynamoDB has forgotten the token, another attempt could apply a
-                        // patch twice.
+                        // After DynamoDB has forgotten the ClientRequestToken, another attempt
+                        // could apply a patch twice.
                         if self.intent.is_relative() && self.outcome.may_apply_twice(self.attempts) {
                             return Err(self.stop(self.attempts.too_late()));
                         }
@@ -296,8 +296,8 @@ impl Writer<'_> {
         let item = self.seen(returned).await?;
         match self.judge(facts, item)? {
             // If a lease has caused the refusal, the call returns the lease error, even if the
-            // version has changed too. The holder may have written the item, and an error that
-            // names the lease helps the caller more than a conflict.
+            // version of the item has changed. The holder may have written the item, and an error
+            // that names the lease helps the caller more than a conflict.
             WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
                 match self.intent.refusal(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
                     Some(refusal) => self.evict(met, refusal).await.map(|()| None),

@@ -71,8 +71,8 @@ impl Polls {
         };
         let limit = match place {
             WaiterPlace::Plain => Duration::MAX,
-            // When a waiter's entry becomes the head of the queue, the waiter must read the row
-            // before the lease of the entry ends.
+            // When a waiter's entry becomes the head of the queue, the waiter must read the lock's
+            // row before the lease of the entry ends.
             WaiterPlace::Behind(_) => ttl / 6,
         };
         let max = max.min(limit);

@@ -45,8 +45,9 @@ pub(crate) fn abandon_later<'a>(all: impl Iterator<Item = &'a AcquireSpec>, owne
     }
 }
 
-/// Removes a caller's entry from the queue of each lock, and waits a short time for the answers. If
-/// DynamoDB answers in time, the queues no longer contain the caller's entries when the call ends.
+/// Removes a caller's entry from the queue of each lock, and waits a short time for DynamoDB's
+/// answers. If DynamoDB answers in time, the queues no longer contain the caller's entries when the
+/// call ends.
 pub(crate) async fn abandon_at_the_end<'a>(
     all: impl Iterator<Item = &'a AcquireSpec>,
     owner: &Arc<str>,
@@ -141,7 +142,8 @@ impl Abandonment {
                 Answered::Refused(met) => read(met),
             };
             // DynamoDB refused to remove the queue entry, although the entry has not moved towards
-            // the head of the queue. The next attempt reads the row of the lock again.
+            // the head of the queue. The next attempt to remove the entry reads the row of the lock
+            // again.
             if record.place_of(owner).is_some_and(|now| now >= place) {
                 return Err(attempts.too_late());
             }

@@ -47,8 +47,8 @@ fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
 }
 
 /// With the broken rule `AsTheFirstCallLeftIt`, a caller gets the version after the whole batch,
-/// but the content after the first call of the batch. A later write of the content after the first
-/// call undoes the changes of the other calls of the batch.
+/// but the content after the first call of the batch. If a caller later writes back the content
+/// after the first call, the write undoes the changes of the other calls of the batch.
 #[test]
 fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     let rules = Rules { returned: Returned::AsTheFirstCallLeftIt, ..REAL };
