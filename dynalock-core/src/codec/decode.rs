@@ -190,7 +190,7 @@ fn is_known(value: &AttributeValue) -> bool {
 }
 
 /// Returns the name of the type of a stored value, for error messages. If serde refuses a list or a
-/// map, the cause may be any inner value, so the name begins with `another value`.
+/// map, the cause may be any inner value, so the returned name begins with `another value`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

@@ -69,8 +69,8 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// Returns the positions of the writes in a transaction. `first` is the index of the item's
-    /// write in the list of the transaction's writes.
+    /// Returns the positions that the writes of the `Plan` have in a transaction. `first` is the
+    /// index of the item's write in the list of the transaction's writes.
     pub(super) fn position(&self, first: usize) -> WritePosition {
         let lease = self.companion.is_some().then_some(first + 1);
         WritePosition { write: first, lease, judged_at: self.judged_at }

@@ -70,7 +70,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     let first = &all[0];
     let mut attempts = first.attempts_within(first.limits_of(limits));
     // All repetitions of the transaction have the same content. The leases begin before the call
-    // first sends the transaction, because DynamoDB does not report which repetition it applied.
+    // first sends the transaction, because DynamoDB does not report which repetition of the
+    // transaction it applied.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());

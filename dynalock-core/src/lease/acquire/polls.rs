@@ -17,8 +17,8 @@ use crate::{
 
 /// The reads of a call that waits for one lock. If several calls of one process wait for the same
 /// lock, each call receives the lock's rows that the other calls read. The call that has waited
-/// longest reads the lock's row regularly. A call that has waited less long reads the lock's row
-/// only if the call has received no row during a whole read interval.
+/// longest reads the lock's row regularly. A call that has not waited longest reads the lock's row
+/// only if no request of the process has returned the row during a whole read interval.
 pub(crate) struct Polls {
     connection: Arc<Connection>,
     options: LeaseOptions,
@@ -43,7 +43,7 @@ impl Polls {
     }
 
     /// Updates the estimates of the holder's age and of the mean hold after a read has shown no
-    /// holder of the lock. This waiter cannot be sure to get the free lock, because another waiter
+    /// holder of the lock. The waiter cannot be sure to get the free lock, because another waiter
     /// may acquire the lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());

@@ -93,7 +93,7 @@ pub(crate) async fn dequeue(
             Answered::Refused(met) => {
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
-                    // A request that removes only the head of the queue is correct with and without
+                    // A request that removes only the head is valid for a queue with or without
                     // waiters. If DynamoDB refuses a request that removes only the head, a
                     // repetition would fail for the same reason.
                     HeadSeen::Same if waiters == Waiters::None => {
