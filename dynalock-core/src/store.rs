@@ -4,15 +4,16 @@
 //! # Replacements
 //!
 //! A replacement of the repository, for example a map in memory for a test, must return values and
-//! errors without DynamoDB. The table lists the functions that make the values and errors of a
-//! replacement:
+//! errors without DynamoDB. The table lists functions that make values and errors for a replacement
+//! of the repository:
 //!
 //! | needed | made by |
 //! |---|---|
 //! | a value with a version | [`Stored::detached`] |
-//! | the errors of checked writes | [`conflict`], [`already_exists`], [`not_found`] |
+//! | the errors of refused writes | [`conflict`], [`already_exists`], [`not_found`] |
 //! | the result of a delete | [`Deleted::CERTAIN`] |
-//! | a page | [`Page::new`]. The token of a page can be any text: [`PageToken::from`] |
+//! | a page | [`Page::new`] |
+//! | a page token with any text | [`PageToken::from`] |
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 ///
 /// # Examples
 ///
-/// The decorator of a repository in the example counts the orders that a service creates:
+/// The decorator `Counted` counts the orders that a service creates in the repository `inner`.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -123,7 +124,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `get` at any time, because a read changes nothing.
     async fn get(&self, key: T::Key) -> Result<Option<Stored<T>>>;
 
     /// Writes a new item at version 1, and returns the new item, like [`Repository::create`].
@@ -146,8 +147,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
-    /// apply the write.
+    /// If the caller drops the future, DynamoDB may or may not apply the write.
     async fn create(&self, value: T) -> Result<Stored<T>>;
 
     /// Writes the changed attributes of a value, if the item has not changed since the read, like
@@ -172,8 +172,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
-    /// apply the write.
+    /// If the caller drops the future, DynamoDB may or may not apply the write.
     async fn update(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
     /// Replaces the whole item by the value, if the item has not changed since the read, like
@@ -197,8 +196,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
-    /// apply the write.
+    /// If the caller drops the future, DynamoDB may or may not apply the write.
     async fn replace(&self, stored: Stored<T>) -> Result<Stored<T>>;
 
     /// Reads the item, runs `change` on the value, and writes the changed attributes, like
@@ -223,8 +221,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
-    /// apply the write.
+    /// If the caller drops the future, DynamoDB may or may not apply the write.
     async fn update_with(&self, key: T::Key, change: &mut Change<'_, T>) -> Result<Stored<T>>;
 
     /// Deletes the item, if the item has not changed since the read, like [`Repository::delete`].
@@ -247,8 +244,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// If the caller drops the future, the outcome of the write is unknown: DynamoDB may or may not
-    /// apply the write.
+    /// If the caller drops the future, DynamoDB may or may not apply the write.
     async fn delete(&self, stored: Stored<T>) -> Result<Deleted>;
 
     /// Returns the items under several keys, like [`Repository::get_many`]. The result contains one
@@ -273,7 +269,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `get_many` at any time, because a read changes nothing.
     async fn get_many(&self, keys: Vec<T::Key>) -> Result<Vec<Option<Stored<T>>>>;
 
     /// Returns one page of a query, like [`Query::page`]. The page continues the result of the
@@ -302,7 +298,7 @@ pub trait Store<T: Versioned>: Send + Sync {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time: a read changes nothing.
+    /// The caller may drop the future of `page` at any time, because a read changes nothing.
     async fn page(&self, query: QuerySpec<T>, token: Option<PageToken>) -> Result<Page<Stored<T>>>;
 }
 

@@ -189,9 +189,8 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the name of the type of a stored value, for error messages. In a list or a map, serde
-/// may have refused an inner element of unknown type, so the name is, for example,
-/// `another value in a list`.
+/// Returns the name of the type of a stored value, for error messages. If serde refuses a list or a
+/// map, the cause may be any inner value, so the returned name begins with `another value`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

@@ -262,8 +262,8 @@ impl Diff<'_> {
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
-        // The library has checked the name of each attribute that has a fingerprint. The update
-        // checks only the names of attributes without a fingerprint.
+        // If an attribute has a fingerprint, the library has already checked that the program may
+        // change the attribute.
         if known.is_none() && !is_own(self.model, &name)? {
             return Ok(());
         }

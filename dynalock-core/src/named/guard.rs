@@ -134,10 +134,10 @@ impl LockGuard {
     }
 
     /// Returns the payload that the acquire call has read from the row of the lock. Returns `None`
-    /// if the row had no payload, or if the lock was [resumed](crate::Locks::resume). If the
-    /// acquire call set no payload, `payload` returns the payload of an earlier holder. If the
-    /// acquire call set a payload, `payload` returns either the new payload or the payload of an
-    /// earlier holder.
+    /// if the row of the lock had no payload, or if the lock was [resumed](crate::Locks::resume).
+    /// If the acquire call set no payload, `payload` returns the payload of an earlier holder. If
+    /// the acquire call set a payload, `payload` returns either the new payload or the payload of
+    /// an earlier holder.
     ///
     /// # Examples
     ///
@@ -217,12 +217,12 @@ impl LockGuard {
     /// - [`Error::Lost`](crate::Error::Lost): the lock is lost.
     /// - [`Error::Corrupt`](crate::Error::Corrupt): a program without dynalock wrote a heartbeat
     ///   number (`_beat`) that no heartbeat can exceed.
-    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
+    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
     /// The caller may drop the future of `extend` at any time. A heartbeat that was sent before the
-    /// drop may still renew the lease.
+    /// drop of the future may still renew the lease.
     pub async fn extend(&self) -> Result<()> {
         observe("extend", self.table(), self.beat()).await
     }
@@ -309,7 +309,7 @@ impl LockGuard {
     ///   ended, so other callers can acquire the lock.
     /// - [`Error::Unavailable`](crate::Error::Unavailable): the runtime of the lock was shut down
     ///   during the release.
-    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible too.
+    /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///

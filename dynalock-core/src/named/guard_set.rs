@@ -124,8 +124,8 @@ impl LockSetGuard {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `extend` at any time. A dropped call may have renewed only
-    /// some of the leases.
+    /// The caller may drop the future of `extend` at any time. A dropped call of `extend` may have
+    /// renewed only some of the leases.
     pub async fn extend(&self) -> Result<()> {
         let all = async {
             for held in &self.locks {
@@ -197,7 +197,7 @@ impl LockSetGuard {
         held_grant::run(self.lost(), work).await
     }
 
-    /// Releases each lock by a separate request, and waits for the answers.
+    /// Releases each lock by a separate request, and waits for DynamoDB's answers.
     ///
     /// # Examples
     ///

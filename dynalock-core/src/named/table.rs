@@ -29,9 +29,10 @@ impl CreateLockTable {
         Self { locks, table: TableSettings::default(), deadline: Duration::from_mins(1) }
     }
 
-    /// Sets provisioned billing for the new table. DynamoDB then bills the given numbers of read
-    /// units and write units per second, even if the program does not use the units. Without
-    /// `provisioned`, the new table has on-demand billing. An existing table keeps its billing.
+    /// Sets provisioned billing for the new table. With provisioned billing, DynamoDB bills the
+    /// given numbers of read units and write units per second, even if the program does not use the
+    /// units. Without `provisioned`, the new table has on-demand billing. An existing table keeps
+    /// its billing.
     ///
     /// # Examples
     ///
@@ -46,9 +47,9 @@ impl CreateLockTable {
         self
     }
 
-    /// Protects the new table from deletion: DynamoDB refuses a DeleteTable until the protection is
-    /// switched off. If the table already exists, `create_table` does not change the deletion
-    /// protection of the table.
+    /// Protects the new table from deletion. DynamoDB refuses a DeleteTable until an administrator
+    /// switches the protection off. If the table already exists, `create_table` does not change the
+    /// deletion protection of the table.
     ///
     /// # Examples
     ///

@@ -41,7 +41,7 @@ pub(crate) enum Billing {
 /// The protection of a table against deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeletionProtection {
-    /// The table has no protection: DynamoDB deletes the table at the first DeleteTable.
+    /// DynamoDB deletes the table at the first DeleteTable.
     #[default]
     Off,
     /// DynamoDB refuses a DeleteTable until an administrator switches the protection off.

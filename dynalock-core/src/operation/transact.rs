@@ -16,14 +16,14 @@ use crate::{error::Refusal, telemetry::request};
 const NAME: &str = "TransactWriteItems";
 
 /// A TransactWriteItems request. Each retry of the request has the same bytes as the first attempt.
-/// DynamoDB Local compares the bytes of requests with the same token. If the members of a JSON map
-/// have another order than in the first attempt, DynamoDB Local refuses the retry.
+/// DynamoDB Local compares the bytes of requests with the same token. If a retry sends the members
+/// of a JSON map in a different order than the first attempt, DynamoDB Local refuses the retry.
 pub(crate) struct Transact {
     /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
     /// the actions into the request, because a copy of the actions would take as much time as a new
     /// request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
-    /// The table name of each action.
+    /// The table name of each action of the transaction.
     tables: Vec<Arc<str>>,
     /// The ClientRequestToken, or `None` if the SDK generates the token.
     token: Option<String>,
@@ -82,8 +82,8 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            // The reasons in the answer have the same order as the actions in the request, so the
-            // library refuses an answer with a wrong number of reasons.
+            // DynamoDB returns one cancellation reason for each action of the request, in the same
+            // order, so the library refuses an answer with a different number of reasons.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");
@@ -97,8 +97,8 @@ impl Transact {
     /// first attempt takes the actions out of `Transact`, so `Transact` stores the estimates for
     /// the retries.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
-        // A request outside a call has no `IN_FLIGHT` state, so the library does not measure the
-        // cost of the request.
+        // If the library sends the request without `Attempts`, the request has no `IN_FLIGHT`
+        // value, and the library does not measure the cost of the request.
         let _ = IN_FLIGHT.try_with(|in_flight| {
             let Some(metered) = &in_flight.metered else { return };
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,9 +126,9 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
     }
 }
 
-/// Returns the error of a retry that has no stored body of the first attempt. In practice, a retry
-/// always has a stored body, because the SDK builds the body before the first await of the first
-/// attempt.
+/// Returns the error of a retry if the first attempt has stored no request body. In practice, the
+/// first attempt always stores the request body, because the SDK builds the body before the first
+/// await.
 fn not_made() -> Refusal {
     Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }

@@ -88,9 +88,8 @@ pub(super) async fn read(
         let is_of_token = requests == 0 && token.is_some();
         let place = start.after.clone();
         let page = match plan.read(start, wanted, limits).await {
-            // An earlier request has already read a part of the page, so the exhausted budget ends
-            // the page, and the call does not fail. The next page continues after the items of the
-            // earlier request.
+            // If the capacity budget is exhausted after the first request, the page ends with the
+            // items that the earlier requests have returned, and the call does not fail.
             Err(Error::BudgetExceeded { .. }) if requests > 0 => {
                 after = place;
                 break;
@@ -106,8 +105,8 @@ pub(super) async fn read(
         items.extend(page.items);
         after = page.next;
         // If DynamoDB evaluated more items than the caller wants, the next page must begin after
-        // the last item that the caller gets. The start key that DynamoDB returned is behind the
-        // items that `truncate` removes.
+        // the last item that the caller gets. DynamoDB's start key would make the next page skip
+        // the items that `truncate` removes.
         if most.is_some_and(|most| items.len() > most) {
             items.truncate(most.unwrap_or_default());
             after = items.last().map(|last| plan.place_of(last));

@@ -1,5 +1,4 @@
-//! The `explain` methods of calls: `explain` returns the requests that a call would send, and sends
-//! no request.
+//! The `explain` methods, which return the requests that a call would send, and send no request.
 
 use super::{
     Create, Delete, DeleteUnchecked, Get, GetMany, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith,
@@ -126,8 +125,8 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`],
-    ///   [`Error::InvalidKey`] or [`Error::Encode`]: the explained call would fail with the same
-    ///   error.
+    ///   [`Error::InvalidKey`] or [`Error::Encode`]: without `explain`, the call would fail with
+    ///   the same error.
     pub fn explain(&self) -> Result<Explained> {
         let (mut session, Update { stored, mode }) = (Session::of_unsent(self), &self.kind);
         let change = match mode {
@@ -160,7 +159,7 @@ impl<T: Versioned + Clone> Request<T, Delete<T>> {
     /// # Errors
     ///
     /// - [`Error::KeyChanged`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the explained call would fail with the same error.
+    ///   [`Error::Encode`]: without `explain`, the call would fail with the same error.
     pub fn explain(&self) -> Result<Explained> {
         stored_write(&mut Session::of_unsent(self), self.kind.stored.clone(), Change::Delete)
     }
@@ -248,8 +247,8 @@ impl<T: Versioned> Request<T, Patch<T>> {
     /// # Errors
     ///
     /// - [`Error::InvalidPatch`]: the patch has no change, or two changes of the patch overlap.
-    /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: the explained
-    ///   call would fail with the same error.
+    /// - [`Error::InvalidKey`], [`Error::ExpressionTooLong`] or [`Error::Encode`]: without
+    ///   `explain`, the call would fail with the same error.
     pub fn explain(&self) -> Result<Explained> {
         let Patch { key, content } = &self.kind;
         patch(&mut Session::of_unsent(self), key.clone(), content.clone())
@@ -291,7 +290,7 @@ where
     /// - [`Error::KeyChanged`]: the key of `stored` differs from the key of the call, or the
     ///   closure has changed the key.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the explained call would fail with the same error.
+    ///   [`Error::Encode`]: without `explain_on`, the call would fail with the same error.
     pub fn explain_on(&mut self, stored: &Stored<T>) -> Result<Explained> {
         let mut session = Session::of_unsent(self);
         let UpdateWith { key, change, .. } = &mut self.kind;
@@ -371,7 +370,7 @@ where
     /// - [`Error::KeyChanged`]: the key of `stored`, or of the value that the closures of the call
     ///   made, differs from the key of the call.
     /// - [`Error::VersionExhausted`], [`Error::ExpressionTooLong`], [`Error::InvalidKey`] or
-    ///   [`Error::Encode`]: the explained call would fail with the same error.
+    ///   [`Error::Encode`]: without `explain_on`, the call would fail with the same error.
     pub fn explain_on(&mut self, stored: Option<&Stored<T>>) -> Result<Explained> {
         let mut session = Session::of_unsent(self);
         let UpsertWith { key, init, change, .. } = &mut self.kind;
@@ -435,7 +434,7 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
     let intent = session.intent(value, change);
     let read = |session: &Session<T>| Ok(Explained::before_write(vec![session.get(&intent.key())?.into()]));
     match &intent.change {
-        // If leases are in the item itself, a `replace` reads the stored item first, to find the
+        // If an item contains its lease, a `replace` first reads the stored item, to find the
         // attributes that the `replace` must remove.
         Change::Replace(basis) if T::MODEL.lock_in_item().is_some() => {
             basis.check_key(session.table(), &intent.value)?;

@@ -85,7 +85,7 @@ type Never = <fn() -> ! as Returns>::Output;
 /// Gives the name `Output` to the return type of a function type, so that the type alias `Never`
 /// can name the type `!`.
 pub trait Returns {
-    /// The return type of the function type.
+    /// The return type of the function.
     type Output;
 }
 
@@ -187,9 +187,8 @@ impl<T: Versioned> Session<T> {
                 None => {
                     let Some(mut value) = init() else { return Err(self.not_found(key).into()) };
                     change(&mut value)?;
-                    // The closures `init` and `change` may give the value another key than the key
-                    // of the call. If a closure changed the key, the create would write an item
-                    // that the call has not read.
+                    // If the closure `init` or `change` set a different key in the value, the
+                    // create would write an item that the call has not read.
                     if value.key() != *key {
                         return Err(self.key_changed().into());
                     }

@@ -44,7 +44,7 @@ pub(crate) struct Session<T> {
     companion: CompanionWrite,
 }
 
-/// Says whether the call's closure runs again after a conflict, and on which item.
+/// Says whether the call's closure runs again after a conflict, and which item the closure gets.
 pub(super) enum NextRun {
     /// The closure runs again, on the newer item, or on `None` if the key has no item.
     On(Option<Item>),
@@ -101,9 +101,10 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// Returns the item from which the call starts its next attempt after a conflict. If the pace
-    /// of the call requires no sleep, returns `met`, the item that DynamoDB returned with the
-    /// conflict. After a sleep, reads the item, and returns the read item.
+    /// Returns the item from which the call starts its next attempt after a conflict. If the next
+    /// attempt needs no sleep, returns `met`, the item that DynamoDB returned with the conflict. If
+    /// the call sleeps before the next attempt, reads the item after the sleep, and returns the
+    /// read item.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -163,9 +164,9 @@ impl<T: Versioned> Session<T> {
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
-    /// Returns the error of a write that DynamoDB refused because of the item `met`. The error is
-    /// `ConditionFailed` if only the condition of the caller is false for `met`, and `Conflict` in
-    /// all other cases.
+    /// Returns the error of a write after DynamoDB has refused a request. `met` is the item for
+    /// which the condition of the request was false. Returns `ConditionFailed` if only the caller's
+    /// condition is false for the item `met`, and `Conflict` in all other cases.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let is_expected = |item: &Item| {
             let state = state_of(T::MODEL, self.table(), item).ok();
@@ -244,7 +245,8 @@ impl<T: Versioned> Session<T> {
     /// key, or `None`.
     ///
     /// If a create finds an expired item, the call sends a write with the condition that the
-    /// expired item has not changed. The condition of the write does not contain the current time.
+    /// expired item has not changed. The condition does not compare the item's time to live with
+    /// the current time.
     pub(super) async fn create(
         &mut self,
         value: T,
@@ -253,8 +255,8 @@ impl<T: Versioned> Session<T> {
         let mut intent = self.intent(value, Change::Create);
         loop {
             let expected = expired.as_ref().map(|item| version_in(item, T::MODEL.version).unwrap_or(0));
-            // The loop decides from the stored item whether to send another request, so the loop
-            // does not need the `Adapted` result of `adapt`.
+            // The loop ignores the `Adapted` result of `adapt`, because the stored item decides
+            // whether the loop sends another request.
             let _ = intent.adapt(expired.as_ref())?;
             let met = match self.write_whole(&intent).await? {
                 WriteResult::Applied(applied) => return Ok(WriteResult::Applied(intent.into_stored(applied.next))),
@@ -335,8 +337,8 @@ impl<T: Versioned> Session<T> {
         let intent = self.intent(value, change);
         match self.plan_changes(&intent, changes) {
             // A PutItem replaces the whole item, so the condition of the PutItem must identify the
-            // exact state of the item. A short condition can identify the state only if the item is
-            // tracked, that is, if the item has both a version and write ids.
+            // exact state of the item. A short condition can identify the exact state of an item
+            // only if the item has both a version and write ids.
             Err(Error::ExpressionTooLong { bytes, .. }) if intent.is_tracked() => {
                 Box::pin(self.update_as_put(intent, bytes)).await
             }
@@ -416,8 +418,8 @@ impl<T: Versioned> Session<T> {
     pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
         let intent = self.intent(value, Change::Delete(basis));
         let result = self.write(&intent).await?;
-        // After a lost reply, the call may know only that the item no longer exists, and another
-        // caller may have deleted the item.
+        // After a lost reply, a read may show only that the item no longer exists. Another caller
+        // may have deleted the item.
         Ok(result.map(|applied| !matches!(applied.proof, Proof::Absence)))
     }
 
@@ -440,8 +442,7 @@ impl<T: Versioned> Session<T> {
         IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
     }
 
-    /// Returns the `Plan` of the first attempt of an update. The `Plan` takes the encoded values
-    /// out of `changes`.
+    /// Returns the `Plan` of the first attempt of an update.
     fn plan_changes(&mut self, intent: &IntentOf<T>, changes: Changes) -> Result<Plan, Error> {
         let clause = intent.clause(self.id.repeats, self.companion);
         intent.plan_changes(changes, self.stamps().next(), &clause)
@@ -514,7 +515,7 @@ impl<T: Versioned> Session<T> {
     }
 
     fn stamps(&mut self) -> WriteStamps {
-        // The writer borrows `attempts` mutably, so the write stamps need a separate random number
+        // The writer borrows `attempts` mutably, so the `WriteStamps` need a separate random number
         // generator.
         WriteStamps { id: self.id, rng: self.attempts.rng().fork() }
     }

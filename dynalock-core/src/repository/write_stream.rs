@@ -28,22 +28,22 @@ pub struct ItemResult<O> {
 ///
 /// The stream returns one result for each item, as soon as the call has finished the item. The
 /// stream starts no task, so the stream sends requests and receives answers only while a program
-/// polls the stream. The deadline of an item may pass between two polls of the stream, so a program
-/// should poll the stream often. `size_hint` returns the exact number of items whose results the
-/// stream has not returned.
+/// polls the stream. The deadline for the write of an item may pass between two polls of the
+/// stream, so a program should poll the stream often. `size_hint` returns the exact number of items
+/// whose results the stream has not returned.
 ///
 /// # Cancel safety
 ///
-/// The stream can be dropped at any time. A dropped stream sends no more requests. If a stream is
-/// dropped before the stream returns the result of an item, the item may or may not have been
-/// written.
+/// The caller may drop the stream at any time. A dropped stream sends no more requests. If the
+/// caller drops the stream before the stream returns the result of an item, DynamoDB may or may not
+/// have written the item.
 #[must_use = "nothing is written until this is polled"]
 pub struct WriteStream<O> {
     /// The sequences of requests that the stream has not started yet.
     waiting: Box<dyn Iterator<Item = Sequence<O>> + Send>,
     running: FuturesUnordered<BoxedCall<'static, Finished<O>>>,
     ready: VecDeque<ItemResult<O>>,
-    /// The largest number of requests in flight.
+    /// The maximum number of requests that the stream sends at the same time.
     concurrency: usize,
     /// The number of items whose results the stream has not returned.
     left: usize,
@@ -56,7 +56,7 @@ pub(super) type Sequence<O> = Box<dyn Iterator<Item = Step<O>> + Send>;
 /// A request of the stream, which writes one or several items.
 pub(super) type Step<O> = BoxedCall<'static, Vec<ItemResult<O>>>;
 
-/// The results of a finished request, and the later requests of the same sequence.
+/// The results of a finished request, and the requests that follow in the same sequence.
 struct Finished<O> {
     results: Vec<ItemResult<O>>,
     rest: Sequence<O>,
@@ -102,8 +102,8 @@ impl<O: Send + 'static> WriteStream<O> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If the future is dropped, the next call of `next`
-    /// returns the same result.
+    /// The caller may drop the future of `next` at any time. If the caller drops the future, the
+    /// following call of `next` returns the same result.
     pub async fn next(&mut self) -> Option<ItemResult<O>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -126,7 +126,7 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
                 this.left = this.left.saturating_sub(1);
                 return Poll::Ready(Some(result));
             }
-            // `poll_next` starts the sequences, so the stream sends requests only while the caller
+            // Only `poll_next` starts requests, so the stream sends requests only while the caller
             // polls the stream.
             while this.running.len() < this.concurrency {
                 let Some(sequence) = this.waiting.next() else { break };

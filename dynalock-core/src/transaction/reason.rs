@@ -22,8 +22,8 @@ pub enum Reason<T> {
     Unreadable {
         /// The stored item that cannot be decoded.
         item: Item,
-        /// The error that the decoding of the item returned: [`Error::Decode`] or
-        /// [`Error::Corrupt`].
+        /// The error [`Error::Decode`] or [`Error::Corrupt`], which the decoding of the item
+        /// returned.
         error: Error,
     },
     /// At each attempt of the call, another running transaction used the item of the operation.

@@ -78,9 +78,9 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
     if item_refs.is_empty() {
         return false;
     }
-    // The caller's capacity budget does not apply to the reads of `is_shown`. If the budget
-    // prevented the reads, `is_shown` would return `false`, as if no earlier call had committed the
-    // transaction.
+    // The caller's capacity budget does not apply to the reads of `is_shown`. If the capacity
+    // budget prevented the reads, `is_shown` would return `false`, as if no earlier call had
+    // committed the transaction.
     attempts.exempt_reads();
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
     items.iter().any(|item| shows_id(item.as_ref(), Some(id)))

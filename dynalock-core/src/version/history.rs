@@ -1,5 +1,4 @@
-//! The write history of an item: the ids of the last writes of the item. Programs can show the
-//! write history.
+//! The write history of an item, which contains the ids of the last writes of the item.
 
 use std::collections::HashMap;
 
@@ -16,9 +15,9 @@ pub struct WriteHistory {
     /// The incarnation of the item, or `None` if the item has no attribute `_writes`. An
     /// incarnation is a random id that distinguishes the item from earlier items with the same key.
     pub incarnation: Option<[u8; 8]>,
-    /// The last time that a write has stored in `_writes`, in seconds since the epoch. `last_time`
-    /// is `None` if `_writes` contains no time. Patches and writes with a token of the caller leave
-    /// the stored time unchanged.
+    /// The last time that a write has stored in the attribute `_writes`, in seconds since the
+    /// epoch. `last_time` is `None` if `_writes` contains no time. Patches and writes with a token
+    /// of the caller leave the stored time unchanged.
     pub last_time: Option<u32>,
     /// The ids of the last writes of the item, newest first.
     pub writes: Vec<RememberedWrite>,

@@ -29,7 +29,8 @@ pub(crate) const MOST_ITEMS: usize = 100;
 const LARGEST_ITEM: usize = 400 * 1024;
 const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
-/// The request of a transaction, with the data that the library needs to interpret the answer.
+/// The request of a transaction, with the data that the library needs to interpret DynamoDB's
+/// answer.
 pub(crate) struct Assembly {
     /// The writes of the transaction: one for each item, and one for each separate lease row. The
     /// writes are in the order of the transaction's operations. An `Assembly` contains at least one
@@ -62,8 +63,8 @@ struct ItemOperations<'o> {
     indexes: Vec<usize>,
 }
 
-/// The write of a transaction that writes exactly one item and checks no other item. The write
-/// contains the conditions of the checks of the written item.
+/// The write of a transaction that writes exactly one item and checks no other item. If the
+/// transaction also checks the written item, the write contains the conditions of the checks.
 pub(crate) struct OnlyWrite<'o> {
     operations: &'o [Operation],
     lead: usize,
@@ -108,8 +109,8 @@ impl Assembly {
         let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
             // If DynamoDB cancels the transaction, a guard of a separate lease row gets the
-            // cancellation reason of the write of the lease row. An operation that is not a guard
-            // gets the cancellation reason of the write of the operation's item.
+            // cancellation reason of the write of the lease row. Each operation that is not a guard
+            // gets the cancellation reason of the write to its item.
             let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }
@@ -140,7 +141,7 @@ impl Assembly {
         self.writes.iter().any(|write| !matches!(write.action, Action::Check))
     }
 
-    /// Converts a transaction with only one write into the plan of a write outside a transaction.
+    /// Converts a transaction with only one write into the `Plan` of a write without a transaction.
     pub(crate) fn into_plan(mut self) -> Plan {
         let judged_at = self.positions.iter().find_map(|position| position.judged_at);
         let next = self.next.into_iter().flatten().next();
@@ -209,7 +210,7 @@ impl<'o> ItemOperations<'o> {
         self.with_checks(lead, plan)
     }
 
-    /// Adds the conditions of the transaction's checks of an item to the write of the same item.
+    /// Adds the conditions of all checks of an item to the write of the item.
     fn with_checks(&self, lead: usize, mut plan: Plan) -> Result<Plan, Error> {
         let is_of_item = !self.operations[lead].is_of_lease_row();
         for &index in self.indexes.iter().filter(|index| **index != lead) {
@@ -232,8 +233,8 @@ impl<'o> ItemOperations<'o> {
 
 /// Groups the operations by item, in the order of the caller's calls.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // DynamoDB refuses a remembered token with different content, so the order of the operation
-    // groups must be the same in each commit of a transaction.
+    // Each commit of a transaction must send the groups of operations in the same order, because
+    // DynamoDB refuses a repeated token with different content.
     let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
     let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
@@ -287,8 +288,8 @@ impl Intent for OnlyWrite<'_> {
 
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
-            // If the transaction has a guard of the item's lease, the guard decides whether the
-            // call returns the error for a lost lease.
+            // If the operations contain a guard of the item's lease, the guard makes the error for
+            // DynamoDB's refusal.
             Some(guard) => guard.refusal(met, judged_at, spent),
             None => self.intent.refusal(met, judged_at, spent),
         }

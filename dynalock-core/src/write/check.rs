@@ -16,12 +16,12 @@ use crate::{
     operation::{Action, Write},
 };
 
-/// The condition of a check.
+/// A condition that a check tests on an item or a lease.
 pub(crate) enum Requirement {
     /// The stored item must be in exactly the state that `Unchanged` contains.
     Unchanged(State),
-    /// The key must have an item, and the time to live of the item must be outside the range of
-    /// expired times.
+    /// The key must have an item, and the item's time to live must not be one of the given expired
+    /// times.
     Exists(ExpiredTimes),
     /// The key must have no item, or must still have the expired item whose state is in `expired`.
     Absent { expired: Option<State> },
@@ -74,8 +74,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
             let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
-            // Only a type with leases has guards, so `held` is never `None`, and the code never
-            // uses the fallback `exists`.
+            // `held` is always `Some`, because only a type with leases has guards, so the code
+            // never calls `exists`.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Condition(render) => render(&write.table, &mut placeholders)?,

@@ -1,5 +1,5 @@
-//! The rules for attempts with an unknown outcome, for writes of one item, transactions and
-//! imports.
+//! The rules for attempts with an unknown outcome, which apply to writes of one item, to
+//! transactions and to imports.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ impl AttemptOutcome {
         if failure.leaves_doubt() { Self::Unknown } else { self }
     }
 
-    /// Returns the error that ends the call: `stop` if the outcome of each attempt is known, or
-    /// [`Error::Indeterminate`] if the outcome of an attempt is unknown.
+    /// Returns `stop` if the outcome of each attempt is known, or [`Error::Indeterminate`] if the
+    /// outcome of an attempt is unknown.
     pub(crate) fn end(self, attempts: &Attempts, table: &Arc<str>, expected: Option<u64>, stop: Error) -> Error {
         match self {
             Self::Known => stop,

@@ -21,8 +21,8 @@ pub(crate) struct Plan {
     /// the write of the lease row and the write of the item together, or applies neither of the two
     /// writes.
     pub(crate) companion: Option<Box<Write>>,
-    /// The state of the item after the write, which the next write of the item will require. `next`
-    /// is `None` after a delete or a check.
+    /// The state of the item after the write, which the next write of the item will require, or
+    /// `None` for a delete, a patch or a check of the item.
     pub(crate) next: Option<Basis>,
     /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
     /// DynamoDB refuses the write, the library compares the end of the stored lease with the time
@@ -69,15 +69,15 @@ impl Plan {
         Self { next: Some(next), ..self }
     }
 
-    /// Returns the positions of the writes in a transaction. `first` is the index of the item's
-    /// write in the list of the transaction's writes.
+    /// Returns the positions that the writes of the `Plan` have in a transaction. `first` is the
+    /// index of the item's write in the list of the transaction's writes.
     pub(super) fn position(&self, first: usize) -> WritePosition {
         let lease = self.companion.is_some().then_some(first + 1);
         WritePosition { write: first, lease, judged_at: self.judged_at }
     }
 
-    /// Returns the writes of the plan: the write of the item, and the write of the item's separate
-    /// lease row.
+    /// Returns the writes of the `Plan`: the write of the item, and the write of the item's
+    /// separate lease row.
     pub(super) fn into_writes(self) -> impl Iterator<Item = Write> {
         std::iter::once(self.write).chain(self.companion.map(|companion| *companion))
     }

@@ -32,8 +32,8 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
 /// A write that DynamoDB has applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// The state of the item after the write, which the next write of the item will require. `next`
-    /// is `None` for a delete and for a patch.
+    /// The state of the item after the write, which the next write of the item will require, or
+    /// `None` for a delete or a patch.
     pub(crate) next: Option<Basis>,
     /// The item after a patch, if the reply to the patch or a later read has returned the item.
     pub(crate) item: Option<Item>,
@@ -129,12 +129,12 @@ impl Writer<'_> {
     /// Returns the outcome of the attempts whose replies were lost. Returns [`LostReply::Unknown`]
     /// if the result of the write does not show the outcome.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
-        // Two attempts of a delete without a condition have the same effect as one attempt, so
-        // DynamoDB may have applied two attempts even if the last attempt succeeded.
+        // DynamoDB can apply two attempts of a delete without a condition, so the success of the
+        // last attempt does not show whether DynamoDB has applied an earlier attempt.
         let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
-            // The condition of each new request is false if DynamoDB has applied an earlier
-            // attempt. If the last attempt succeeds, DynamoDB has not applied an earlier attempt.
+            // An applied attempt makes the conditions of all later attempts false, so the success
+            // of the last attempt shows that DynamoDB has applied no earlier attempt.
             Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
                 if self.delivery == Delivery::Plain && !self.intent.is_relative() && !is_repeatable =>
             {
@@ -173,8 +173,8 @@ impl Writer<'_> {
                 // `Cancelled` only if the condition on a separate lease row was false.
                 Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
                 Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
-                // Without a token, another attempt of a patch could apply the changes of the patch
-                // twice.
+                // Without a ClientRequestToken, another attempt of a patch could apply the changes
+                // of the patch twice.
                 failure if failure.leaves_doubt() && self.delivery == Delivery::Plain && self.intent.is_relative() => {
                     return Box::pin(self.find_patch(failure)).await;
                 }
@@ -183,8 +183,8 @@ impl Writer<'_> {
                     // A request with a token is repeated with the same content, because DynamoDB
                     // refuses a repeated token with other content.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
-                        // After DynamoDB has forgotten the token, another attempt could apply a
-                        // patch twice.
+                        // After DynamoDB has forgotten the ClientRequestToken, another attempt
+                        // could apply a patch twice.
                         if self.intent.is_relative() && self.outcome.may_apply_twice(self.attempts) {
                             return Err(self.stop(self.attempts.too_late()));
                         }
@@ -231,9 +231,9 @@ impl Writer<'_> {
     }
 
     fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
-        // The condition of a PutItem compares all lease attributes, including the queue. Another
-        // writer can restore the compared lease attributes, so DynamoDB may still apply a delayed
-        // duplicate of a refused PutItem.
+        // The condition of a PutItem compares all lease attributes, including the queue of the
+        // lock. Another writer can restore the compared lease attributes, so DynamoDB may still
+        // apply a delayed duplicate of a refused PutItem.
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
@@ -261,8 +261,8 @@ impl Writer<'_> {
         let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
             Failure::Permanent(refusal) if refusal.is_of_item_size() => {
-                // The failed request has consumed the `Write`, so the code computes the size from a
-                // new plan.
+                // The failed request has consumed the `Write`, so the code computes the size of the
+                // item from a new `Plan`.
                 match self.plan() {
                     Ok(plan) => Error::ItemTooLarge { table, bytes: plan.bytes(), spent: self.attempts.spent() },
                     Err(error) => error,
@@ -296,8 +296,8 @@ impl Writer<'_> {
         let item = self.seen(returned).await?;
         match self.judge(facts, item)? {
             // If a lease has caused the refusal, the call returns the lease error, even if the
-            // version has changed too. The holder may have written the item, and an error that
-            // names the lease helps the caller more than a conflict.
+            // version of the item has changed. The holder may have written the item, and an error
+            // that names the lease helps the caller more than a conflict.
             WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
                 match self.intent.refusal(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
                     Some(refusal) => self.evict(met, refusal).await.map(|()| None),
@@ -346,9 +346,9 @@ impl Writer<'_> {
             (None, false)
         };
         // Without a ClientRequestToken, the library can send the next attempt before the outcome of
-        // an earlier attempt is known. The write id in the item shows the outcome later. With a
-        // ClientRequestToken, the next attempt has a new token, so the library must first find out
-        // the outcome of earlier attempts.
+        // an earlier attempt is known, because the write id in the item shows the outcome later.
+        // With a ClientRequestToken, the next attempt has a new token, so the library must first
+        // find out the outcome of earlier attempts.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -372,7 +372,7 @@ impl Writer<'_> {
     /// Removes an expired first entry of the lock queue, because the entry has caused the refusal
     /// of the write. Returns the error `refusal` if the first entry of the queue has not expired.
     async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
-        // The refusal proves that DynamoDB has applied no earlier attempt.
+        // DynamoDB's refusal of the write proves that DynamoDB has applied no earlier attempt.
         self.settle_doubt();
         let (policy, item_ref) = (self.intent.target().policy, self.intent.item_ref());
         match met {

@@ -52,9 +52,9 @@ async fn acquire_together(
                 return Err(error.into());
             }
         };
-        // If DynamoDB refused the transaction because of a lock without another holder, an earlier
-        // grant of the lock to this call has already ended. An attempt after an ended grant needs a
-        // new owner text.
+        // If DynamoDB refused the transaction because of a lock that has no other holder, an
+        // earlier grant of the lock to this call has already ended. After the end of a grant, the
+        // next attempt needs a new owner text in the row of the lock.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -69,9 +69,9 @@ async fn acquire_together(
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
     let mut attempts = first.attempts_within(first.limits_of(limits));
-    // All repetitions of the transaction have the same content. DynamoDB does not report which
-    // repetition of the transaction it applied. The leases of the call begin just before the first
-    // repetition of the transaction.
+    // All repetitions of the transaction have the same content. The leases begin before the call
+    // first sends the transaction, because DynamoDB does not report which repetition of the
+    // transaction it applied.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -132,8 +132,9 @@ async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<Kep
     Ok(kept)
 }
 
-/// Chooses one new owner text for all locks. Releases the locks that a delayed duplicate of the
-/// transaction may have acquired for the old owner text.
+/// Chooses one new owner text, which names the call as the holder in the rows of all locks.
+/// Releases the locks that a delayed duplicate of the transaction may have acquired with the old
+/// owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

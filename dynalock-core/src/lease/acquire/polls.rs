@@ -18,7 +18,7 @@ use crate::{
 /// The reads of a call that waits for one lock. If several calls of one process wait for the same
 /// lock, each call receives the lock's rows that the other calls read. The call that has waited
 /// longest reads the lock's row regularly. A call that has not waited longest reads the lock's row
-/// only after a whole read interval without a received row.
+/// only if no request of the process has returned the row during a whole read interval.
 pub(crate) struct Polls {
     connection: Arc<Connection>,
     options: LeaseOptions,
@@ -35,14 +35,16 @@ impl Polls {
         Self { connection: Arc::clone(connection), options, holds, waiter: None, holder: None, rng }
     }
 
-    /// Records a row of the lock that shows a holder.
+    /// Updates the estimates of the holder's age and of the mean hold after a read has shown a
+    /// holder of the lock. The mean hold is the average time for which holders had the lock.
     pub(crate) fn observe(&mut self, record: &LockRecord) {
         self.holds.observe(record, clock::now(), self.options.now(), self.options.ttl);
         self.holder = record.holder().map(Into::into);
     }
 
-    /// Records a row of the lock that shows no holder. The waiter may not get the free lock,
-    /// because another waiter of this process may acquire the lock first.
+    /// Updates the estimates of the holder's age and of the mean hold after a read has shown no
+    /// holder of the lock. The waiter cannot be sure to get the free lock, because another waiter
+    /// may acquire the lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
         self.holder = None;
@@ -69,8 +71,8 @@ impl Polls {
         };
         let limit = match place {
             WaiterPlace::Plain => Duration::MAX,
-            // A waiter must notice that its entry has become the head of the queue before the lease
-            // of the entry ends.
+            // When a waiter's entry becomes the head of the queue, the waiter must read the lock's
+            // row before the lease of the entry ends.
             WaiterPlace::Behind(_) => ttl / 6,
         };
         let max = max.min(limit);

@@ -45,8 +45,9 @@ pub(crate) fn abandon_later<'a>(all: impl Iterator<Item = &'a AcquireSpec>, owne
     }
 }
 
-/// Removes a caller's entry from the queue of each lock, and waits a short time for the answers. If
-/// DynamoDB answers in time, the queues no longer contain the caller's entries when the call ends.
+/// Removes a caller's entry from the queue of each lock, and waits a short time for DynamoDB's
+/// answers. If DynamoDB answers in time, the queues no longer contain the caller's entries when the
+/// call ends.
 pub(crate) async fn abandon_at_the_end<'a>(
     all: impl Iterator<Item = &'a AcquireSpec>,
     owner: &Arc<str>,
@@ -58,8 +59,8 @@ pub(crate) async fn abandon_at_the_end<'a>(
             drop(task.await);
         }
     };
-    // If the removal of an entry takes longer than `LAST_REQUEST`, the removal continues in the
-    // background.
+    // If the removal of a queue entry takes longer than `LAST_REQUEST`, the removal continues in
+    // the background.
     let _ = clock::within(LAST_REQUEST, done).await;
 }
 
@@ -78,13 +79,13 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
     waited.unwrap_or_else(|| Err(acquisition.unanswered().into()))
 }
 
-/// Starts a task that removes a caller's entry from a queue. Returns `None` if the caller's runtime
-/// has ended.
+/// Starts a task that removes a caller's entry from a queue. Returns `None` if the caller's tokio
+/// runtime has ended.
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
-    // If the request that enters the queue had no answer, the connection may be broken. The code
-    // registers the removal of an entry before the removal task runs, so that the next call of the
-    // client waits for the removal.
+    // If DynamoDB has not answered the request that enters the queue, the connection may be broken.
+    // The code registers the removal of the queue entry before the removal task runs, so that the
+    // next call of the client waits for the removal.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
     let leave = async move { abandonment.run(pending).await };
@@ -92,8 +93,8 @@ fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<J
 }
 
 impl Abandonment {
-    /// Removes the caller's entry from any position in the queue. The attempts to remove the entry
-    /// end after ten minutes, or after a ttl if the ttl is longer than ten minutes.
+    /// Removes the caller's entry from any position in the queue. The attempts to remove the queue
+    /// entry end after ten minutes, or after a ttl if the ttl is longer than ten minutes.
     ///
     /// A queue entry without a waiting caller delays all later queue entries by one ttl. A client
     /// that gets no answers could fill the queue, so a later call waits until the entries of
@@ -102,8 +103,8 @@ impl Abandonment {
         const LONGEST: Duration = Duration::from_mins(10);
         let started = clock::now();
         let (mut backoff, mut rng) = (Backoff::default(), random::generator());
-        // The retries of a removal do not use the retry budget of the calls, because the removal
-        // must continue during an outage.
+        // The attempts to remove a queue entry do not use the retry budget of the calls, because
+        // the attempts must continue during an outage.
         while let Err(error) = self.attempt().await {
             telemetry::background_failed("leave_queue", &error);
             if matches!(error, Error::TableNotFound { .. }) {
@@ -118,8 +119,8 @@ impl Abandonment {
         }
     }
 
-    /// Attempts once to remove the caller's entry from the queue. A failed request ends the
-    /// attempt.
+    /// Attempts once to remove the caller's entry from the queue, and stops at the first failed
+    /// request.
     async fn attempt(&self) -> Result<(), Error> {
         let Self { spec: AcquireSpec { row, options, .. }, owner, duplicate } = self;
         let read = |item: Option<Item>| LockRecord::of(&row.layout, item.as_ref());
@@ -127,7 +128,7 @@ impl Abandonment {
         let limits = Limits { attempt_timeout: self.spec.limits.attempt_timeout.saturating_mul(2), ..once };
         let mut attempts = Attempts::new(&self.spec.connection, limits).with_purpose(Purpose::Poll);
         let mut record = read(attempts.read(&row.get(true)).await?);
-        // The position of an entry only moves towards the head of the queue, so the loop ends.
+        // The loop ends, because a queue entry only moves towards the head of the queue.
         while let Some(place) = record.place_of(owner) {
             if place == 0 {
                 let reason = DequeueReason::Leave { owner: Arc::clone(owner), duplicate: *duplicate };
@@ -140,8 +141,9 @@ impl Abandonment {
                 Answered::Applied(_) => return Ok(()),
                 Answered::Refused(met) => read(met),
             };
-            // DynamoDB refused the removal of the entry although the entry has not moved towards
-            // the head. The next attempt to remove the entry starts with a new read of the row.
+            // DynamoDB refused to remove the queue entry, although the entry has not moved towards
+            // the head of the queue. The next attempt to remove the entry reads the row of the lock
+            // again.
             if record.place_of(owner).is_some_and(|now| now >= place) {
                 return Err(attempts.too_late());
             }

@@ -85,17 +85,17 @@ pub(crate) async fn dequeue(
                     source: RowSource::Removal,
                 });
                 let before = LockRecord::of(&row.layout, before.as_ref());
-                // If the last waiter has left the queue before the removal of the head, the removal
-                // has left a queue without entries.
+                // If the last waiter has left the queue before the removal of the head, the queue
+                // has no entries after the removal.
                 let was_last = waiters == Waiters::Some && before.waiters() == Waiters::None;
                 (DequeueResult::Removed, before.last_fence().filter(|_| was_last))
             }
             Answered::Refused(met) => {
                 let met = LockRecord::of(&row.layout, met.as_ref());
                 match reason.head_in(&met) {
-                    // A request that removes only the head of the queue is correct with and without
+                    // A request that removes only the head is valid for a queue with or without
                     // waiters. If DynamoDB refuses a request that removes only the head, a
-                    // repetition would fail for the same reason, so the loop ends.
+                    // repetition would fail for the same reason.
                     HeadSeen::Same if waiters == Waiters::None => {
                         waiters = Waiters::Some;
                         continue;

@@ -92,8 +92,8 @@ impl QueueStatus {
         }
     }
 
-    /// Sends the status to `to` if the position, the number of waiters or the holder has changed.
-    /// `report` does not send a status in which only the estimated wait has changed.
+    /// Sends the queue status to `to` if the position, the number of waiters or the holder has
+    /// changed. `report` does not send a status in which only the estimated wait has changed.
     pub(crate) fn report(self, to: &watch::Sender<Option<Self>>) {
         let (position, waiting) = (self.position, self.waiting);
         let is_reported = to.send_if_modified(|last| {

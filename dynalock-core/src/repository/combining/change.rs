@@ -59,8 +59,8 @@ pub trait CombinedChange<T>: Send + 'static {
     ///
     /// # Errors
     ///
-    /// If the closure or the patch fails, returns the error of the closure or patch. If the key has
-    /// no item and the change creates no item, returns [`Error::NotFound`].
+    /// If the closure or the patch fails, returns the error of the closure or the patch. If the key
+    /// has no item and the change creates no item, returns [`Error::NotFound`].
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, Self::Error>;
 }
 

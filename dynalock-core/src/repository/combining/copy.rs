@@ -23,7 +23,7 @@ pub struct WorkingCopy<'a, T> {
     change: CopyChange,
 }
 
-/// The stored item before the calls of a batch change the item.
+/// The stored item before the first call of a batch.
 struct Start {
     item: Item,
     basis: Basis,

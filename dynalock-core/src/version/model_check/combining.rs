@@ -1,6 +1,6 @@
 //! Tests of the model with combined calls, in which several calls become one batch with one write
-//! id. In the tests of combined calls, replies are lost, late copies of requests arrive, and other
-//! clients write the item.
+//! id. In the tests of combined calls, replies are lost, delayed duplicates of requests arrive, and
+//! other clients write the item.
 
 use super::{
     COUNT, Duplicates, PUT, Setup, Start,
@@ -9,8 +9,7 @@ use super::{
     world::Violation,
 };
 
-/// The calls of the clients in each search: combined calls in one or two queues, and calls of other
-/// writers.
+/// The calls of each client, for each of the five searches.
 const QUEUES: [&[&[Call]]; 5] = [
     &[&[Combined, Combined, Combined], &[Update]],
     &[&[Combined, Combined], &[Upsert, Delete]],
@@ -48,8 +47,8 @@ fn a_call_that_leaves_a_batch_in_doubt_is_taken_for_a_conflict() {
 }
 
 /// With the broken rule `AsTheFirstCallLeftIt`, a caller gets the version after the whole batch,
-/// but the content after the first call. The next write of the caller undoes the later calls of the
-/// batch.
+/// but the content after the first call of the batch. If a caller later writes back the content
+/// after the first call, the write undoes the changes of the other calls of the batch.
 #[test]
 fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     let rules = Rules { returned: Returned::AsTheFirstCallLeftIt, ..REAL };
@@ -57,9 +56,9 @@ fn a_caller_that_gets_its_own_state_of_a_batch_undoes_later_calls() {
     assert_eq!(setup.breaks(), Violation::LostUpdate(2));
 }
 
-/// Calls whose creates the network may repeat after the server's answer, beside a caller that
-/// creates and deletes the item. The server may apply a repeated create twice, or may apply a
-/// repeated create after its refusal.
+/// Calls for the tests in which the network repeats a create after the server's answer, while
+/// another caller creates and deletes the item. The server may apply a create twice, or may refuse
+/// a create and later apply a delayed duplicate of the create.
 const REPEATED: [&[&[Call]]; 2] = [&[&[Combined, Combined], &[Create, Delete]], &[&[Upsert], &[Create, Delete]]];
 
 fn with_repeated_creates<'a>(scripts: &'a [&'a [Call]], ids: Drawn) -> Setup<'a> {
@@ -76,7 +75,7 @@ fn a_repeated_create_is_not_taken_for_the_next_run() {
     assert_eq!(REPEATED.map(|scripts| with_repeated_creates(scripts, Drawn::PerRun).holds()), [111_458, 5_257]);
 }
 
-/// The second call joins the batch after the create was refused.
+/// The second call joins the batch after the server has refused the create of the first call.
 #[test]
 fn with_one_id_for_all_runs_a_repeated_create_is_taken_for_the_next_run() {
     assert_eq!(with_repeated_creates(REPEATED[0], Drawn::Once).breaks(), Violation::FalseSuccess(1));

@@ -59,7 +59,7 @@ pub(crate) trait Intent: Send + Sync {
         self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
     }
 
-    /// Returns the [`ItemRef`] of the item that the intent writes.
+    /// Returns the [`ItemRef`] of the item that the `Intent` changes.
     fn item_ref(&self) -> ItemRef {
         let Target { table, model, expected, expiry, .. } = self.target();
         ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version(), expiry }
@@ -93,7 +93,7 @@ pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
 
-    /// Adapts the intent to the item that is stored under the key, for example to an expired item.
+    /// Adapts the change to the item that is stored under the key, for example to an expired item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. `next` is
