@@ -107,7 +107,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If DynamoDB grants the lease to a dropped call, a
+    /// The caller may drop the future at any time. If DynamoDB grants the lease to a dropped call, a
     /// task on the caller's runtime releases the lease. If the caller's runtime has ended, the
     /// lease expires after its ttl.
     pub fn lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
@@ -139,7 +139,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, as for [`lock`](Self::lock).
+    /// The caller may drop the future at any time, as for [`lock`](Self::lock).
     pub fn try_lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T, Option<LeaseGuard<T>>>
     where
         T: Lockable,
@@ -170,7 +170,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, as for [`lock`](Self::lock).
+    /// The caller may drop the future at any time, as for [`lock`](Self::lock).
     pub fn lock_any<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> LeaseRequest<T, LeaseGuard<T>, AnyOne>
     where
         T: Lockable,
@@ -206,7 +206,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. A dropped call does not release the lease, so a
+    /// The caller may drop the future at any time. A dropped call does not release the lease, so a
     /// program can resume the lease with the same token while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
@@ -586,7 +586,7 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time. If the future is dropped, a task on the caller's
+    /// The caller may drop the future at any time. If the future is dropped, a task on the caller's
     /// runtime removes the call's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         observe("enter", self.table(), self.enter_queue()).await

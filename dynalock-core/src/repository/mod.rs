@@ -412,7 +412,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, because `verify_table` changes nothing.
+    /// The caller may drop the future at any time, because `verify_table` changes nothing.
     pub fn verify_table(&self) -> Request<T, VerifyTable>
     where
         T: Versioned,
@@ -448,7 +448,7 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The future can be dropped at any time, because a read changes nothing.
+    /// The caller may drop the future at any time, because a read changes nothing.
     pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get>
     where
         T: Versioned,
