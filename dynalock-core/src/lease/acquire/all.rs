@@ -78,16 +78,23 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
         let fields = AcquireFields { owner, until, now, payload: spec.payload.as_deref() };
         spec.row.acquire(&fields, &Expired::Nobody)
     });
-    let Some(reasons) = transact(&mut attempts, first.spec, writes).await? else {
-        return read(all, &mut attempts, sent).await;
+    let result = match transact(&mut attempts, first.spec, writes).await? {
+        // If the answer to the transaction took half a ttl or longer, the call first renews each
+        // lease by a heartbeat.
+        None if clock::now().duration_since(sent) < first.spec.options.ttl / 2 => {
+            return read(all, &mut attempts, sent).await;
+        }
+        None => read(all, &mut attempts, clock::now()).await?,
+        Some(reasons) => {
+            let denied = denials(all.iter().map(|acquisition| acquisition.spec), reasons);
+            if !denied.iter().any(|denial| denial.record.owner.as_deref() == Some(&*first.owner)) {
+                return Ok(AttemptResult::Denied(denied));
+            }
+            // The time at which DynamoDB applied a repetition of the transaction is unknown, so the
+            // call renews each lease by a heartbeat.
+            read(all, &mut attempts, clock::now()).await?
+        }
     };
-    let denied = denials(all.iter().map(|acquisition| acquisition.spec), reasons);
-    if !denied.iter().any(|denial| denial.record.owner.as_deref() == Some(&*first.owner)) {
-        return Ok(AttemptResult::Denied(denied));
-    }
-    // The time at which DynamoDB applied a repetition of the transaction is unknown, so the call
-    // renews each lease by a heartbeat.
-    let result = read(all, &mut attempts, clock::now()).await?;
     if let AttemptResult::Granted(granted) = &result {
         for Acquired { grant, .. } in granted {
             match first.beat_in_time(grant, None).await {
