@@ -116,8 +116,8 @@ struct Work {
     steps: u64,
 }
 
-/// Counts a step, if this grant of the lock is still the last grant. `DynamoDB` checks the grant in
-/// the same transaction.
+/// Counts a step if `held` is still the last grant of the lock. One transaction checks the grant
+/// and writes the count.
 async fn write(client: &Client, held: &LockGuard) -> Result<(), Error> {
     let works = &Work::repository(client);
     let count = transact(client, |tx| async move {
@@ -198,8 +198,8 @@ async fn show() -> Result<(), Failure> {
     }
     let (first, _) = watch(&mut said, 3).await?;
 
-    // This process holds the same grant as the leader, so that it can send a late write of the
-    // leader after the kill.
+    // This process resumes the grant of the leader. After the leader is killed, this process sends
+    // a write with the grant, like a delayed write of the leader.
     let token: LockToken = first.token.parse()?;
     let begun = locks.clone().heartbeat(false).resume(token.clone()).await?;
     println!("kill -9 {}", first.name);

@@ -1,4 +1,4 @@
-//! The client of a command.
+//! The SDK client of a command.
 
 use std::time::Duration;
 

@@ -39,8 +39,8 @@ pub(crate) struct Waiter {
 }
 
 impl Lock {
-    /// Returns the times of this lock some time later. The state stays as it was read, because the
-    /// holder may have renewed its lease in between.
+    /// Returns this lock with all durations as they are after `elapsed`. A held lock does not
+    /// become expired, because the holder may have renewed its lease since the read.
     pub(crate) fn after(mut self, elapsed: Duration) -> Self {
         if let Some(holder) = &mut self.holder {
             holder.remaining = holder.remaining.saturating_sub(elapsed);

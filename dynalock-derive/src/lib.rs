@@ -143,7 +143,7 @@
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key or the version, because the attribute must always be present, under one name |
 //! | a rename that differs for reading and writing | any field, unless the field has an `alias` for the written name |
 //! | an alias or a rename, if the alias or the new name is the name of another field | any field, because a write of one of the two fields would destroy the other field |
-//! | `skip_deserializing` without `skip_serializing` | any field, because a value from a read would not contain the stored attribute, and a write of the value would overwrite the attribute |
+//! | `skip_deserializing` without `skip_serializing` | any field, because a read would skip the stored attribute, and a later write would overwrite the attribute |
 //! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field without `#[dynalock(version)]`, because the library itself uses attributes with these names |
 //!
 //! The serde attribute `default` is allowed on each field and on the struct.

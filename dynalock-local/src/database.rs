@@ -49,8 +49,7 @@ impl Database {
     /// Several processes may open the same database file. If another process has locked the file, a
     /// request waits for up to five seconds. If the file is still locked after five seconds, the
     /// request fails with `InternalServerError` and changes nothing. SQLite keeps parts of the
-    /// database in two further files next to the database file. The names of the two further files
-    /// end in `-wal` and `-shm`.
+    /// database in two files next to the database file, whose names end in `-wal` and `-shm`.
     ///
     /// The file does not contain the [client request tokens](crate#client-request-tokens), so the
     /// database forgets the tokens when the process ends.
@@ -61,8 +60,8 @@ impl Database {
     /// opened as a database.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        // For SQLite, the names `:memory:` and `file:..` have a special meaning. The code makes the
-        // path absolute, because an absolute path has no special meaning.
+        // For SQLite, the names `:memory:` and `file:..` have a special meaning. An absolute path
+        // has no special meaning for SQLite.
         let file = absolute(path).map_err(|_| Error::Path(path.to_owned()))?;
         let name = file.to_str().ok_or_else(|| Error::Path(path.to_owned()))?;
 
@@ -94,8 +93,8 @@ impl Database {
     /// With a transaction time of zero, the local engine applies a transaction at once. If the
     /// transaction time is above zero, the items of a transaction are busy from the arrival of the
     /// transaction. When the transaction time has passed, the local engine applies and answers the
-    /// transaction, and the items are no longer busy. The table shows the answers to other requests
-    /// for the items of a running transaction:
+    /// transaction, and the items are no longer busy. The table shows how the local engine answers
+    /// a request for an item of a running transaction:
     ///
     /// | request | answer |
     /// |---|---|
@@ -176,8 +175,8 @@ impl Database {
     /// # let put = put.item("color", AttributeValue::S("red".to_owned()));
     /// # let by_color = client.query().table_name("products").index_name("by_color").key_condition_expression("color = :c");
     /// # let by_color = by_color.expression_attribute_values(":c", AttributeValue::S("red".to_owned()));
-    /// // .. create the table "products" with an index, a request `put` and a query `by_color`, then:
-    /// database.index_lag(Duration::from_secs(1))?;
+    /// // .. create the table "products" with an index, a request `put` and a query `by_color`,
+    /// then: database.index_lag(Duration::from_secs(1))?;
     ///
     /// put.send().await?;
     /// assert_eq!(by_color.clone().send().await?.count, 0);
@@ -228,8 +227,8 @@ impl Database {
     /// # let put = put.item("color", AttributeValue::S("red".to_owned()));
     /// # let by_color = client.query().table_name("products").index_name("by_color").key_condition_expression("color = :c");
     /// # let by_color = by_color.expression_attribute_values(":c", AttributeValue::S("red".to_owned()));
-    /// // .. create the table "products" with an index, a request `put` and a query `by_color`, then:
-    /// database.freeze_indexes()?;
+    /// // .. create the table "products" with an index, a request `put` and a query `by_color`,
+    /// then: database.freeze_indexes()?;
     ///
     /// put.send().await?;
     /// assert_eq!(by_color.clone().send().await?.count, 0);
@@ -248,7 +247,8 @@ impl Database {
         self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }
 
-    /// Returns an HTTP client for an SDK configuration, which sends all requests to the database.
+    /// Returns an HTTP client that sends all requests to the database. An SDK configuration can use
+    /// the client.
     ///
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -106,8 +106,8 @@ impl Service {
     }
 
     fn answer(&self, operation: &str, body: &[u8]) -> HttpResponse {
-        // `answer` holds the mutex until the local engine has answered, so that the copy gets the
-        // writes in the order of the local engine.
+        // `answer` holds the mutex of the replica until the local engine has answered, so that the
+        // replica gets the writes in the order of the local engine.
         match self.replica().as_mut() {
             None => dispatch::answer(&self.engine, &self.tokens, operation, body),
             Some(replica) => replica.answer(&self.engine, &self.tokens, operation, body),

@@ -36,7 +36,8 @@ struct Known {
 /// The result of a transaction with a token.
 pub(crate) enum Outcome<E> {
     /// The local engine has applied the transaction, for this request or for an earlier request
-    /// with the same token and content. The field contains the answer to the transaction.
+    /// with the same token and content. The field of `Applied` contains the answer to the
+    /// transaction.
     Applied(String),
     /// The local engine refused the transaction.
     Refused(E),

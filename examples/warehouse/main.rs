@@ -99,8 +99,8 @@ impl Product {
     }
 }
 
-/// Books one line. This is the main part of the program. Each line counts once, even if many
-/// workers book the same product.
+/// Books one line by one call of `update_with`. Each line counts once, even if many workers book
+/// the same product.
 async fn book(products: Repository<Product>, line: Line) -> Result<(), Failure> {
     let Line { number, sku, quantity, .. } = line;
     products

@@ -84,8 +84,8 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// Returns a text from the table for the terminal. Control characters could move the cursor or
-/// change the colours, so they are escaped.
+/// Escapes the control characters in a stored text, because control characters could move the
+/// cursor of the terminal or change its colours.
 pub(crate) fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {

@@ -22,7 +22,7 @@ pub struct Job {
     pub customer: Id,
     /// The order.
     pub order: Id,
-    /// The state, which the index shows.
+    /// The state of the job, which is the partition key of the index.
     pub state: State,
     /// The time of the order in seconds since the Unix epoch. The library sets it.
     #[dynalock(created_at)]

@@ -59,7 +59,7 @@ pub enum InvalidProduct {
 }
 
 impl Product {
-    /// Checks the texts of a client.
+    /// Checks the texts that a client has sent for a product.
     ///
     /// # Errors
     ///

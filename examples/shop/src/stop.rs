@@ -1,4 +1,4 @@
-//! The end of a program.
+//! The signals that stop a program: SIGTERM and Ctrl-C.
 
 use std::{future::Future, io};
 

@@ -31,8 +31,8 @@ fn to_json(value: &AttributeValue) -> Value {
     }
 }
 
-/// Returns a value for people. `indent` is the number of spaces before the lines of a long list or
-/// map.
+/// Returns the value of an attribute as text for people. `indent` is the number of spaces before
+/// the lines of a long list or map.
 pub(super) fn to_text(value: &AttributeValue, indent: usize) -> String {
     let (open, parts, close) = match value {
         AttributeValue::S(text) => return quoted(text),

@@ -41,7 +41,7 @@ impl IntoResponse for Found {
 ///
 /// # Errors
 ///
-/// The token belongs to another list, or the database has no answer.
+/// The page token was made for another list, or the database does not answer.
 pub async fn list(
     State(shop): State<Shop>,
     State(page_key): State<PageKey>,

@@ -6,14 +6,14 @@ use axum::Router;
 use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
-/// The time for the requests in flight after the server was asked to stop. This time is longer than
-/// the longest deadline of dynalock (10 seconds, of a unit of work).
+/// The time for the requests in flight after the server was asked to stop. The longest deadline of
+/// dynalock is shorter: a unit of work has 10 seconds.
 const DRAIN: Duration = Duration::from_secs(20);
 
 /// Serves until `stop` completes. After `stop`, requests in flight get their answers, and new
 /// connections are refused.
 ///
-/// The leases of stock-takings belong to clients and not to this process, so they stay.
+/// The end of the server releases no leases of stock-takings, because clients hold these leases.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! The session with curl in the chapter "A service" of the guide. The test runs its commands, and
-//! compares the answers. Etags, tokens and times differ in each run. The test puts those of this run
-//! into the commands.
+//! The session with curl in the chapter "A service" of the guide. The test runs the commands of the
+//! session, and compares the answers. Etags, tokens and times differ in each run of the test, so
+//! the test replaces the values in the commands by the values of its own run.
 
 use std::process::Stdio;
 
@@ -41,7 +41,7 @@ fn steps(chapter: &str) -> Vec<Step> {
     steps.map(step).collect()
 }
 
-/// Returns the answer without its varying values, and these values.
+/// Returns the answer with its varying values removed, and a list of the varying values.
 fn masked(answer: &str) -> (String, Vec<String>) {
     let mut rest = format!("\n{answer}\n");
     let (mut text, mut values) = (String::new(), Vec::new());
@@ -80,7 +80,7 @@ async fn the_session_of_the_chapter_is_true() {
 
     let steps = steps(CHAPTER);
     assert!(steps.len() > 10, "the chapter has a session");
-    // The values of the chapter, and those of this run.
+    // Pairs of a value in the chapter and the value that replaces it in this run of the test.
     let mut known = vec![(DOCUMENTED.to_owned(), url)];
     for Step { command, answer } in steps {
         let put_in = |command: String, (documented, real): &(String, String)| command.replace(documented, real);

@@ -19,7 +19,7 @@ use tokio::{net::TcpListener, process::Command, sync::mpsc, time::timeout};
 
 use crate::support::{Program, Service, id};
 
-/// A batch as Amazon SQS sends it, with these bodies.
+/// Returns a batch of messages with the given bodies, as Amazon SQS sends a batch.
 fn batch(bodies: &[Value]) -> Value {
     let message = |(number, body): (usize, &Value)| {
         json!({

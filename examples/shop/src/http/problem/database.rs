@@ -1,4 +1,5 @@
-//! Converts the errors of dynalock into problems. Only this file of the service converts them.
+//! Converts the errors of dynalock into problems. No other file of
+//! the service converts errors of dynalock.
 
 use std::time::Duration;
 
@@ -40,8 +41,8 @@ impl From<Error> for Problem {
                 let detail = "the database has no answer or no capacity; nothing was written";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "try-again", detail).retry_after(PAUSE)
             }
-            // The code, the table or the rights of the service are wrong. The log says how to
-            // correct them.
+            // The code, the table or the rights of the service are wrong. The logged error says how
+            // to correct the mistake.
             error => {
                 tracing::error!(%error, "the service has to be changed");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the service has a fault; it is in its log")
