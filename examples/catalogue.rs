@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 const PRODUCTS: u32 = 120;
 const PAGE: usize = 8;
 
-/// The secret that signs the tokens. All processes that serve the pages have the same secret.
+/// The secret that signs page tokens. All processes that serve the pages have the same secret.
 const SECRET: [u8; 32] = [7; 32];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, KeyAttribute)]

@@ -5,11 +5,11 @@
 //! ```
 //!
 //! A payout is an item. The worker that holds the lease of the item sends the money to the bank.
-//! The bank is another system, which DynamoDB cannot protect. The bank compares the fence of each
-//! request with the highest fence that it has seen. If the fence is lower, the bank refuses the
-//! request. A worker is paused in the middle of its work for longer than its lease lasts. Another
-//! worker takes over and pays. When the first worker continues, the bank refuses its request, and
-//! DynamoDB refuses its write.
+//! The bank is a system outside of DynamoDB, so DynamoDB cannot protect it. The bank compares the
+//! fence of each request with the highest fence that it has seen. The bank refuses a request with a
+//! lower fence. A worker is paused in the middle of its work for longer than its lease lasts.
+//! Another worker takes over and pays. When the first worker continues, the bank refuses its
+//! request, and DynamoDB refuses its write.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -57,8 +57,8 @@ struct TooOld {
 
 impl Bank {
     /// Records the fence of the worker of a payout, and refuses the fence of an earlier worker.
-    /// Each worker calls this method first, because the bank can refuse earlier workers only if it
-    /// knows the newest fence.
+    /// Each worker calls `enter` before any other method, because the bank can refuse earlier
+    /// workers only if it knows the newest fence.
     fn enter(&self, payout: &str, fence: u64) -> Result<(), TooOld> {
         let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = fences.entry(payout.to_owned()).or_default();

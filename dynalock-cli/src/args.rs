@@ -115,10 +115,10 @@ pub(crate) enum LocksCommand {
     Watch(WatchArgs),
     /// Take a lock away from its holder.
     ///
-    /// Shows the holder and asks for a confirmation. Without a terminal, `--yes` is needed. Only the
-    /// grant that was shown is broken: if the lock has another fence by then, the command changes
-    /// nothing and fails with exit code 5. The former holder continues its work until it learns of
-    /// the loss at its next heartbeat.
+    /// Shows the holder and asks for a confirmation. Without a terminal, `--yes` is needed. Breaks
+    /// only the grant that the command has shown. If the lock has another fence by then, the
+    /// command changes nothing and fails with exit code 5. The former holder continues its work
+    /// until it learns of the loss at its next heartbeat.
     #[command(after_help = "Example:\n  dynalock locks break locks nightly-report --yes")]
     Break(BreakArgs),
 }
@@ -169,7 +169,7 @@ pub(crate) enum TableCommand {
     /// Compare a table with the options. Exit code 4 means that the table differs.
     ///
     /// In the messages, "the type" means the table that the options describe. Without `--ttl`, a
-    /// time to live of the table is no difference, unless the time to live would delete leases.
+    /// time to live of the table is a difference only if it would delete leases.
     #[command(
         after_help = "Examples:\n  dynalock table verify orders --partition-key customer:S --sort-key number:N\n  dynalock table verify --locks locks"
     )]

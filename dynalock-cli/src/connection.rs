@@ -8,7 +8,7 @@ use dynalock::Locks;
 
 use crate::args::{LockArgs, Target};
 
-/// The longest time of a request with the repetitions of the SDK.
+/// The longest time of a request, including the retries of the SDK.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn configuration(target: &Target) -> aws_config::SdkConfig {

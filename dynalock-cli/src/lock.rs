@@ -25,7 +25,8 @@ pub(crate) struct Holder {
     pub(crate) nonce: String,
     /// The time until the lease ends, unless the holder renews the lease.
     pub(crate) remaining: Duration,
-    /// `true` if the lease had ended at the moment of the read. A caller may take the lock over.
+    /// `true` if the lease had ended at the moment of the read, so that a caller may take the lock
+    /// over.
     pub(crate) has_expired: bool,
 }
 

@@ -48,8 +48,8 @@ impl Database {
     /// The file contains each write that got an answer, even if the process is killed afterwards.
     /// Several processes may open the same database file. If another process has locked the file, a
     /// request waits for up to five seconds. If the file is still locked after five seconds, the
-    /// request fails with `InternalServerError` and changes nothing. SQLite keeps parts of the
-    /// database in two files next to the database file, whose names end in `-wal` and `-shm`.
+    /// request fails with `InternalServerError` and changes nothing. SQLite also keeps two files
+    /// next to the database file. The names of these two files end in `-wal` and `-shm`.
     ///
     /// The file does not contain the [client request tokens](crate#client-request-tokens), so the
     /// database forgets the tokens when the process ends.
@@ -202,7 +202,7 @@ impl Database {
     /// Freezes the global secondary indexes, for tests that do not control the clock. Frozen
     /// indexes show no further write until a test calls [`index_lag`](Self::index_lag).
     ///
-    /// In all other respects, frozen indexes behave like the delayed indexes of
+    /// Apart from the freeze, frozen indexes behave like the delayed indexes of
     /// [`index_lag`](Self::index_lag).
     ///
     /// ```
@@ -287,8 +287,9 @@ fn client_on(http_client: impl HttpClient + 'static) -> Client {
         .http_client(http_client)
         .sleep_impl(TokioSleep::new())
         .retry_config(RetryConfig::standard().with_initial_backoff(INITIAL_BACKOFF))
-        // By default, all clients of a process share one retry budget. A separate retry partition
-        // for each client prevents that a test with faults uses up the retry budget of other tests.
+        // By default, all clients of a process share one retry budget. With a separate retry
+        // partition for each client, a test with faults cannot use up the retry budget of other
+        // tests.
         .retry_partition(RetryPartition::custom("dynalock-local").build())
         // Stalled-stream protection is off, because this protection reads the system clock, which
         // continues while a test has paused tokio's clock.

@@ -77,8 +77,8 @@ impl Expression<'_> {
             Err(DynoxideError::ValidationException(why)) if why.contains("The BETWEEN operator requires") => {
                 Err(DynoxideError::ValidationException(why))
             }
-            // If the delete fails for a reason other than a reversed range, the local engine
-            // reports the reason when the request runs.
+            // The local engine reports all errors except reversed ranges when it applies the
+            // request.
             Ok(_) | Err(_) => Ok(()),
         }
     }

@@ -34,7 +34,7 @@ struct Filed {
     found: Option<Stored<Order>>,
 }
 
-/// The part of the report for programs.
+/// The figures of the audit in the JSON report.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figures {
     orders: usize,
@@ -155,7 +155,8 @@ impl Audit {
     }
 
     /// Returns an order of the largest invoice, and the number of products in this invoice. The
-    /// largest invoice has the most parts, and among these the most products.
+    /// largest invoice has the most parts. If several invoices have equally many parts, the number
+    /// of products decides.
     fn largest(&self) -> Option<(&Order, usize)> {
         let of_invoice = |orders: &[Filed]| orders.iter().map(|filed| filed.expected.by_product().len()).sum();
         let invoices = self.orders.chunk_by(|a, b| a.expected.invoice == b.expected.invoice);

@@ -41,8 +41,8 @@ pub(crate) struct Line {
     pub(crate) invoice: String,
     pub(crate) sku: String,
     pub(crate) quantity: i64,
-    /// Only the mode that posts orders needs the price, the amount and the customer. In every other
-    /// mode, the line has no price and no customer, and the amount is zero.
+    /// Only the mode that posts orders needs the price, the amount and the customer. In a mode
+    /// without orders, the line has no price and no customer, and the amount is zero.
     pub(crate) price: Option<Money>,
     pub(crate) amount: Money,
     pub(crate) customer: Option<String>,
@@ -121,7 +121,7 @@ impl Invoices {
         Ok(())
     }
 
-    /// Prints the lines on stderr that are not booked.
+    /// Prints on stderr the lines of the file that are not booked.
     pub(crate) fn report_skipped(&self) {
         for Skipped { number, reason } in &self.skipped {
             eprintln!("{}:{number}: skipped: {reason}", self.name);
@@ -144,7 +144,7 @@ impl Expected {
             Mode::Update | Mode::Patch | Mode::Naive => self.lines,
             Mode::Transaction => self.invoices.len() as u64,
         };
-        // A combined write has at least one line.
+        // A combined write books at least one line.
         if args.combining { most.min(1)..=most } else { most..=most }
     }
 

@@ -35,7 +35,7 @@ const LINE_FRAME: usize = 32;
 pub(crate) struct Order {
     #[dynalock(partition_key)]
     pub(crate) invoice: String,
-    /// The number of this part of the invoice. The first part has the number 1.
+    /// The number of this part of the invoice, counted from 1.
     #[dynalock(sort_key)]
     pub(crate) part: u32,
     pub(crate) parts: u32,

@@ -38,7 +38,7 @@ impl<'f> Records<'f> {
         self.line
     }
 
-    /// Returns the end of the first line of a record, if the record continues after it because a
+    /// Returns the end of the first line of a record, if the record has a second line because a
     /// quote is not closed.
     fn unclosed(&self, start: usize, end: usize) -> Option<usize> {
         let text = self.file[start..end].trim_ascii_end();
@@ -57,7 +57,7 @@ impl Iterator for Records<'_> {
             return None;
         }
         let end = place(self.reader.position());
-        // The line breaks before the record end the previous record and empty lines.
+        // Line breaks before the record are the ends of the previous record and of empty lines.
         let breaks = self.file[before..end].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         let start = before + breaks;
         let line = self.line_of(start);

@@ -118,7 +118,8 @@ impl Report<'_> {
         self.traffic.attempted_writes().saturating_sub(needed)
     }
 
-    /// Returns the first products in the order of their lost updates, and then of their lines.
+    /// Returns the first products, sorted by the number of lost updates and then by the number of
+    /// lines.
     fn shown(&self) -> Vec<&Counted> {
         let mut products: Vec<_> = self.stock.iter().collect();
         products.sort_by_key(|counted| Reverse((counted.lost(), counted.expected.lines)));

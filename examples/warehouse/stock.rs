@@ -18,7 +18,7 @@ use crate::{
     workers,
 };
 
-/// The quantity of each product before the first line.
+/// The quantity of each product before the first line is booked.
 pub(crate) const OPENING_STOCK: i64 = 100_000;
 
 /// The table of products whose lines are posted as orders. The products of posted orders are never
@@ -53,7 +53,7 @@ impl Counted {
     }
 }
 
-/// Returns the table of products of a mode.
+/// Returns the product table for a mode of booking.
 pub(crate) fn repository(client: &Client, mode: Mode) -> Repository<Product> {
     let products = Product::repository(client).deadline(PATIENCE);
     match mode {

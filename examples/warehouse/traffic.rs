@@ -48,8 +48,8 @@ pub(crate) struct Totals {
 }
 
 impl Traffic {
-    /// Returns the same client with the counter. dynalock uses the configuration of the client, so
-    /// the requests of dynalock are also counted.
+    /// Returns a client with the configuration of `client` and with this counter. The counter also
+    /// counts the requests of dynalock, which uses the configuration of the client.
     pub(crate) fn counted(&self, client: &Client) -> Client {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }

@@ -58,7 +58,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
-/// Writes the one result of a command.
+/// Writes the single result of a command.
 pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }

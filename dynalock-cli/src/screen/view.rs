@@ -122,7 +122,7 @@ impl View<'_> {
     }
 
     fn style(&self, colour: Color, modifier: Modifier) -> Style {
-        // Reverse video and bold are also used without colours.
+        // The screen uses reverse video and bold even without colours.
         let style = Style::default().add_modifier(modifier);
         if self.has_colours { style.fg(colour) } else { style }
     }

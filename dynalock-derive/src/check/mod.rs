@@ -180,7 +180,8 @@ fn table(model: &Struct<'_>, understood: bool, errors: &mut Errors) -> Option<St
     Some(name)
 }
 
-/// Returns the message of an error if DynamoDB would refuse the table name. The rules are at
+/// Returns the message of an error if DynamoDB would refuse the table name. DynamoDB's naming rules
+/// are at
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>.
 fn table_problem(name: &str) -> Option<&'static str> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');

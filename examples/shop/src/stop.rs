@@ -5,7 +5,8 @@ use std::{future::Future, io};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Returns a future that completes when the program is asked to stop, by SIGTERM or by Ctrl-C.
-/// Orchestrators send SIGTERM. After this call, the two signals no longer kill the process.
+/// Orchestrators send SIGTERM. After a call of this function, the two signals no longer kill the
+/// process.
 ///
 /// # Errors
 ///

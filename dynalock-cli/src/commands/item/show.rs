@@ -16,7 +16,7 @@ use crate::{
     output::{DIM, Output, RED, duration, pairs, print, print_json, shown},
 };
 
-/// The attributes of the library. The text shows their meaning, and not their values.
+/// The attributes of the library, for which the text shows the meaning in place of the value.
 const BOOKKEEPING: [&str; 9] = ["_writes", "_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
 /// An item with its table, its lease and its time to live.

@@ -66,7 +66,7 @@ impl IfNoneMatch {
 }
 
 /// The `Idempotency-Key` of a request. A client that got no answer repeats the request with the
-/// same key.
+/// same idempotency key.
 #[derive(Debug)]
 pub struct IdempotencyKey(pub Id);
 

@@ -42,7 +42,7 @@ pub async fn create(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(order)).into_response())
 }
 
-/// `GET /orders?customer=alice`, the newest first
+/// `GET /orders?customer=alice`, with the newest order first
 ///
 /// # Errors
 ///

@@ -6,14 +6,15 @@ use axum::Router;
 use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
-/// The time for the requests in flight after the server was asked to stop. The longest deadline of
-/// dynalock is shorter: a unit of work has 10 seconds.
+/// The time in which requests in flight must end after the server was asked to stop. 20 seconds are
+/// longer than the longest deadline of dynalock: the 10 seconds of a unit of work.
 const DRAIN: Duration = Duration::from_secs(20);
 
 /// Serves until `stop` completes. After `stop`, requests in flight get their answers, and new
 /// connections are refused.
 ///
-/// The end of the server releases no leases of stock-takings, because clients hold these leases.
+/// A server that stops does not release the leases of stock-takings, because clients hold the
+/// leases.
 ///
 /// # Errors
 ///

@@ -11,7 +11,7 @@ const MOST_LINES: usize = 50;
 /// The reason why no order was placed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The order has no line, or too many.
+    /// The order has no line, or too many lines.
     #[error("an order has 1 to {MOST_LINES} lines")]
     Lines,
     /// The total is larger than a `u64`.

@@ -11,7 +11,8 @@ use crate::support::Service;
 const CHAPTER: &str = include_str!("../../../../docs/src/service.md");
 const DOCUMENTED: &str = "http://127.0.0.1:8080";
 
-/// The texts before values that differ in each run, and the character that ends such a value.
+/// The values that differ in each run: the text before each value, and the character after the
+/// value.
 const VARYING: [(&str, char); 9] = [
     ("\netag: \"", '"'),
     ("\nx-request-id: ", '\n'),
@@ -55,7 +56,7 @@ fn masked(answer: &str) -> (String, Vec<String>) {
     (text + &rest, values)
 }
 
-/// Returns the place of the next varying value, and the character after it.
+/// Returns the place of the next varying value, and the character after the value.
 fn next_value(text: &str) -> Option<(usize, char)> {
     let places = VARYING.iter().filter_map(|(before, end)| text.find(before).map(|at| (at + before.len(), *end)));
     places.min()

@@ -1,4 +1,4 @@
-//! The Lambda function: its handler, and its program with a runtime API.
+//! Tests of the Lambda function: its handler, and its program with a runtime API.
 
 use std::{
     sync::{Arc, Mutex},

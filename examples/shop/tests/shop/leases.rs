@@ -1,5 +1,5 @@
-//! Stock-taking: only the client with the lease may write, and all other clients learn who has the
-//! lease.
+//! Tests of stock-taking: only the client with the lease may write, and all other clients learn who
+//! has the lease.
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -82,7 +82,7 @@ async fn equal_requests_at_once_place_one_order() {
 async fn an_order_that_takes_the_last_pieces_does_not_refuse_an_equal_request() {
     let service = Service::start().await;
     // The first request reads that there is no order. The second request then places the order, and
-    // takes the whole stock. At last, the first request reads the empty stock.
+    // takes the whole stock. The first request then reads the empty stock.
     service.faults.script_on("BatchGetItem", 0, Fault::Delay(Duration::from_secs(1)));
     let send = || order(&service, "1", "alice", json!({"teapot-iron": 3}));
     let later = async {

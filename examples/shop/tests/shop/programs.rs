@@ -1,4 +1,4 @@
-//! The programs as processes: their start, their logs, and their end by SIGTERM.
+//! Tests of the programs as processes: their start, their logs, and their end by SIGTERM.
 
 use serde_json::Value;
 use tokio::{

@@ -1,4 +1,4 @@
-//! The worker, on the paused clock.
+//! Tests of the worker, on the paused clock.
 
 use std::{future::pending, num::NonZeroU32, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The page, in two browsers.
+//! Tests of the page, in two browsers.
 
 mod browser;
 

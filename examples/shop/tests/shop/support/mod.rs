@@ -28,7 +28,7 @@ pub(crate) struct Service {
     pub(crate) router: Router,
 }
 
-/// The answer of the service. A body that is not JSON is null.
+/// The answer of the service. If the body is not JSON, `body` is null.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
