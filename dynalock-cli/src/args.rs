@@ -116,9 +116,9 @@ pub(crate) enum LocksCommand {
     /// Take a lock away from its holder.
     ///
     /// Shows the holder and asks for a confirmation. Without a terminal, `--yes` is needed. Breaks
-    /// only the grant that the command has shown. If the lock has another fence by then, the
-    /// command changes nothing and fails with exit code 5. The former holder continues its work
-    /// until it learns of the loss at its next heartbeat.
+    /// only the grant that the command has shown. If the lock has another fence at the time of the
+    /// break, the command changes nothing and fails with exit code 5. The former holder continues
+    /// its work until it learns of the loss at its next heartbeat.
     #[command(after_help = "Example:\n  dynalock locks break locks nightly-report --yes")]
     Break(BreakArgs),
 }
