@@ -33,7 +33,7 @@ pub(crate) struct Holder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Waiter {
     pub(crate) owner: String,
-    /// The nonce of the entry, which distinguishes it from all other entries.
+    /// The nonce of the entry, which differs between all entries of a queue.
     pub(crate) ticket: String,
     /// The time since the caller entered the queue, if the entry contains a time.
     pub(crate) since_entry: Option<Duration>,

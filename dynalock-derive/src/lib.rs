@@ -19,7 +19,7 @@
 //! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table. For several indexes, repeat `index(..)` |
 //! | `crate = "path"` | the path of the crate dynalock. The default is `::dynalock` |
 //!
-//! This table lists the parts of `index(..)`. In `index(..)`, the names of the keys and of the
+//! The table below lists the parts of `index(..)`. In `index(..)`, the names of the keys and of the
 //! included attributes are the names of fields of the struct:
 //!
 //! | `index(..)` | meaning |
@@ -134,7 +134,7 @@
 //! and raw identifiers (`r#type` is stored as `type`). The derive reads the serde aliases of a
 //! field, so that a write of the field removes the attributes with these aliases from the item.
 //!
-//! This table lists the serde attributes that the derive refuses:
+//! The table below lists the serde attributes that the derive refuses:
 //!
 //! | `#[serde(..)]` | refused on |
 //! |---|---|
@@ -180,8 +180,9 @@
 //!
 //! # The files
 //!
-//! The file `key_attribute` contains `#[derive(KeyAttribute)]`. This table lists the files of the
-//! derive macros `Versioned` and `Attributes`, in the order in which the files process a struct:
+//! The file `key_attribute` contains `#[derive(KeyAttribute)]`. The table below lists the files of
+//! the derive macros `Versioned` and `Attributes`, in the order in which the files process a
+//! struct:
 //!
 //! | file | responsibility |
 //! |---|---|

@@ -116,8 +116,8 @@ fn is_conflict(error: &Error) -> bool {
     update || error.downcast_ref().is_some_and(TransactWriteItemsError::is_transaction_canceled_exception)
 }
 
-/// DynamoDB's protocol names the operation in a header. In this program, only GetItem and
-/// BatchGetItem read.
+/// DynamoDB's protocol names the operation in a header. The warehouse example reads only by GetItem
+/// and BatchGetItem.
 fn reads(request: &HttpRequest) -> bool {
     request.headers().get("x-amz-target").is_some_and(|target| target.ends_with("GetItem"))
 }

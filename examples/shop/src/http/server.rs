@@ -6,8 +6,8 @@ use axum::Router;
 use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
-/// The time in which requests in flight must end after the server was asked to stop. 20 seconds are
-/// longer than the longest deadline of dynalock: the 10 seconds of a unit of work.
+/// The time for which a server that stops waits for requests in flight. The longest deadline of
+/// dynalock, which is for a unit of work, has only 10 seconds.
 const DRAIN: Duration = Duration::from_secs(20);
 
 /// Serves until `stop` completes. After `stop`, requests in flight get their answers, and new
