@@ -30,7 +30,7 @@ pub(crate) async fn client(target: &Target) -> Client {
     Client::new(&configuration(target).await)
 }
 
-/// Returns the locks in the table and the namespace of a lock.
+/// Returns a `Locks` for the table and the namespace that the arguments name.
 pub(crate) fn locks_of(client: &Client, lock: &LockArgs) -> Locks {
     let locks = Locks::new(client, lock.table.as_str());
     match &lock.namespace {

@@ -52,7 +52,7 @@ impl Lock {
         self
     }
 
-    /// Returns the state in one word: `held`, `expired` or `free`.
+    /// Returns the state of the lock in one word, which is `held`, `expired` or `free`.
     pub(crate) fn state(&self) -> &'static str {
         match &self.holder {
             Some(holder) if holder.has_expired => "expired",
@@ -61,7 +61,7 @@ impl Lock {
         }
     }
 
-    /// Returns whether this owner holds the lock or waits for it.
+    /// Returns whether `owner` holds the lock or waits for it.
     pub(crate) fn concerns(&self, owner: &str) -> bool {
         let holds = self.holder.as_ref().is_some_and(|holder| holder.owner == owner);
         holds || self.waiters.iter().any(|waiter| waiter.owner == owner)

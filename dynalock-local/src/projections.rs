@@ -88,8 +88,7 @@ impl<'r> Index<'r> {
         top_level_names(expression?)
             .into_iter()
             .filter_map(|name| match name.starts_with('#') {
-                // The local engine refuses an undefined placeholder, so the code ignores an
-                // undefined placeholder.
+                // An undefined placeholder is ignored here, because the local engine refuses it.
                 true => names.as_ref()?.get(name).cloned(),
                 false => Some(name.to_owned()),
             })

@@ -56,7 +56,7 @@ impl Tokens {
 
     /// Runs `apply`, unless a transaction with the same token has already succeeded.
     ///
-    /// While `apply` runs, each other request with a client request token waits. If two requests
+    /// While `apply` runs, every further request with a client request token waits. If two requests
     /// with the same token and content arrive at the same time, the local engine applies only one
     /// of the two requests.
     pub(crate) fn once<E>(

@@ -84,7 +84,8 @@ impl Checkout {
         }
     }
 
-    /// Takes ten percent off, if no other caller has changed the order in the meantime.
+    /// Lowers the price of an order by ten percent, if no other caller has changed the order in the
+    /// meantime.
     async fn discount(&self, customer: &str, number: u64) -> dynalock::Result<u64> {
         let key = OrderKey::from((customer, number));
         let Some(mut order) = self.orders.get(key.clone()).await? else { return Ok(0) };

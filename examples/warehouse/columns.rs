@@ -9,7 +9,7 @@ use crate::{args::Mode, failure::Failure, money::Money};
 /// DynamoDB's limit for a partition key, in bytes.
 const LONGEST_KEY: usize = 2048;
 
-/// The columns that the program uses. Other columns are ignored.
+/// The columns that the program uses. The program ignores all further columns.
 #[derive(Debug)]
 pub(crate) struct Columns {
     count: usize,

@@ -138,7 +138,8 @@ impl Expected {
         OPENING_STOCK - self.sold - self.returned
     }
 
-    /// Returns the least and the greatest number of writes of the product after all lines are booked.
+    /// Returns the minimum and the maximum number of writes of the product after all lines are
+    /// booked.
     pub(crate) fn writes(&self, args: &Args) -> RangeInclusive<u64> {
         let most = match args.mode {
             Mode::Update | Mode::Patch | Mode::Naive => self.lines,

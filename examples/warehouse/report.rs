@@ -62,8 +62,8 @@ impl Report<'_> {
         self.stock.iter().map(Counted::lost).sum()
     }
 
-    /// Returns whether the run has the expected result. The expected result of a booking without
-    /// dynalock is lost updates.
+    /// Returns whether the run has the expected result. A booking without dynalock is expected to
+    /// lose updates.
     pub(crate) fn verdict(&self) -> Result<(), Failure> {
         let foreign = self.stock.iter().filter(|counted| counted.holds_more()).count();
         let wrong = self.audit.map_or(0, Audit::wrong);

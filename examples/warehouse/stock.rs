@@ -29,7 +29,7 @@ const POSTED: &str = "dynalock-warehouse-posted";
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) expected: Expected,
-    /// The least and the greatest number of required writes.
+    /// The minimum and the maximum number of required writes.
     writes: RangeInclusive<u64>,
     pub(crate) product: Stored<Product>,
 }
@@ -62,8 +62,8 @@ pub(crate) fn repository(client: &Client, mode: Mode) -> Repository<Product> {
     }
 }
 
-/// Creates the products. Products of an earlier run are reset, unless orders have been posted on
-/// them.
+/// Creates the products, and resets products of an earlier run. In the mode that posts orders,
+/// keeps the products of an earlier run.
 pub(crate) async fn open(
     products: &Repository<Product>,
     expected: &BTreeMap<String, Expected>,

@@ -22,7 +22,8 @@ use aws_smithy_runtime_api::client::{
     orchestrator::HttpRequest,
 };
 
-/// Counts the requests of its clients. Each attempt counts as one request. Clones share the counts.
+/// Counts the requests of all clients that [`counted`](Self::counted) returns. Each attempt counts
+/// as one request. All clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic(Arc<Counters>);
 
@@ -34,7 +35,7 @@ struct Counters {
     conflicts: AtomicU64,
 }
 
-/// The counts.
+/// The counts at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) requests: u64,

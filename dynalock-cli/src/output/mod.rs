@@ -63,7 +63,7 @@ pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
-/// Writes one of several results: each result is a line.
+/// Writes one of several results as a line.
 pub(crate) fn print_json_line(value: &Value) -> Result<(), Failure> {
     print(&format!("{value}\n"))
 }
@@ -72,7 +72,8 @@ pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns a duration for people, rounded down: `4.2s`, `42s`, `3m 20s`, `2h 05m`, `3d 4h`.
+/// Returns a duration for people, rounded down, for example `4.2s`, `42s`, `3m 20s`, `2h 05m` or
+/// `3d 4h`.
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {

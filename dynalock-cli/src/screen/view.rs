@@ -15,7 +15,8 @@ use crate::{
     output::{duration, shown},
 };
 
-/// The lines that are not rows: the title, the column titles, and two lines at the bottom.
+/// The number of lines of the screen that show no lock and no waiter: the title, the column titles,
+/// and two lines at the bottom.
 const OTHER_LINES: u16 = 4;
 
 /// The content of a frame.

@@ -24,7 +24,7 @@ pub struct Job {
     pub order: Id,
     /// The state of the job, which is the partition key of the index.
     pub state: State,
-    /// The time of the order in seconds since the Unix epoch. The library sets it.
+    /// The time of the order in seconds since the Unix epoch, which the library sets.
     #[dynalock(created_at)]
     pub created_at: u64,
 }

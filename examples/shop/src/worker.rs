@@ -25,7 +25,7 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// A worker.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    /// The tables.
+    /// The tables of the shop.
     pub shop: Shop,
     /// The name of the worker, which other callers see as the holder of a job.
     pub name: String,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Item;
 use crate::output::shown;
 
-/// The longest text of a list or a map that stays in one line.
+/// The maximum length of a list or a map that the text shows on one line.
 const LINE: usize = 80;
 
 /// Returns an item in the JSON of DynamoDB, for example `{"stock": {"N": "7"}}`.

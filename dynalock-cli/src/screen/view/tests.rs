@@ -1,4 +1,4 @@
-//! Golden screens.
+//! Tests that compare whole screens with the expected screens.
 
 use ratatui::{Terminal, backend::TestBackend};
 

@@ -14,7 +14,8 @@ use dynalock::Etag;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A problem. A program decides by `type`, and a person reads `detail`.
+/// A problem: the answer to a request that failed. A program decides by `type`, and a person reads
+/// `detail`.
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,

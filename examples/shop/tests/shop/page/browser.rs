@@ -142,7 +142,7 @@ impl Browser {
     }
 
     /// Returns the errors of the page so far: exceptions, errors in the console, and refusals of
-    /// the content security policy. An error status of a response does not count.
+    /// the content security policy. A response with an error status is not an error of the page.
     pub(super) fn faults(&self) -> &[String] {
         &self.faults
     }

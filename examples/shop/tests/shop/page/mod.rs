@@ -20,7 +20,7 @@ async fn serve(service: &Service) -> String {
     url
 }
 
-/// Starts two browsers. Returns `None` where there is no Chromium.
+/// Starts two browsers. Returns `None` on a machine without Chromium.
 async fn two_browsers() -> Option<(Browser, Browser)> {
     let Some(program) = browser::find() else {
         eprintln!("no Chromium was found, so the page was not tried in a browser");
