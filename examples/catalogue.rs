@@ -193,7 +193,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     assert_eq!(pages.concat().len(), 30, "a quarter of the 40 teapots is sold out");
     assert!(pages.iter().all(|page| page.len() <= PAGE));
 
-    // A teapot that was sold is no longer on the pages, and no other teapot is skipped.
+    // A teapot that was sold is no longer on the pages, and the pages skip no other teapot.
     let sold = pages[0][0].clone();
     products.update_with(sold.as_str(), |product| product.stock = 0).await?;
     let left = walk(&products, Category::Teapots).await?.concat();

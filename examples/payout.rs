@@ -5,11 +5,11 @@
 //! ```
 //!
 //! A payout is an item. The worker that holds the lease of the item sends the money to the bank.
-//! The bank is a system outside of DynamoDB, so DynamoDB cannot protect it. The bank compares the
-//! fence of each request with the highest fence that it has seen. The bank refuses a request with a
-//! lower fence. A worker is paused in the middle of its work for longer than its lease lasts.
-//! Another worker takes over and pays. When the first worker continues, the bank refuses its
-//! request, and DynamoDB refuses its write.
+//! The bank is a system outside of DynamoDB, so DynamoDB cannot protect it. The bank remembers the
+//! highest fence that it has seen, and refuses each request with a lower fence. A worker is paused
+//! in the middle of its work for longer than its lease lasts. Another worker takes the payout over
+//! and pays. When the first worker continues, the bank refuses its request, and DynamoDB refuses
+//! its write.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 

@@ -171,7 +171,7 @@ fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveIn
     }
 }
 
-/// Returns the tokens of the function path in `#[serde(default = "path")]`. If the text is not a
+/// Returns the tokens of the function path in `#[serde(default = "path")]`. If the string is not a
 /// path, returns no tokens, because serde itself reports an error.
 fn function(path: &LitStr) -> TokenStream {
     path.parse::<ExprPath>().map(|path| path.to_token_stream()).unwrap_or_default()

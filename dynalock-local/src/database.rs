@@ -49,7 +49,7 @@ impl Database {
     /// Several processes may open the same database file. If another process has locked the file, a
     /// request waits for up to five seconds. If the file is still locked after five seconds, the
     /// request fails with `InternalServerError` and changes nothing. SQLite also keeps two files
-    /// next to the database file. The names of these two files end in `-wal` and `-shm`.
+    /// next to the database file, with names that end in `-wal` and `-shm`.
     ///
     /// The file does not contain the [client request tokens](crate#client-request-tokens), so the
     /// database forgets the tokens when the process ends.

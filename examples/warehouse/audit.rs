@@ -155,8 +155,8 @@ impl Audit {
     }
 
     /// Returns an order of the largest invoice, and the number of products in this invoice. The
-    /// largest invoice has the most parts. If several invoices have equally many parts, the number
-    /// of products decides.
+    /// largest invoice has the most parts. Among invoices with equally many parts, the largest
+    /// invoice has the most products.
     fn largest(&self) -> Option<(&Order, usize)> {
         let of_invoice = |orders: &[Filed]| orders.iter().map(|filed| filed.expected.by_product().len()).sum();
         let invoices = self.orders.chunk_by(|a, b| a.expected.invoice == b.expected.invoice);

@@ -25,7 +25,7 @@ pub(crate) struct Invoices {
     pub(crate) lines: Vec<Line>,
     /// The number of different invoices in the file.
     pub(crate) count: usize,
-    /// The sums of each product, by its stock code.
+    /// The expected figures of each product, by its stock code.
     pub(crate) products: BTreeMap<String, Expected>,
     pub(crate) skipped: Vec<Skipped>,
     /// The sum of the absolute amounts of all lines. If the sum of absolute amounts fits into 64

@@ -23,7 +23,8 @@ impl Money {
         self.0.checked_mul(quantity).map(Self)
     }
 
-    /// Returns the sum of both absolute amounts, or `None` if the sum does not fit into 64 bits.
+    /// Returns the sum of the absolute values of both amounts, or `None` if the sum does not fit
+    /// into 64 bits.
     pub(crate) fn beside(self, other: Self) -> Option<Self> {
         self.0.checked_abs()?.checked_add(other.0.checked_abs()?).map(Self)
     }

@@ -27,9 +27,9 @@ const LINE_FRAME: usize = 32;
 
 /// One part of an invoice: one item in the table. Most invoices have one part.
 ///
-/// The parts of an invoice are in one partition, in their order. The existence of an order proves
-/// that its lines are booked, because one transaction creates the order and books the lines. If the
-/// program posts the order again, nothing is written.
+/// The parts of an invoice are in one partition, in the order of their numbers. The existence of an
+/// order proves that its lines are booked, because one transaction creates the order and books the
+/// lines. If the program posts the order again, nothing is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "dynalock-orders", index(name = "by_customer", partition_key = "customer"))]
 pub(crate) struct Order {

@@ -25,7 +25,7 @@ pub(crate) const OPENING_STOCK: i64 = 100_000;
 /// deleted, so they have their own table.
 const POSTED: &str = "dynalock-warehouse-posted";
 
-/// The state of a product after the last line, and its expected state.
+/// The state of a product after all lines are booked, and its expected state.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) expected: Expected,

@@ -45,7 +45,7 @@ impl Output {
         Self { is_json: format.json, has_colours }
     }
 
-    /// Returns a text with its colour.
+    /// Returns a text in the given style, if the output has colours.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if self.has_colours && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }

@@ -42,7 +42,7 @@ impl Drop for Screen {
 }
 
 pub(super) async fn run(watched: &Watched, interval: Duration, output: Output) -> Result<(), Failure> {
-    // A failure before the first frame ends the command with its exit code.
+    // A failure before the first frame ends the command with the exit code of the failure.
     let locks = watched.read().await?;
     let mut shown = Shown { locks, read: clock::now(), failure: None, scroll: 0 };
     let mut screen = Screen(ratatui::try_init()?);

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::CancellationReason;
 
-/// A fault of one request. In the descriptions of the faults, the engine stands for the receiver of
-/// the requests: the engine of a [`Database`](crate::Database), or an HTTP client in
+/// A fault that a request can meet. In the descriptions of the faults, the engine stands for the
+/// receiver of the requests: the engine of a [`Database`](crate::Database), or an HTTP client in
 /// [`Faults::wrap`](crate::Faults::wrap).
 ///
 /// "The engine applies the request" means that the engine receives the request unchanged. The

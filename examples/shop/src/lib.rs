@@ -4,8 +4,8 @@
 //! cargo run -p shop
 //! ```
 //!
-//! The chapter "A service" of the guide explains the calls. The table lists the modules that use
-//! dynalock:
+//! The chapter "A service" of the guide explains the calls of dynalock. The table lists the modules
+//! that use dynalock:
 //!
 //! | module | what it shows |
 //! |---|---|

@@ -41,8 +41,8 @@ impl Worker {
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         loop {
-            // A worker that stops waits for `take`. If the worker dropped the future of `take`, a
-            // lease that it has just acquired could stay without a release.
+            // A worker that stops waits for `take`. If the worker dropped the future of `take`, the
+            // process could end before `take` releases a lease that it has just acquired.
             let taken = self.take().await.unwrap_or_else(|error| {
                 tracing::error!(%error, "no job could be taken");
                 None

@@ -29,7 +29,7 @@ pub(super) struct Exchange {
     pub(super) date: Option<i64>,
 }
 
-/// Keeps the last exchange of a client.
+/// Keeps the last request of a client and its answer.
 #[derive(Clone, Default)]
 pub(super) struct Observer(Arc<Mutex<Times>>);
 

@@ -5,7 +5,7 @@ use dynalock::private::{KeyModel, LockModel, Model, TimeModel, TimeUnit, TimesMo
 use crate::args::{KeyArg, SchemaArgs};
 
 /// Returns the model of a table of items. The names of a model must be `&'static str`, so the
-/// function leaks the names. The process makes only one model.
+/// function leaks the names of the only model that the process makes.
 pub(super) fn model(args: &SchemaArgs, partition_key: &KeyArg) -> &'static Model {
     let key = |key: &KeyArg| KeyModel { name: leak(&key.name), key_type: key.key_type };
     let expires = args.ttl.as_deref().map(|name| TimeModel { name: leak(name), unit: TimeUnit::Seconds });

@@ -57,8 +57,8 @@ impl<S: Sync> FromRequestParts<S> for IfNoneMatch {
 }
 
 impl IfNoneMatch {
-    /// Returns whether the client knows the state with this etag. A proxy may have marked an etag
-    /// as weak.
+    /// Returns whether the client knows the state with the etag `etag`. A proxy may have marked an
+    /// etag as weak.
     pub fn has(&self, etag: &Etag) -> bool {
         let quoted = format!("\"{etag}\"");
         self.0.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == quoted)

@@ -57,7 +57,7 @@ pub async fn list(
 ///
 /// # Errors
 ///
-/// The product is invalid, or its id is taken.
+/// The product is invalid, or another product has its id.
 pub async fn create(
     State(shop): State<Shop>,
     extract::Json(product): extract::Json<Product>,

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
 /// The time for which a server that stops waits for requests in flight. The longest deadline of
-/// dynalock, which is for a unit of work, has only 10 seconds.
+/// dynalock is only 10 seconds, for a unit of work.
 const DRAIN: Duration = Duration::from_secs(20);
 
 /// Serves until `stop` completes. After `stop`, requests in flight get their answers, and new
