@@ -138,8 +138,8 @@ pub(crate) enum ItemCommand {
     /// Show an item, with its version, its lease and its time to live.
     ///
     /// Sends a `DescribeTable`, a `DescribeTimeToLive`, and a consistent read of the item. An item
-    /// without a lease costs a second read, because its lease may be in a separate row. In `--json`,
-    /// the item is in the JSON of DynamoDB, which keeps all digits of a number.
+    /// without a lease costs a second read, because its lease may be in a separate row. With
+    /// `--json`, the item is in the JSON of DynamoDB, which keeps all digits of a number.
     #[command(
         after_help = "Examples:\n  dynalock item show products 85123A\n  dynalock item show orders alice 7 --json"
     )]
