@@ -12,7 +12,7 @@ use crate::{
     report, workers,
 };
 
-/// The columns of the CSV file to which the audit writes all orders.
+/// The columns of the CSV file to which the audit writes the orders that it found.
 const DUMPED: [&str; 10] =
     ["invoice", "part", "parts", "customer", "total", "invoice_total", "line", "sku", "quantity", "price"];
 
