@@ -175,8 +175,8 @@ impl Database {
     /// # let put = put.item("color", AttributeValue::S("red".to_owned()));
     /// # let by_color = client.query().table_name("products").index_name("by_color").key_condition_expression("color = :c");
     /// # let by_color = by_color.expression_attribute_values(":c", AttributeValue::S("red".to_owned()));
-    /// // .. create the table "products" with an index, a request `put` and a query `by_color`,
-    /// then: database.index_lag(Duration::from_secs(1))?;
+    /// // .. create the table "products" with an index, a request `put` and a query `by_color`, then:
+    /// database.index_lag(Duration::from_secs(1))?;
     ///
     /// put.send().await?;
     /// assert_eq!(by_color.clone().send().await?.count, 0);
@@ -227,8 +227,8 @@ impl Database {
     /// # let put = put.item("color", AttributeValue::S("red".to_owned()));
     /// # let by_color = client.query().table_name("products").index_name("by_color").key_condition_expression("color = :c");
     /// # let by_color = by_color.expression_attribute_values(":c", AttributeValue::S("red".to_owned()));
-    /// // .. create the table "products" with an index, a request `put` and a query `by_color`,
-    /// then: database.freeze_indexes()?;
+    /// // .. create the table "products" with an index, a request `put` and a query `by_color`, then:
+    /// database.freeze_indexes()?;
     ///
     /// put.send().await?;
     /// assert_eq!(by_color.clone().send().await?.count, 0);
