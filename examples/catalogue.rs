@@ -8,7 +8,7 @@
 //! pages through one category, in the order of the prices. The browser gets the token of the next
 //! page as a text, and sends it back. The program makes no tokens of previous pages, so the browser
 //! keeps the tokens of the pages that it has seen. The tokens are signed: the program refuses a
-//! token that was changed, or that belongs to another category or another filter.
+//! token that was changed, or that was made for another category or another filter.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 const PRODUCTS: u32 = 120;
 const PAGE: usize = 8;
 
-/// The secret that signs the tokens. All processes that serve the pages have the same secret.
+/// The secret that signs page tokens. All processes that serve the pages have the same secret.
 const SECRET: [u8; 32] = [7; 32];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, KeyAttribute)]
@@ -54,7 +54,7 @@ impl Product {
     }
 }
 
-/// The request of a visitor. The address of a web page contains these parameters.
+/// The request of a visitor, as the query parameters in the address of a web page.
 #[derive(Debug, Clone)]
 struct Address {
     category: Category,
@@ -82,8 +82,7 @@ async fn serve(products: &Repository<Product>, address: Address) -> dynalock::Re
     Ok(Shown { skus, next: page.next.map(|token| token.to_string()) })
 }
 
-/// A browser, with the tokens of the pages that it has seen. The last token belongs to the current
-/// page.
+/// A browser, with the tokens of the pages from the first page to the current page.
 struct Browser<'p> {
     products: &'p Repository<Product>,
     address: Address,
@@ -139,7 +138,8 @@ async fn fill(products: &Repository<Product>) -> Result<(), Box<dyn StdError>> {
     Ok(())
 }
 
-/// Pages through a category to its end and back, and returns the pages on the way there.
+/// Pages through a category to the last page, and back to the first. Returns the products of each
+/// page.
 async fn walk(products: &Repository<Product>, category: Category) -> Result<Vec<Vec<String>>, Box<dyn StdError>> {
     let mut browser = Browser::open(products, category).await?;
     println!("{category:?} in stock, the cheapest first:");
@@ -163,7 +163,8 @@ async fn walk(products: &Repository<Product>, category: Category) -> Result<Vec<
     Ok(there)
 }
 
-/// Shows which tokens are refused.
+/// Shows that the program refuses a changed page token, and a page token of another category or
+/// filter.
 async fn refuse(products: &Repository<Product>) -> Result<(), Box<dyn StdError>> {
     let mugs = Address { category: Category::Mugs, in_stock: true, token: None };
     let token = serve(products, mugs.clone()).await?.next.ok_or("there is a second page of mugs")?;
@@ -192,7 +193,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     assert_eq!(pages.concat().len(), 30, "a quarter of the 40 teapots is sold out");
     assert!(pages.iter().all(|page| page.len() <= PAGE));
 
-    // A teapot that was sold is no longer on the pages, and no other teapot is skipped.
+    // A teapot that was sold is no longer on the pages, and the pages skip no other teapot.
     let sold = pages[0][0].clone();
     products.update_with(sold.as_str(), |product| product.stock = 0).await?;
     let left = walk(&products, Category::Teapots).await?.concat();

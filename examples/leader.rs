@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The command starts a `DynamoDB` on a loopback port and three workers. The command then kills the
-//! leader like `kill -9`, and prints which worker takes over, and when. A late write of the killed
-//! leader is refused.
+//! leader like `kill -9`, and prints which worker takes over, and when. DynamoDB refuses a late
+//! write of the killed leader.
 //!
 //! To start the processes by hand, use a terminal for each process. Ctrl-C ends a process and
 //! releases its lease:
@@ -116,8 +116,8 @@ struct Work {
     steps: u64,
 }
 
-/// Counts a step, if this grant of the lock is still the last grant. `DynamoDB` checks the grant in
-/// the same transaction.
+/// Counts a step if `held` is still the last grant of the lock. One transaction checks the grant
+/// and writes the count.
 async fn write(client: &Client, held: &LockGuard) -> Result<(), Error> {
     let works = &Work::repository(client);
     let count = transact(client, |tx| async move {
@@ -165,7 +165,7 @@ fn start(url: &str, name: &str, lines: &mpsc::UnboundedSender<String>) -> Result
     Ok(child)
 }
 
-/// Prints the output of the workers, until one of them leads and has done some steps.
+/// Prints the output of the workers, until one worker is the leader and has done some steps.
 async fn watch(lines: &mut mpsc::UnboundedReceiver<String>, steps: usize) -> Result<(Leader, Instant), Failure> {
     let mut leader = None;
     let mut left = steps;
@@ -198,8 +198,8 @@ async fn show() -> Result<(), Failure> {
     }
     let (first, _) = watch(&mut said, 3).await?;
 
-    // This process holds the same grant as the leader, so that it can send a late write of the
-    // leader after the kill.
+    // The main process resumes the grant of the leader. After the leader is killed, the main
+    // process sends a write with the grant, like a delayed write of the leader.
     let token: LockToken = first.token.parse()?;
     let begun = locks.clone().heartbeat(false).resume(token.clone()).await?;
     println!("kill -9 {}", first.name);

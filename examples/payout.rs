@@ -4,11 +4,12 @@
 //! cargo run --example payout
 //! ```
 //!
-//! The payout is an item, and the holder of its lease pays it. The bank is another system, which
-//! DynamoDB cannot protect. The bank compares the fence of each request with the highest fence that
-//! it has seen. If the fence is lower, the bank refuses the request. A worker is paused in the
-//! middle of its work for longer than its lease lasts. Another worker takes over and pays. When the
-//! first worker continues, the bank refuses its request, and DynamoDB refuses its write.
+//! A payout is an item. The worker that holds the lease of the item sends the money to the bank.
+//! The bank is a system outside of DynamoDB, so DynamoDB cannot protect it. The bank remembers the
+//! highest fence that it has seen, and refuses each request with a lower fence. A worker is paused
+//! in the middle of its work for longer than its lease lasts. Another worker takes the payout over
+//! and pays. When the first worker continues, the bank refuses its request, and DynamoDB refuses
+//! its write.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -23,8 +24,7 @@ use std::{
 use dynalock::{Error, Expiry, LeaseGuard, Repository, Versioned, Wait};
 use serde::{Deserialize, Serialize};
 
-/// The time after which a lease ends without a heartbeat. This time is short, so that the example
-/// ends soon.
+/// The time after which a lease ends without a heartbeat. A short ttl lets the example end soon.
 const TTL: Duration = Duration::from_secs(1);
 
 /// The maximum difference between the clocks of the workers' machines.
@@ -57,8 +57,8 @@ struct TooOld {
 
 impl Bank {
     /// Records the fence of the worker of a payout, and refuses the fence of an earlier worker.
-    /// Each worker calls this method first, because the bank can refuse earlier workers only if it
-    /// knows the newest fence.
+    /// Each worker calls `enter` before any other method, because the bank can refuse earlier
+    /// workers only if it knows the newest fence.
     fn enter(&self, payout: &str, fence: u64) -> Result<(), TooOld> {
         let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = fences.entry(payout.to_owned()).or_default();

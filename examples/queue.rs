@@ -16,8 +16,8 @@
 //! cargo run --example queue -- --endpoint http://127.0.0.1:8000 --name alice
 //! ```
 //!
-//! Both ways to start the processes print the URL of the `DynamoDB`. The command line of dynalock
-//! can watch the queue at this URL, with any credentials:
+//! The example prints the URL of its `DynamoDB`. The command line of dynalock can watch the queue,
+//! with any credentials:
 //!
 //! ```text
 //! dynalock queue watch dynalock-queue printer --endpoint-url http://127.0.0.1:8000

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Many tasks transfer money at random. Each transfer is a unit of work that reads both accounts,
-//! decides, and writes both. The sum of all accounts therefore never changes. At the end, the
-//! example shows two refusals: the closure of a unit of work refuses a transfer, and DynamoDB
-//! refuses a transaction whose conditions are false. The example prints the reason of each refusal.
+//! decides, and writes both. The sum of all accounts never changes. At the end, the closure of a
+//! unit of work refuses a transfer, and DynamoDB refuses a transaction whose conditions are false.
+//! The example prints the reason of each refusal.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 

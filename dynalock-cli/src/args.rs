@@ -51,7 +51,7 @@ pub(crate) struct Format {
     /// Print JSON. Durations are in milliseconds, and moments are in RFC 3339.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Colour the output. `auto` colours it on a terminal, unless `NO_COLOR` is set.
+    /// Colour the output. `auto` uses colours on a terminal, unless `NO_COLOR` is set.
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,
 }
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     /// Show the fair queue of a lock.
     #[command(subcommand)]
     Queue(QueueCommand),
-    /// Show an item and the writes that it remembers.
+    /// Show an item, or its last writes.
     #[command(subcommand)]
     Item(ItemCommand),
     /// Create a table, or compare a table with what it should be.
@@ -115,10 +115,10 @@ pub(crate) enum LocksCommand {
     Watch(WatchArgs),
     /// Take a lock away from its holder.
     ///
-    /// Shows the holder and asks for a confirmation. Without a terminal, `--yes` is needed. Only the
-    /// grant that was shown is broken: if the lock has another fence by then, the command changes
-    /// nothing and fails with exit code 5. The former holder learns of the loss at its next
-    /// heartbeat, and works on until then.
+    /// Shows the holder and asks for a confirmation. Without a terminal, `--yes` is needed. Breaks
+    /// only the grant that the command has shown. If the lock has another fence at the time of the
+    /// break, the command changes nothing and fails with exit code 5. The former holder continues
+    /// its work until it learns of the loss at its next heartbeat.
     #[command(after_help = "Example:\n  dynalock locks break locks nightly-report --yes")]
     Break(BreakArgs),
 }
@@ -138,17 +138,18 @@ pub(crate) enum ItemCommand {
     /// Show an item, with its version, its lease and its time to live.
     ///
     /// Sends a `DescribeTable`, a `DescribeTimeToLive`, and a consistent read of the item. An item
-    /// without a lease costs a second read, because its lease may be in a separate row. In `--json`,
-    /// the item is in the JSON of DynamoDB, which keeps all digits of a number.
+    /// without a lease costs a second read, because its lease may be in a separate row. With
+    /// `--json`, the item is in the JSON of DynamoDB, which keeps all digits of a number.
     #[command(
         after_help = "Examples:\n  dynalock item show products 85123A\n  dynalock item show orders alice 7 --json"
     )]
     Show(ItemArgs),
-    /// Show the writes that an item remembers.
+    /// Show the last writes of an item.
     ///
-    /// `DynamoDB` keeps no earlier values of an item. An item remembers the ids of its last 4 to 16
-    /// writes and of its last 8 patches, and the time of its last write in seconds. A version is an
-    /// upper bound, because patches and other programs raise the version without an id.
+    /// `DynamoDB` keeps no earlier values of an item. An item contains the ids of its last 4 to 16
+    /// writes and of its last 8 patches, and the time of its last write in seconds. The version of
+    /// a write is an upper bound, because patches and other programs raise the version without an
+    /// id.
     #[command(
         after_help = "Examples:\n  dynalock item history products 85123A\n  dynalock item history products 85123A --follow"
     )]
@@ -165,10 +166,10 @@ pub(crate) enum TableCommand {
         after_help = "Examples:\n  dynalock table create orders --partition-key customer:S --sort-key number:N --ttl expires_at\n  dynalock table create --locks locks"
     )]
     Create(CreateArgs),
-    /// Compare a table with the options. Exit code 4 means that it differs.
+    /// Compare a table with the options. Exit code 4 means that the table differs.
     ///
-    /// In the messages, "the type" means the options. A time to live without `--ttl` is no
-    /// difference, unless it would delete leases.
+    /// In the messages, "the type" means the table that the options describe. Without `--ttl`, a
+    /// time to live of the table is a difference only if it would delete leases.
     #[command(
         after_help = "Examples:\n  dynalock table verify orders --partition-key customer:S --sort-key number:N\n  dynalock table verify --locks locks"
     )]
@@ -235,7 +236,7 @@ pub(crate) struct ItemArgs {
     /// The sort key, if the table has one.
     #[arg(allow_hyphen_values = true)]
     pub(crate) sort: Option<String>,
-    /// The attribute that contains the version, if the type has a field for it.
+    /// The attribute that contains the version, if the type has a field for the version.
     #[arg(long, value_name = "ATTRIBUTE", default_value = "_version")]
     pub(crate) version_attribute: String,
 }
@@ -244,10 +245,10 @@ pub(crate) struct ItemArgs {
 pub(crate) struct HistoryArgs {
     #[command(flatten)]
     pub(crate) item: ItemArgs,
-    /// Print a line for each change of the version, until Ctrl-C. Each look is a consistent read.
+    /// Print a line for each change of the version, until Ctrl-C. Each read is consistent.
     #[arg(long)]
     pub(crate) follow: bool,
-    /// The seconds between two looks.
+    /// The seconds between two reads.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval, requires = "follow")]
     pub(crate) interval: Duration,
 }

@@ -1,4 +1,4 @@
-//! Reads the clocks and sleeps, for the whole command line.
+//! The clocks and the pauses of the whole command line.
 
 #![expect(clippy::disallowed_methods, reason = "this is the clock that all others use")]
 
@@ -26,7 +26,8 @@ pub(crate) fn moment() -> String {
     rfc3339(i64::try_from(since_epoch().as_secs()).unwrap_or(i64::MAX))
 }
 
-/// Returns a moment in RFC 3339. A moment that has no such notation is a number of seconds.
+/// Returns a moment in RFC 3339, or the number of seconds if RFC 3339 has no notation for the
+/// moment.
 pub(crate) fn rfc3339(epoch_seconds: i64) -> String {
     DateTime::from_secs(epoch_seconds).fmt(Format::DateTime).unwrap_or_else(|_| format!("{epoch_seconds} s"))
 }

@@ -1,4 +1,4 @@
-//! The client of a command.
+//! The SDK client of a command.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use dynalock::Locks;
 
 use crate::args::{LockArgs, Target};
 
-/// The longest time of a request with the repetitions of the SDK.
+/// The longest time of a request, including the retries of the SDK.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn configuration(target: &Target) -> aws_config::SdkConfig {
@@ -30,7 +30,7 @@ pub(crate) async fn client(target: &Target) -> Client {
     Client::new(&configuration(target).await)
 }
 
-/// Returns the locks in the table and the namespace of a lock.
+/// Returns a `Locks` for the table and the namespace that the arguments name.
 pub(crate) fn locks_of(client: &Client, lock: &LockArgs) -> Locks {
     let locks = Locks::new(client, lock.table.as_str());
     match &lock.namespace {

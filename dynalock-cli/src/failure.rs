@@ -7,7 +7,7 @@ use dynalock::{Error, error::Misconfigured};
 
 use crate::{args::LockArgs, output::shown};
 
-/// The exit codes of the failures. The help of the command line lists them.
+/// The exit codes of the failures, which the help of the command line lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Failed = 1,
@@ -17,12 +17,12 @@ pub(crate) enum Exit {
     Changed = 5,
 }
 
-/// The end of a command that could not do its work.
+/// The reason why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The reader of the output has closed the pipe, and wants no more.
+    /// The reader of the output has closed the pipe.
     PipeClosed,
-    /// The message is one line. It says what the user can do.
+    /// The message is one line, which says what the user can do.
     Reported { exit: Exit, message: String },
 }
 
@@ -80,7 +80,7 @@ where
     }
     let first: &dyn StdError = error;
     let causes = std::iter::successors(Some(first), |&error| error.source()).map(ToString::to_string);
-    // A text of the SDK with a brace contains a whole request.
+    // The filter removes the debug text of a whole request, which contains braces.
     causes.filter(|text| !text.contains('{')).collect::<Vec<_>>().join(": ")
 }
 

@@ -25,22 +25,23 @@ pub(crate) struct Holder {
     pub(crate) nonce: String,
     /// The time until the lease ends, unless the holder renews the lease.
     pub(crate) remaining: Duration,
-    /// `true` if the lease had ended at the moment of the read. A caller may take the lock over.
+    /// `true` if the lease had ended at the moment of the read, so that a caller may take the lock
+    /// over.
     pub(crate) has_expired: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Waiter {
     pub(crate) owner: String,
-    /// The nonce of the entry, which distinguishes it from all other entries.
+    /// The nonce of the entry, which differs between all entries of a queue.
     pub(crate) ticket: String,
     /// The time since the caller entered the queue, if the entry contains a time.
     pub(crate) since_entry: Option<Duration>,
 }
 
 impl Lock {
-    /// Returns the times of this lock some time later. The state stays as it was read, because the
-    /// holder may have renewed its lease in between.
+    /// Returns this lock with all durations as they are after `elapsed`. A held lock does not
+    /// become expired, because the holder may have renewed its lease since the read.
     pub(crate) fn after(mut self, elapsed: Duration) -> Self {
         if let Some(holder) = &mut self.holder {
             holder.remaining = holder.remaining.saturating_sub(elapsed);
@@ -51,7 +52,7 @@ impl Lock {
         self
     }
 
-    /// Returns the state in one word: `held`, `expired` or `free`.
+    /// Returns the state of the lock in one word, which is `held`, `expired` or `free`.
     pub(crate) fn state(&self) -> &'static str {
         match &self.holder {
             Some(holder) if holder.has_expired => "expired",
@@ -60,7 +61,7 @@ impl Lock {
         }
     }
 
-    /// Returns whether this owner holds the lock or waits for it.
+    /// Returns whether `owner` holds the lock or waits for it.
     pub(crate) fn concerns(&self, owner: &str) -> bool {
         let holds = self.holder.as_ref().is_some_and(|holder| holder.owner == owner);
         holds || self.waiters.iter().any(|waiter| waiter.owner == owner)

@@ -24,7 +24,7 @@ async fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Failure::Reported { message, .. } = &failure {
-                // If stderr is closed, the exit code alone has to do.
+                // If stderr is closed, only the exit code tells of the failure.
                 drop(writeln!(stderr(), "dynalock: {message}"));
             }
             failure.exit_code()

@@ -27,8 +27,8 @@ pub(crate) struct StructAttrs {
     pub(crate) krate: Option<Path>,
 }
 
-/// The content of `#[dynalock(..)]` on a field. The tokens of the words in the attribute are kept,
-/// so that an error message can point at a word.
+/// The content of `#[dynalock(..)]` on a field. The struct keeps the tokens of each word, so that
+/// an error message can point at the word.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) partition_key: Option<Ident>,

@@ -1,6 +1,6 @@
 //! If `#[derive(Versioned)]` reports an error, the module `fallback` generates code in place of the
-//! code from the module `expand`. The generated code prevents further errors where the program uses
-//! the struct.
+//! code from the module `expand`. The code from `fallback` prevents further errors where the
+//! program uses the struct.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};

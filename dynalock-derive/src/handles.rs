@@ -151,7 +151,7 @@ fn value(handle: &Handle<'_>, input: &DeriveInput, krate: &Path) -> TokenStream 
     quote!(#krate::private::attribute_with(#name, &[#(#aliases),*], #krate::private::Missing::#missing))
 }
 
-/// Returns the Rust expression of a function, which returns the default value of the field.
+/// Returns a Rust expression: the function that returns the default value of the field.
 fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveInput) -> TokenStream {
     let field = field(handle);
     match default {
@@ -171,7 +171,7 @@ fn default_function(default: &Default<'_>, handle: &Handle<'_>, input: &DeriveIn
     }
 }
 
-/// Returns the tokens of the function path in `#[serde(default = "path")]`. If the text is not a
+/// Returns the tokens of the function path in `#[serde(default = "path")]`. If the string is not a
 /// path, returns no tokens, because serde itself reports an error.
 fn function(path: &LitStr) -> TokenStream {
     path.parse::<ExprPath>().map(|path| path.to_token_stream()).unwrap_or_default()

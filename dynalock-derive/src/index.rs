@@ -11,8 +11,8 @@ use crate::{
 
 const KEYS: &[&str] = &["name", "partition_key", "sort_key", "local", "all", "keys_only", "include"];
 
-/// The content of one `index(..)`. The tokens of the words are kept, so that an error message can
-/// point at a word.
+/// The content of one `index(..)`. The struct keeps the tokens of each word, so that an error
+/// message can point at the word.
 pub(crate) struct IndexAttrs {
     /// The tokens of the word `index`, so that an error message can point at the word.
     pub(crate) word: Ident,

@@ -19,7 +19,7 @@
 //! | `index(name = "by_status", partition_key = "status", ..)` | an index of the table. For several indexes, repeat `index(..)` |
 //! | `crate = "path"` | the path of the crate dynalock. The default is `::dynalock` |
 //!
-//! This table lists the parts of `index(..)`. In `index(..)`, the names of the keys and of the
+//! The table below lists the parts of `index(..)`. In `index(..)`, the names of the keys and of the
 //! included attributes are the names of fields of the struct:
 //!
 //! | `index(..)` | meaning |
@@ -134,7 +134,7 @@
 //! and raw identifiers (`r#type` is stored as `type`). The derive reads the serde aliases of a
 //! field, so that a write of the field removes the attributes with these aliases from the item.
 //!
-//! This table lists the serde attributes that the derive refuses:
+//! The table below lists the serde attributes that the derive refuses:
 //!
 //! | `#[serde(..)]` | refused on |
 //! |---|---|
@@ -143,7 +143,7 @@
 //! | `skip`, `skip_serializing`, `skip_deserializing`, `skip_serializing_if`, `flatten`, `with`, `serialize_with`, `deserialize_with`, `alias`, a rename that differs for reading and writing | a key or the version, because the attribute must always be present, under one name |
 //! | a rename that differs for reading and writing | any field, unless the field has an `alias` for the written name |
 //! | an alias or a rename, if the alias or the new name is the name of another field | any field, because a write of one of the two fields would destroy the other field |
-//! | `skip_deserializing` without `skip_serializing` | any field, because a value from a read would not contain the stored attribute, and a write of the value would overwrite the attribute |
+//! | `skip_deserializing` without `skip_serializing` | any field, because a read would skip the stored attribute, and a later write would overwrite the attribute |
 //! | the name of the version attribute, of an attribute of the lease, `_writes`, or one of `_p0` to `_p7` | any field without `#[dynalock(version)]`, because the library itself uses attributes with these names |
 //!
 //! The serde attribute `default` is allowed on each field and on the struct.
@@ -180,8 +180,9 @@
 //!
 //! # The files
 //!
-//! The file `key_attribute` contains `#[derive(KeyAttribute)]`. This table lists the files of the
-//! derive macros `Versioned` and `Attributes`, in the order in which the files process a struct:
+//! The file `key_attribute` contains `#[derive(KeyAttribute)]`. The table below lists the files of
+//! the derive macros `Versioned` and `Attributes`, in the order in which the files process a
+//! struct:
 //!
 //! | file | responsibility |
 //! |---|---|

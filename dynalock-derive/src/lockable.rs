@@ -12,8 +12,8 @@ use crate::{
 const KEYS: &[&str] =
     &["ttl", "owner", "fence", "beat", "until", "released", "crashed", "queue", "turn", "unit", "separate"];
 
-/// The content of `#[lockable(..)]` on a struct. The tokens of the words are kept, so that an error
-/// message can point at a word.
+/// The content of `#[lockable(..)]` on a struct. The struct keeps the tokens of each word, so that
+/// an error message can point at the word.
 pub(crate) struct Lockable {
     /// The tokens of the word `lockable`, so that an error message can point at the word.
     pub(crate) word: Path,

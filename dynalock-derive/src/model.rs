@@ -26,8 +26,8 @@ pub(crate) struct Field<'a> {
     pub(crate) serde: serde::FieldAttrs,
     /// The attribute name under which serde writes the field.
     pub(crate) written: String,
-    /// The attribute name under which serde reads the field. The aliases of the field are further
-    /// names for reading.
+    /// The attribute name under which serde reads the field. Serde also reads the field under its
+    /// aliases.
     pub(crate) read: String,
 }
 

@@ -40,7 +40,7 @@ pub(crate) enum DefaultAttr {
 pub(crate) struct FieldAttrs {
     /// The attribute name that `rename` sets for writing.
     pub(crate) written: Option<LitStr>,
-    /// The attribute names that `rename` sets for reading. The names after the first name are
+    /// The attribute names that `rename` sets for reading: one name, and then any number of
     /// aliases.
     pub(crate) read: Vec<LitStr>,
     /// The tokens of the word `rename`, so that an error message can point at the word.

@@ -58,8 +58,9 @@ impl Kind {
             }
         }
         // A table without keys or writes would make the request invalid. If `take` has removed all
-        // keys or writes of a table, `take` removes the table from the request. A table that was
-        // already empty in the request stays, and the local engine refuses the request.
+        // keys or writes of a table, `take` removes the table from the request. If the request
+        // already contained a table without keys or writes, `take` keeps the table, so that the
+        // local engine refuses the request.
         tables.retain(|name, table| {
             !taken.contains_key(name) || self.entries(table).is_some_and(|kept| !kept.is_empty())
         });

@@ -48,9 +48,8 @@ impl Database {
     /// The file contains each write that got an answer, even if the process is killed afterwards.
     /// Several processes may open the same database file. If another process has locked the file, a
     /// request waits for up to five seconds. If the file is still locked after five seconds, the
-    /// request fails with `InternalServerError` and changes nothing. SQLite keeps parts of the
-    /// database in two further files next to the database file. The names of the two further files
-    /// end in `-wal` and `-shm`.
+    /// request fails with `InternalServerError` and changes nothing. SQLite also keeps two files
+    /// next to the database file, with names that end in `-wal` and `-shm`.
     ///
     /// The file does not contain the [client request tokens](crate#client-request-tokens), so the
     /// database forgets the tokens when the process ends.
@@ -61,8 +60,8 @@ impl Database {
     /// opened as a database.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        // For SQLite, the names `:memory:` and `file:..` have a special meaning. The code makes the
-        // path absolute, because an absolute path has no special meaning.
+        // For SQLite, the names `:memory:` and `file:..` have a special meaning. An absolute path
+        // has no special meaning for SQLite.
         let file = absolute(path).map_err(|_| Error::Path(path.to_owned()))?;
         let name = file.to_str().ok_or_else(|| Error::Path(path.to_owned()))?;
 
@@ -94,8 +93,8 @@ impl Database {
     /// With a transaction time of zero, the local engine applies a transaction at once. If the
     /// transaction time is above zero, the items of a transaction are busy from the arrival of the
     /// transaction. When the transaction time has passed, the local engine applies and answers the
-    /// transaction, and the items are no longer busy. The table shows the answers to other requests
-    /// for the items of a running transaction:
+    /// transaction, and the items are no longer busy. The table shows how the local engine answers
+    /// a request for an item of a running transaction:
     ///
     /// | request | answer |
     /// |---|---|
@@ -203,7 +202,7 @@ impl Database {
     /// Freezes the global secondary indexes, for tests that do not control the clock. Frozen
     /// indexes show no further write until a test calls [`index_lag`](Self::index_lag).
     ///
-    /// In all other respects, frozen indexes behave like the delayed indexes of
+    /// Apart from the freeze, frozen indexes behave like the delayed indexes of
     /// [`index_lag`](Self::index_lag).
     ///
     /// ```
@@ -248,7 +247,8 @@ impl Database {
         self.service.lag(Lag::Frozen).map_err(Error::Copy)
     }
 
-    /// Returns an HTTP client for an SDK configuration, which sends all requests to the database.
+    /// Returns an HTTP client that sends all requests to the database. An SDK configuration can use
+    /// the client.
     ///
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -287,8 +287,9 @@ fn client_on(http_client: impl HttpClient + 'static) -> Client {
         .http_client(http_client)
         .sleep_impl(TokioSleep::new())
         .retry_config(RetryConfig::standard().with_initial_backoff(INITIAL_BACKOFF))
-        // By default, all clients of a process share one retry budget. A separate retry partition
-        // for each client prevents that a test with faults uses up the retry budget of other tests.
+        // By default, all clients of a process share one retry budget. With a separate retry
+        // partition for each client, a test with faults cannot use up the retry budget of other
+        // tests.
         .retry_partition(RetryPartition::custom("dynalock-local").build())
         // Stalled-stream protection is off, because this protection reads the system clock, which
         // continues while a test has paused tokio's clock.

@@ -133,9 +133,8 @@ enum Class {
 }
 
 impl Class {
-    /// Returns the class, malformed or invalid, of an error of the JSON parser. The text of an
-    /// error of the local engine begins with the class, but the text of an error of the JSON parser
-    /// does not.
+    /// Returns the class of an error of the JSON parser: malformed or invalid. An error text of the
+    /// local engine begins with the class, but an error text of the JSON parser does not.
     fn of(error: &str) -> Self {
         const INVALID: [&str; 5] =
             ["missing field", "unknown variant", "invalid type: null", "AttributeValue", "recursion limit"];

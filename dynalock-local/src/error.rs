@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
-/// An error of a function of the crate dynalock-local. A failed request of a client returns an
-/// error of the SDK instead.
+/// An error of a function of the crate dynalock-local. If a request of a client fails, the client
+/// returns an error of the SDK.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -1,5 +1,5 @@
 //! Finds empty keys in the key condition of a query. DynamoDB refuses a query with an empty key.
-//! The local engine would answer a query with an empty key with no items.
+//! The local engine would return no items for a query with an empty key.
 
 use dynoxide::{DynoxideError, actions::query::QueryRequest, types::AttributeValue};
 

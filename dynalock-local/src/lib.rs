@@ -34,7 +34,7 @@
 //! # Faults
 //!
 //! With faults, a test can check whether the code under test survives a lost reply. In the example,
-//! the SDK alone does not survive a lost reply: the SDK retries a conditional write, and the retry
+//! the SDK alone does not survive a lost reply. The SDK retries a conditional write, and the retry
 //! fails because the first attempt has already changed the item.
 //!
 //! ```

@@ -88,8 +88,8 @@ impl<'r> Index<'r> {
         top_level_names(expression?)
             .into_iter()
             .filter_map(|name| match name.starts_with('#') {
-                // The local engine refuses an undefined placeholder, so the code ignores an
-                // undefined placeholder.
+                // The check ignores an undefined placeholder, because the local engine refuses the
+                // whole request.
                 true => names.as_ref()?.get(name).cloned(),
                 false => Some(name.to_owned()),
             })

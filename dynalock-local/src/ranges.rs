@@ -62,8 +62,8 @@ pub(crate) fn check_scan(engine: &Database, request: &ScanRequest) -> dynoxide::
 
 impl Expression<'_> {
     /// Lets the local engine check the ranges of a condition: sends a delete with the condition,
-    /// but without a key, to the local engine. The local engine first checks the ranges of a
-    /// delete, and always refuses a delete without a key afterwards.
+    /// but without a key, to the local engine. The local engine checks the ranges of a delete
+    /// before it refuses the delete because of the missing key.
     fn check(&self, engine: &Database) -> dynoxide::Result<()> {
         let Some(text) = self.text.filter(|text| text.to_ascii_uppercase().contains("BETWEEN")) else { return Ok(()) };
         let delete = DeleteItemRequest {
@@ -77,8 +77,8 @@ impl Expression<'_> {
             Err(DynoxideError::ValidationException(why)) if why.contains("The BETWEEN operator requires") => {
                 Err(DynoxideError::ValidationException(why))
             }
-            // The check for reversed ranges ignores errors with another cause, because the local
-            // engine reports these errors when the request runs.
+            // The local engine reports all errors except reversed ranges when it applies the
+            // request.
             Ok(_) | Err(_) => Ok(()),
         }
     }

@@ -27,24 +27,24 @@ use crate::{
 
 type Failure = Box<dyn StdError + Send + Sync>;
 
-/// A copy of the database, which answers the reads of global indexes. A write reaches the copy
-/// later than the database.
+/// A copy of the database, which answers the reads of global indexes. The replica applies each
+/// write later than the database.
 pub(crate) struct Replica {
     engine: Database,
     lag: Lag,
-    /// The writes that have not reached the copy, the oldest write first.
+    /// The writes that the replica has not applied yet, with the oldest write first.
     waiting: VecDeque<Change>,
 }
 
 pub(crate) enum Lag {
-    /// The copy of the database shows each write after a delay.
+    /// The replica shows each write after a delay.
     After(Duration),
-    /// The copy of the database shows no further write until the freeze ends.
+    /// The replica shows no further write until the freeze ends.
     Frozen,
 }
 
-/// A write of an item that has not reached the copy. `item` is the new content of the item, or
-/// `None` after a delete.
+/// A write of an item that the replica does not contain yet. `item` is the new content of the item,
+/// or `None` after a delete.
 struct Change {
     since: Instant,
     table: String,
@@ -68,8 +68,8 @@ impl Replica {
         self.lag = lag;
     }
 
-    /// Returns the answer to a request. The copy of the database answers reads of global indexes,
-    /// and `engine` answers each request that is not a read of a global index.
+    /// Returns the answer to a request. The replica answers reads of global indexes, and `engine`
+    /// answers each request that is not a read of a global index.
     pub(crate) fn answer(&mut self, engine: &Database, tokens: &Tokens, operation: &str, body: &[u8]) -> HttpResponse {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         self.catch_up(clock::now());
@@ -87,11 +87,11 @@ impl Replica {
         reply
     }
 
-    /// Applies a change of a table or of an index to the copy at once, without a delay.
+    /// Applies a change of a table or of an index to the replica at once, without a delay.
     fn change_table(&mut self, operation: &str, request: &Value, body: &[u8]) {
         if operation == "DeleteTable" {
-            // A program may later create a table with the name of the deleted table. The copy must
-            // not put the items of the deleted table into the new table.
+            // A program may later create a table with the name of the deleted table. The replica
+            // must not put the items of the deleted table into the new table.
             self.waiting.retain(|change| request["TableName"] != *change.table);
         }
         dispatch::answer(&self.engine, &Tokens::default(), operation, body);
@@ -118,7 +118,7 @@ impl Replica {
     }
 
     fn apply(&self, change: Change) {
-        // The local engine has already accepted the write, so the copy refuses the write only if
+        // The local engine has already accepted the write, so the replica refuses the write only if
         // the table no longer exists.
         match change.item {
             Some(item) => {

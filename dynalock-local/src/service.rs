@@ -47,9 +47,9 @@ impl Service {
         *self.replica() = None;
     }
 
-    /// Returns the answer to one request. If a test has set a transaction time (the simulated
-    /// duration), the local engine applies and answers a new write transaction after this time. A
-    /// request that is not a write transaction gets its answer at once.
+    /// Returns the answer to one request. The local engine applies and answers a new write
+    /// transaction only after the transaction time, which is a simulated duration that a test can
+    /// set. A request that is not a write transaction gets its answer at once.
     pub(crate) async fn call(self: Arc<Self>, operation: &str, body: &[u8]) -> Result<HttpResponse, ConnectorError> {
         if self.running.is_off() {
             return Ok(self.answer(operation, body));
@@ -106,8 +106,8 @@ impl Service {
     }
 
     fn answer(&self, operation: &str, body: &[u8]) -> HttpResponse {
-        // `answer` holds the mutex until the local engine has answered, so that the copy gets the
-        // writes in the order of the local engine.
+        // `answer` holds the mutex of the replica until the local engine has answered, so that the
+        // replica gets the writes in the order of the local engine.
         match self.replica().as_mut() {
             None => dispatch::answer(&self.engine, &self.tokens, operation, body),
             Some(replica) => replica.answer(&self.engine, &self.tokens, operation, body),

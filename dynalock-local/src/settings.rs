@@ -12,8 +12,7 @@ use dynoxide::{
 /// request that disables time to live if time to live is already disabled.
 pub(crate) fn check_time_to_live(engine: &Database, request: &UpdateTimeToLiveRequest) -> dynoxide::Result<()> {
     let describe = DescribeTimeToLiveRequest { table_name: request.table_name.clone() };
-    // The check of the time to live ignores errors with another cause, because the local engine
-    // reports these errors when the request runs.
+    // If the table cannot be described, the local engine reports the error when the request runs.
     let Ok(described) = engine.describe_time_to_live(describe) else { return Ok(()) };
 
     let is_enabled = described.time_to_live_description.attribute_name.is_some();

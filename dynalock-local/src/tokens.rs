@@ -36,7 +36,8 @@ struct Known {
 /// The result of a transaction with a token.
 pub(crate) enum Outcome<E> {
     /// The local engine has applied the transaction, for this request or for an earlier request
-    /// with the same token and content. The field contains the answer to the transaction.
+    /// with the same token and content. The field of `Applied` contains the answer to the
+    /// transaction.
     Applied(String),
     /// The local engine refused the transaction.
     Refused(E),
@@ -55,7 +56,7 @@ impl Tokens {
 
     /// Runs `apply`, unless a transaction with the same token has already succeeded.
     ///
-    /// While `apply` runs, each other request with a client request token waits. If two requests
+    /// While `apply` runs, every further request with a client request token waits. If two requests
     /// with the same token and content arrive at the same time, the local engine applies only one
     /// of the two requests.
     pub(crate) fn once<E>(

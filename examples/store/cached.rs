@@ -19,8 +19,8 @@ use crate::{Order, OrderKey};
 /// even if the write fails, because the outcome of the write may be unknown.
 ///
 /// Another process may write a cached item, so a read from the cache may be stale. The update of a
-/// stale value fails with a conflict, and removes the item from the cache. The next read then
-/// returns the current item.
+/// stale value fails with a conflict, and removes the item from the cache, so the next read returns
+/// the current item.
 pub(crate) struct Cached {
     inner: Arc<dyn Store<Order>>,
     kept: Mutex<HashMap<OrderKey, Stored<Order>>>,

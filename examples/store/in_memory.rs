@@ -16,8 +16,8 @@ use dynalock::{
 
 use crate::{Order, OrderKey};
 
-/// The orders, by customer and number. This store checks versions like a repository, but has no
-/// filters and no indexes.
+/// The orders, by customer and number. The store in memory checks versions like a repository, but
+/// has no filters and no indexes.
 #[derive(Default)]
 pub(crate) struct InMemory {
     orders: Mutex<Orders>,
@@ -31,7 +31,7 @@ impl InMemory {
     }
 }
 
-/// Writes a value over the order that it was read from.
+/// Replaces a stored order by a changed value, if the order still has the version that was read.
 fn write(orders: &mut Orders, stored: Stored<Order>) -> Result<Stored<Order>> {
     let place = (stored.customer.clone(), stored.number);
     match orders.get(&place) {

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The service takes an `Arc<dyn Store<Order>>`. The program gives the service a repository behind
-//! two decorators: a cache, which removes an item when the item is written, and an audit, which
-//! records each write. After that, the program runs the same service on a replacement in memory, as
-//! in a test, with the same output.
+//! two decorators: a cache and an audit. The cache removes an item when the item is written, and
+//! the audit records each write. A second run of the service uses a replacement in memory, as in a
+//! test, and prints the same output.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -84,7 +84,8 @@ impl Checkout {
         }
     }
 
-    /// Takes ten percent off, if no other caller has changed the order in the meantime.
+    /// Lowers the price of an order by ten percent, if no other caller has changed the order in the
+    /// meantime.
     async fn discount(&self, customer: &str, number: u64) -> dynalock::Result<u64> {
         let key = OrderKey::from((customer, number));
         let Some(mut order) = self.orders.get(key.clone()).await? else { return Ok(0) };
@@ -151,7 +152,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     assert_eq!(notes.len(), 11, "each write is noted, also those that were refused");
     assert_eq!(notes.iter().filter(|note| note.contains("refused")).count(), 3);
 
-    // The cache answers the second read, and removes an item that is written.
+    // The cache answers the second read. When an item is written, the cache removes the item.
     let (key, before) = (OrderKey::from(("alice", 1)), faults.count("GetItem"));
     for _ in 0..3 {
         cached.get(key.clone()).await?;
@@ -162,7 +163,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     let paid = cached.update_with(key.clone(), &mut |order| order.status = Status::Paid).await?;
     assert_eq!(cached.get(key).await?.as_ref(), Some(&paid));
 
-    // The service also reads an index through the store.
+    // The service can read an index through the store.
     let dear = QuerySpec::in_index(Order::INDEX.by_status, Status::Open).sort(200..).build();
     let open: Vec<_> = cached.page(dear, None).await?.items.into_iter().collect::<dynalock::Result<_>>()?;
     println!("{} open orders of two euros and more", open.len());

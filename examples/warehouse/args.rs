@@ -78,7 +78,8 @@ pub(crate) enum Mode {
     Transaction,
 }
 
-/// Checks an address. The SDK would check it only at the first request.
+/// Checks the address of an endpoint, because the SDK would check the address only at the first
+/// request.
 fn url(text: &str) -> Result<String, &'static str> {
     let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).unwrap_or_default();
     match host.starts_with(|c: char| c.is_alphanumeric() || c == '[') {

@@ -12,7 +12,7 @@ use crate::{
     report, workers,
 };
 
-/// The columns of a dump.
+/// The columns of the CSV file to which the audit writes the orders that it found.
 const DUMPED: [&str; 10] =
     ["invoice", "part", "parts", "customer", "total", "invoice_total", "line", "sku", "quantity", "price"];
 
@@ -34,7 +34,7 @@ struct Filed {
     found: Option<Stored<Order>>,
 }
 
-/// The part of the report for programs.
+/// The figures of the audit in the JSON report.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figures {
     orders: usize,
@@ -154,8 +154,9 @@ impl Audit {
         self.orders.iter().filter(|filed| filed.expected.part == 2).count() as u64
     }
 
-    /// Returns the invoice with the most parts and products, as one of its orders, and the number
-    /// of its products.
+    /// Returns an order of the largest invoice, and the number of products in this invoice. The
+    /// largest invoice has the most parts. Among invoices with equally many parts, the largest
+    /// invoice has the most products.
     fn largest(&self) -> Option<(&Order, usize)> {
         let of_invoice = |orders: &[Filed]| orders.iter().map(|filed| filed.expected.by_product().len()).sum();
         let invoices = self.orders.chunk_by(|a, b| a.expected.invoice == b.expected.invoice);

@@ -9,7 +9,7 @@ use crate::{args::Mode, failure::Failure, money::Money};
 /// DynamoDB's limit for a partition key, in bytes.
 const LONGEST_KEY: usize = 2048;
 
-/// The columns that the program uses. Other columns are ignored.
+/// The columns that the program uses. The program ignores all further columns.
 #[derive(Debug)]
 pub(crate) struct Columns {
     count: usize,
@@ -67,7 +67,7 @@ impl Columns {
         })
     }
 
-    /// Reads a record, or returns the reason why it is invalid.
+    /// Reads a record, or returns the reason why the record is invalid.
     pub(crate) fn row(&self, record: &StringRecord) -> Result<Row, String> {
         if record.len() != self.count {
             return Err(format!("it has {} fields, the header has {}", record.len(), self.count));
@@ -95,12 +95,12 @@ impl Columns {
     }
 }
 
-/// Returns the text unchanged, or an error if it contains only blanks.
+/// Returns the text unchanged, or an error if the text contains only blanks.
 fn text(field: &str, column: &str) -> Result<String, String> {
     if field.trim().is_empty() { Err(format!("{column} is empty")) } else { Ok(field.to_owned()) }
 }
 
-/// Returns a text that becomes a key, or an error if it is too long for a key.
+/// Returns a text that becomes a key, or an error if the text is too long for a key.
 fn key<T: AsRef<str>>(text: T, column: &str) -> Result<T, String> {
     match text.as_ref().len() {
         length if length > LONGEST_KEY => Err(format!("{column} is {length} bytes long, a key at most {LONGEST_KEY}")),

@@ -14,7 +14,7 @@ use crate::{args::Args, failure::Failure};
 /// The maximum time for the first request.
 const FIRST_ANSWER: Duration = Duration::from_secs(3);
 
-/// The place of the items.
+/// Where the items are stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place<'a> {
     Memory,
@@ -50,7 +50,8 @@ fn remote(endpoint: &str) -> Client {
     Client::from_conf(config)
 }
 
-/// Returns the credentials of the environment, or any credentials. Local engines do not check them.
+/// Returns the credentials of the environment. Without credentials in the environment, returns any
+/// credentials, because local engines do not check credentials.
 fn credentials() -> Credentials {
     let key = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
     let (id, secret) = key.unwrap_or_else(|| ("local".to_owned(), "local".to_owned()));
@@ -63,8 +64,8 @@ fn variable(name: &str) -> Option<String> {
 
 /// Creates a table if it is missing.
 ///
-/// The creation may take a minute, and would be retried for that time. A read with any key
-/// therefore checks first whether the server answers.
+/// Before the creation, a read checks whether the server answers. Without the read, the program
+/// would retry the creation for up to a minute before it reports that the server does not answer.
 pub(crate) async fn open_table<T: Versioned>(
     place: Place<'_>,
     repository: &Repository<T>,

@@ -68,7 +68,8 @@ pub(crate) enum Failure {
     Orders(u64),
 }
 
-/// Returns an error and its causes in one line, because the SDK's texts are in the causes.
+/// Returns an error and its causes in one line, because only the causes contain the messages of the
+/// SDK.
 pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -25,11 +25,11 @@ pub(crate) struct Invoices {
     pub(crate) lines: Vec<Line>,
     /// The number of different invoices in the file.
     pub(crate) count: usize,
-    /// The sums of each product, by its stock code.
+    /// The expected figures of each product, by its stock code.
     pub(crate) products: BTreeMap<String, Expected>,
     pub(crate) skipped: Vec<Skipped>,
-    /// The sum of the absolute amounts of all lines. If it fits into 64 bits, the sum of any lines
-    /// fits, too.
+    /// The sum of the absolute amounts of all lines. If the sum of absolute amounts fits into 64
+    /// bits, the sum of any lines fits, too.
     worth: Money,
 }
 
@@ -41,8 +41,8 @@ pub(crate) struct Line {
     pub(crate) invoice: String,
     pub(crate) sku: String,
     pub(crate) quantity: i64,
-    /// Only orders need the following fields. In the other modes, the line has no price and no
-    /// customer, and the amount is zero.
+    /// Only the mode that posts orders needs the price, the amount and the customer. In a mode
+    /// without orders, the line has no price and no customer, and the amount is zero.
     pub(crate) price: Option<Money>,
     pub(crate) amount: Money,
     pub(crate) customer: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct Expected {
 }
 
 impl Invoices {
-    /// Reads a file, or the sample.
+    /// Reads a file of invoices, or the sample file if `path` is `None`.
     pub(crate) fn open(path: Option<&Path>, mode: Mode) -> Result<Self, Failure> {
         match path {
             None => Self::read("examples/data/invoices.csv".to_owned(), SAMPLE, mode),
@@ -121,7 +121,7 @@ impl Invoices {
         Ok(())
     }
 
-    /// Prints the lines on stderr that are not booked.
+    /// Prints on stderr the lines of the file that are not booked.
     pub(crate) fn report_skipped(&self) {
         for Skipped { number, reason } in &self.skipped {
             eprintln!("{}:{number}: skipped: {reason}", self.name);
@@ -138,17 +138,19 @@ impl Expected {
         OPENING_STOCK - self.sold - self.returned
     }
 
-    /// Returns the least and the greatest number of writes of the product after all lines are booked.
+    /// Returns the minimum and the maximum number of writes of the product after all lines are
+    /// booked.
     pub(crate) fn writes(&self, args: &Args) -> RangeInclusive<u64> {
         let most = match args.mode {
             Mode::Update | Mode::Patch | Mode::Naive => self.lines,
             Mode::Transaction => self.invoices.len() as u64,
         };
-        // A combined write has at least one line.
+        // A combined write books at least one line.
         if args.combining { most.min(1)..=most } else { most..=most }
     }
 
-    /// Adds a line, if the stock stays within 64 bits in each order of the lines.
+    /// Adds a line, if the stock fits into 64 bits whatever the order in which the lines are
+    /// booked.
     fn add(&mut self, quantity: i64) -> Result<(), String> {
         let total = if quantity > 0 { &mut self.sold } else { &mut self.returned };
         let sum = total.checked_add(quantity).filter(|sum| OPENING_STOCK.checked_sub(*sum).is_some());

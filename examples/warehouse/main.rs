@@ -99,8 +99,8 @@ impl Product {
     }
 }
 
-/// Books one line. This is the main part of the program. Each line counts once, even if many
-/// workers book the same product.
+/// Books one line by one call of `update_with`. Each line counts once, even if many workers book
+/// the same product.
 async fn book(products: Repository<Product>, line: Line) -> Result<(), Failure> {
     let Line { number, sku, quantity, .. } = line;
     products
@@ -207,7 +207,7 @@ impl Work {
     }
 }
 
-/// Books all lines, and returns the time that this took.
+/// Books all lines, and returns the duration.
 #[expect(clippy::disallowed_methods, reason = "a program may look at the clock; the library's tests may not")]
 async fn book_all(args: &Args, client: &Client, lines: Vec<Line>) -> Result<Duration, Failure> {
     let started = Instant::now();
@@ -234,7 +234,7 @@ async fn book_all(args: &Args, client: &Client, lines: Vec<Line>) -> Result<Dura
     Ok(started.elapsed())
 }
 
-/// Posts all orders. Returns the number of new orders, and the time that this took.
+/// Posts all orders. Returns the number of new orders, and the duration.
 #[expect(clippy::disallowed_methods, reason = "a program may look at the clock; the library's tests may not")]
 async fn post_all(args: &Args, client: &Client, orders: Vec<Arc<Order>>) -> Result<(u64, Duration), Failure> {
     let ledger = Ledger::new(client);

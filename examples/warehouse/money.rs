@@ -18,12 +18,13 @@ impl Money {
         self.0
     }
 
-    /// Returns a multiple of the amount, or `None` if it does not fit into 64 bits.
+    /// Returns the amount times `quantity`, or `None` if the product does not fit into 64 bits.
     pub(crate) fn times(self, quantity: i64) -> Option<Self> {
         self.0.checked_mul(quantity).map(Self)
     }
 
-    /// Returns the sum of both absolute amounts, or `None` if it does not fit into 64 bits.
+    /// Returns the sum of the absolute values of both amounts, or `None` if the sum does not fit
+    /// into 64 bits.
     pub(crate) fn beside(self, other: Self) -> Option<Self> {
         self.0.checked_abs()?.checked_add(other.0.checked_abs()?).map(Self)
     }
@@ -56,8 +57,8 @@ fn is_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Adds amounts of one file. [`Invoices`](crate::invoices::Invoices) ensures that the sum of any of
-/// them fits into 64 bits.
+/// Adds amounts of one file of invoices. [`Invoices`](crate::invoices::Invoices) ensures that the
+/// sum of any amounts in a file fits into 64 bits.
 impl Sum for Money {
     fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
         Self(amounts.map(|Self(amount)| amount).sum())

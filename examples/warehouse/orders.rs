@@ -1,4 +1,5 @@
-//! Orders: the stored parts of invoices. DynamoDB's limits decide the number of parts.
+//! Orders: the stored parts of invoices. The number of parts of an invoice follows from DynamoDB's
+//! limits.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -26,15 +27,15 @@ const LINE_FRAME: usize = 32;
 
 /// One part of an invoice: one item in the table. Most invoices have one part.
 ///
-/// The parts of an invoice are in one partition, in their order. The existence of an order proves
-/// that its lines are booked, because one transaction writes both. If the program posts the order
-/// again, nothing is written.
+/// The parts of an invoice are in one partition, in the order of their numbers. The existence of an
+/// order proves that its lines are booked, because one transaction creates the order and books the
+/// lines. If the program posts the order again, nothing is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "dynalock-orders", index(name = "by_customer", partition_key = "customer"))]
 pub(crate) struct Order {
     #[dynalock(partition_key)]
     pub(crate) invoice: String,
-    /// The number of the part. The first part has the number 1.
+    /// The number of this part of the invoice, counted from 1.
     #[dynalock(sort_key)]
     pub(crate) part: u32,
     pub(crate) parts: u32,
@@ -52,7 +53,7 @@ pub(crate) struct Order {
 /// One line of an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OrderLine {
-    /// The line of the file on which this line begins.
+    /// The line of the CSV file on which this order line begins.
     pub(crate) number: u64,
     pub(crate) sku: String,
     pub(crate) quantity: i64,
@@ -119,8 +120,8 @@ impl OrderLine {
     }
 }
 
-/// Splits an invoice into parts of up to 99 products that fit into an item. Each product is in one
-/// part. If only the number of products matters, the number of parts is minimal.
+/// Splits an invoice into parts of up to 99 products that fit into an item. All lines of a product
+/// are in the same part. If 99 products always fit into an item, the number of parts is minimal.
 ///
 /// If the lines of one product are too large for an item, returns this product and the number of
 /// its lines.
@@ -182,7 +183,8 @@ fn total(lines: &[&Line]) -> Money {
     lines.iter().map(|line| line.amount).sum()
 }
 
-/// Converts a count of lines. A file in memory has fewer lines than a `u32` can count.
+/// Converts a number of lines into a `u32`. A file in memory has fewer lines than a `u32` can
+/// count.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

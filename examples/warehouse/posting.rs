@@ -44,8 +44,8 @@ impl Ledger {
         }
     }
 
-    /// Posts one order. The lines of the order count once, even if many workers write its products,
-    /// and even if the order is posted several times.
+    /// Posts one order. The lines of an order are booked once, even if many workers write its
+    /// products, and even if the order is posted several times.
     pub(crate) async fn post(self, order: Arc<Order>) -> Result<Posting, Failure> {
         let (products, orders, order) = (&self.products, &self.orders, &*order);
         let by_product = &order.by_product();

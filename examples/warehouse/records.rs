@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use csv::{ByteRecord, Position, Reader, ReaderBuilder, StringRecord};
 
-/// Continues after a record that cannot be read.
+/// The iterator continues after a record that cannot be read.
 ///
 /// A record may span several lines inside quotes. If a quote is not closed, everything up to the
 /// next quote would be one record. The program skips the line with the open quote, and reads the
@@ -38,7 +38,7 @@ impl<'f> Records<'f> {
         self.line
     }
 
-    /// Returns the end of the first line of a record, if the record continues after it because a
+    /// Returns the end of the first line of a record, if the record has a second line because a
     /// quote is not closed.
     fn unclosed(&self, start: usize, end: usize) -> Option<usize> {
         let text = self.file[start..end].trim_ascii_end();
@@ -57,7 +57,7 @@ impl Iterator for Records<'_> {
             return None;
         }
         let end = place(self.reader.position());
-        // The line breaks before the record belong to the previous record, and to empty lines.
+        // Line breaks before the record are the ends of the previous record and of empty lines.
         let breaks = self.file[before..end].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         let start = before + breaks;
         let line = self.line_of(start);
@@ -77,8 +77,8 @@ fn place(position: &Position) -> usize {
     usize::try_from(position.byte()).unwrap_or(usize::MAX)
 }
 
-/// Returns whether each quoted field ends with its closing quote. The reader would treat the
-/// following text as a part of the field.
+/// Returns whether each quoted field ends with its closing quote. The CSV reader would treat text
+/// after the closing quote as a part of the field.
 fn quotes_enclose_fields(mut record: &[u8]) -> bool {
     loop {
         let rest = match record.strip_prefix(b"\"") {
@@ -93,7 +93,8 @@ fn quotes_enclose_fields(mut record: &[u8]) -> bool {
     }
 }
 
-/// Returns the text after the closing quote. Two quotes are one quote of the text.
+/// Returns the text after the closing quote. Two adjacent quotes stand for
+/// one quote in the text.
 fn after_quoted(mut text: &[u8]) -> Option<&[u8]> {
     loop {
         let quote = text.iter().position(|&byte| byte == b'"')?;

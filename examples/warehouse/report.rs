@@ -62,8 +62,8 @@ impl Report<'_> {
         self.stock.iter().map(Counted::lost).sum()
     }
 
-    /// Returns whether the run has the expected result. The expected result of a booking without
-    /// dynalock is lost updates.
+    /// Returns whether the run has the expected result. A booking without dynalock is expected to
+    /// lose updates.
     pub(crate) fn verdict(&self) -> Result<(), Failure> {
         let foreign = self.stock.iter().filter(|counted| counted.holds_more()).count();
         let wrong = self.audit.map_or(0, Audit::wrong);
@@ -103,7 +103,8 @@ impl Report<'_> {
         u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the unit of work, the number of units, and the number of writes that they needed.
+    /// Returns the word for one unit of work (`update` or `order`), the number of units, and the
+    /// number of writes that the units needed.
     fn unit(&self) -> (&'static str, u64, u64) {
         match self.audit {
             None => ("update", self.lines(), self.lines()),
@@ -111,13 +112,14 @@ impl Report<'_> {
         }
     }
 
-    /// Returns the number of writes in addition to one for each line or order.
+    /// Returns the number of attempted writes beyond one write for each line or order.
     fn retries(&self) -> u64 {
         let (_, _, needed) = self.unit();
         self.traffic.attempted_writes().saturating_sub(needed)
     }
 
-    /// Returns the products with the most lost updates, then those with the most lines.
+    /// Returns the first products, sorted by the number of lost updates and then by the number of
+    /// lines.
     fn shown(&self) -> Vec<&Counted> {
         let mut products: Vec<_> = self.stock.iter().collect();
         products.sort_by_key(|counted| Reverse((counted.lost(), counted.expected.lines)));

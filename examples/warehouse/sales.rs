@@ -34,7 +34,7 @@ impl Sales {
     /// Reads the products that were sold most.
     ///
     /// Every product starts with the same stock, so the index by stock begins with the products
-    /// that were sold most. A read of a global index may miss the last writes on DynamoDB itself.
+    /// that were sold most. On DynamoDB itself, a read of a global index may miss the last writes.
     pub(crate) async fn of_products(products: &Repository<Product>) -> Result<Self, Failure> {
         let sold = products.query_index(Product::INDEX.by_stock, Shelf::All).sort(..OPENING_STOCK);
         let best = sold.limit(SHOWN).collect().await.map_err(Failure::Selling)?;

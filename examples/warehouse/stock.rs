@@ -18,18 +18,18 @@ use crate::{
     workers,
 };
 
-/// The quantity of each product before the first line.
+/// The quantity of each product before the first line is booked.
 pub(crate) const OPENING_STOCK: i64 = 100_000;
 
 /// The table of products whose lines are posted as orders. The products of posted orders are never
 /// deleted, so they have their own table.
 const POSTED: &str = "dynalock-warehouse-posted";
 
-/// The state of a product after the last line, and its expected state.
+/// The state of a product after all lines are booked, and its expected state.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) expected: Expected,
-    /// The least and the greatest number of required writes.
+    /// The minimum and the maximum number of required writes.
     writes: RangeInclusive<u64>,
     pub(crate) product: Stored<Product>,
 }
@@ -53,7 +53,7 @@ impl Counted {
     }
 }
 
-/// Returns the table of products of a mode.
+/// Returns the product table for a mode of booking.
 pub(crate) fn repository(client: &Client, mode: Mode) -> Repository<Product> {
     let products = Product::repository(client).deadline(PATIENCE);
     match mode {
@@ -62,8 +62,8 @@ pub(crate) fn repository(client: &Client, mode: Mode) -> Repository<Product> {
     }
 }
 
-/// Creates the products. Products of an earlier run are reset, unless orders have been posted on
-/// them.
+/// Creates the products, and resets products of an earlier run. In the mode that posts orders,
+/// keeps the products of an earlier run.
 pub(crate) async fn open(
     products: &Repository<Product>,
     expected: &BTreeMap<String, Expected>,

@@ -22,7 +22,8 @@ use aws_smithy_runtime_api::client::{
     orchestrator::HttpRequest,
 };
 
-/// Counts the requests of its clients. Each attempt counts as one request. Clones share the counts.
+/// Counts the requests of all clients that [`counted`](Self::counted) returns. Each attempt counts
+/// as one request. All clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic(Arc<Counters>);
 
@@ -34,7 +35,7 @@ struct Counters {
     conflicts: AtomicU64,
 }
 
-/// The counts.
+/// The counts at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) requests: u64,
@@ -48,8 +49,8 @@ pub(crate) struct Totals {
 }
 
 impl Traffic {
-    /// Returns the same client with the counter. dynalock uses the configuration of the client, so
-    /// the requests of dynalock are also counted.
+    /// Returns a client with the configuration of `client` and with this counter. The counter also
+    /// counts the requests of dynalock, which uses the configuration of the client.
     pub(crate) fn counted(&self, client: &Client) -> Client {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }
@@ -116,8 +117,8 @@ fn is_conflict(error: &Error) -> bool {
     update || error.downcast_ref().is_some_and(TransactWriteItemsError::is_transaction_canceled_exception)
 }
 
-/// DynamoDB's protocol names the operation in a header. In this program, only GetItem and
-/// BatchGetItem read.
+/// DynamoDB's protocol names the operation in a header. The warehouse example reads only by GetItem
+/// and BatchGetItem.
 fn reads(request: &HttpRequest) -> bool {
     request.headers().get("x-amz-target").is_some_and(|target| target.ends_with("GetItem"))
 }

@@ -11,7 +11,8 @@ use tokio::task::JoinSet;
 use crate::failure::Failure;
 
 /// Lets tasks take jobs from one queue until the queue is empty, and returns their results in any
-/// order. The first failure stops all tasks. If stderr is a terminal, it shows a progress bar.
+/// order. The first failure stops all tasks. If stderr is a terminal, `drain` shows a progress bar
+/// there.
 pub(crate) async fn drain<J, R, F>(
     title: &'static str,
     jobs: Vec<J>,

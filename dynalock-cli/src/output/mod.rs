@@ -45,7 +45,7 @@ impl Output {
         Self { is_json: format.json, has_colours }
     }
 
-    /// Returns a text with its colour.
+    /// Returns a text in the given style, if the output has colours.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if self.has_colours && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
@@ -58,12 +58,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
-/// Writes the one result of a command.
+/// Writes the single result of a command.
 pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
-/// Writes one of several results: each result is a line.
+/// Writes one of several results as a line.
 pub(crate) fn print_json_line(value: &Value) -> Result<(), Failure> {
     print(&format!("{value}\n"))
 }
@@ -72,7 +72,8 @@ pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns a duration for people, rounded down: `4.2s`, `42s`, `3m 20s`, `2h 05m`, `3d 4h`.
+/// Returns a duration for people, rounded down, for example `4.2s`, `42s`, `3m 20s`, `2h 05m` or
+/// `3d 4h`.
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -84,8 +85,8 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// Returns a text from the table for the terminal. Control characters could move the cursor or
-/// change the colours, so they are escaped.
+/// Escapes the control characters in a stored text, because control characters could move the
+/// cursor of the terminal or change its colours.
 pub(crate) fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {

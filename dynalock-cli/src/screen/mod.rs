@@ -32,7 +32,8 @@ pub(crate) enum Watched {
 }
 
 impl Watched {
-    /// Returns the same locks. Their reads end early, so that the screen soon shows a failure.
+    /// Returns the same locks, with a shorter deadline for reads, so that the screen soon shows a
+    /// failure.
     fn with_deadline(self) -> Self {
         match self {
             Self::Table { locks, list } => Self::Table { locks: locks.deadline(DEADLINE), list },

@@ -12,14 +12,15 @@ use super::{
 };
 use crate::{clock, failure::Failure, lock::Lock, output::Output};
 
-/// The time between two frames. The remaining times have tenths of a second.
+/// The time between two frames. The screen shows the remaining time of a lease in tenths of a
+/// second.
 const FRAME: Duration = Duration::from_millis(250);
 
 /// The answers that are on the screen.
 struct Shown {
     locks: Vec<Lock>,
     read: clock::Instant,
-    /// The failure of the last read, or `None` if it was answered.
+    /// The failure of the last read, or `None` if DynamoDB answered the read.
     failure: Option<String>,
     scroll: usize,
 }
@@ -31,7 +32,7 @@ enum KeyAction {
     Nothing,
 }
 
-/// Restores the terminal when it is dropped.
+/// A guard of the terminal, which restores the terminal in its drop.
 struct Screen(DefaultTerminal);
 
 impl Drop for Screen {
@@ -41,7 +42,7 @@ impl Drop for Screen {
 }
 
 pub(super) async fn run(watched: &Watched, interval: Duration, output: Output) -> Result<(), Failure> {
-    // A failure before the first frame ends the command with its exit code.
+    // A failure before the first frame ends the command with the exit code of the failure.
     let locks = watched.read().await?;
     let mut shown = Shown { locks, read: clock::now(), failure: None, scroll: 0 };
     let mut screen = Screen(ratatui::try_init()?);
@@ -58,7 +59,7 @@ pub(super) async fn run(watched: &Watched, interval: Duration, output: Output) -
                     KeyAction::Scroll(rows) => shown.scroll(rows, screen.0.size()?.height),
                     KeyAction::Nothing => {}
                 },
-                // The next frame has the new size.
+                // The next frame has the new size of the terminal.
                 Some(_) => {}
             },
             read = &mut reading => {
@@ -76,7 +77,7 @@ async fn read_later(watched: &Watched, interval: Duration) -> dynalock::Result<V
     watched.read().await
 }
 
-/// Waits until another process asks this one to end, so that the terminal is restored first.
+/// Waits for SIGTERM, so that the program can restore the terminal before it ends.
 #[cfg(unix)]
 fn ended() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};

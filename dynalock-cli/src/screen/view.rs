@@ -15,7 +15,8 @@ use crate::{
     output::{duration, shown},
 };
 
-/// The lines that are not rows: the title, the column titles, and two lines at the bottom.
+/// The number of lines of the screen that show no lock and no waiter: the title, the column titles,
+/// and two lines at the bottom.
 const OTHER_LINES: u16 = 4;
 
 /// The content of a frame.
@@ -54,7 +55,7 @@ struct Widths {
     number: usize,
 }
 
-/// Returns the largest scroll at which the last row is visible.
+/// Returns the largest scroll position, at which the last row is at the bottom of the screen.
 pub(super) fn last_scroll(locks: &[Lock], height: u16) -> usize {
     let rows: usize = locks.iter().map(|lock| 1 + lock.waiters.len()).sum();
     rows.saturating_sub(body_height(height))
@@ -122,7 +123,7 @@ impl View<'_> {
     }
 
     fn style(&self, colour: Color, modifier: Modifier) -> Style {
-        // Reverse video and bold are no colours.
+        // The screen uses reverse video and bold even without colours.
         let style = Style::default().add_modifier(modifier);
         if self.has_colours { style.fg(colour) } else { style }
     }
@@ -193,7 +194,8 @@ impl Widths {
         let cell = |text: &str, width: usize| if width == 0 { String::new() } else { format!(" {}", fit(text, width)) };
         let before = cell(&row.name, self.name) + &cell(&row.owner, self.owner);
         let state = cell(row.state, self.state);
-        // Without the column of the state, the time has its colour.
+        // The time has the colour of the state, because a narrow screen has no column for the
+        // state.
         let time = cell(&row.time, self.time);
         Line::from(vec![
             Span::from(before),
@@ -203,7 +205,7 @@ impl Widths {
     }
 }
 
-/// Returns a text with exactly this width. A longer text ends with `…`.
+/// Returns the text with exactly `width` columns. The end of a longer text is replaced by `…`.
 fn fit(text: &str, width: usize) -> String {
     if text.width() <= width {
         return format!("{text}{}", " ".repeat(width - text.width()));

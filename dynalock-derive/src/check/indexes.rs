@@ -13,7 +13,7 @@ use crate::{
     suggest::nearest,
 };
 
-/// An index of the table that has passed the checks.
+/// An index of the table, after all checks.
 pub(crate) struct Index<'a> {
     /// The name of the index handle, for example `by_status` in `Order::INDEX.by_status`.
     pub(crate) handle: Ident,

@@ -26,7 +26,7 @@ pub(crate) enum Place {
 
 const TTL: Duration = Duration::from_secs(20);
 
-/// The longest ttl of a lease. The crate dynalock-core has the same limit at run time.
+/// The longest ttl of a lease. The crate dynalock-core also checks the longest ttl at run time.
 const YEAR: Duration = Duration::from_hours(366 * 24);
 
 pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) -> Option<Lock> {

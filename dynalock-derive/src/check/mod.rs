@@ -42,9 +42,8 @@ pub(crate) struct Item<'a> {
     pub(crate) version: Version<'a>,
     pub(crate) times: Times<'a>,
     pub(crate) write_ids: u8,
-    /// All attribute names under which serde reads or writes the fields. The derive does not know
-    /// the names inside flattened fields, so the list does not contain names inside flattened
-    /// fields.
+    /// All attribute names under which serde reads or writes the fields, except the names inside
+    /// flattened fields, which the derive does not know.
     pub(crate) attributes: Vec<String>,
     /// `true` if errors may show the key of an item.
     pub(crate) show_key: bool,
@@ -181,7 +180,8 @@ fn table(model: &Struct<'_>, understood: bool, errors: &mut Errors) -> Option<St
     Some(name)
 }
 
-/// Returns the message of an error if DynamoDB would refuse the table name. The rules are at
+/// Returns the message of an error if DynamoDB would refuse the table name. DynamoDB's naming rules
+/// are at
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>.
 fn table_problem(name: &str) -> Option<&'static str> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');

@@ -24,8 +24,8 @@ pub(super) fn check(model: &Struct<'_>, version: &str, errors: &mut Errors) {
     }
 }
 
-/// Returns all attribute names under which serde reads or writes a field. The derive does not know
-/// the names inside flattened fields, so the result does not contain names inside flattened fields.
+/// Returns all attribute names under which serde reads or writes a field, except the names inside
+/// flattened fields, which the derive does not know.
 pub(super) fn all(model: &Struct<'_>) -> Vec<String> {
     let written = model.fields.iter().filter(|field| field.is_written()).map(|field| field.written.clone());
     let read = model.fields.iter().filter(|field| field.is_read()).flat_map(Field::read_names);

@@ -188,8 +188,8 @@ fn under_one_name(role: &str, field: &Field<'_>, model: &Struct<'_>, errors: &mu
 }
 
 /// Returns the words in the type `ty` that have a meaning only inside the struct: the type
-/// parameters of the struct, and `Self`. The generated key type has no type parameters, so the key
-/// type cannot use the returned words.
+/// parameters of the struct, and `Self`. The generated key type has no type parameters, so it
+/// cannot use the type parameters or the `Self` of the struct.
 pub(super) fn dependent<'p>(ty: &Type, params: impl IntoIterator<Item = &'p GenericParam>) -> Vec<Ident> {
     let mut names = vec!["Self".to_owned()];
     names.extend(params.into_iter().filter_map(|param| match param {

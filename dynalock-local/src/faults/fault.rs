@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::CancellationReason;
 
-/// A fault of one request. In the descriptions of the faults, the engine stands for the receiver of
-/// the requests: the engine of a [`Database`](crate::Database), or an HTTP client in
+/// A fault that a request can meet. In the descriptions of the faults, the engine stands for the
+/// receiver of the requests: the engine of a [`Database`](crate::Database), or an HTTP client in
 /// [`Faults::wrap`](crate::Faults::wrap).
 ///
 /// "The engine applies the request" means that the engine receives the request unchanged. The
@@ -56,7 +56,8 @@ pub enum Fault {
     TransactionInProgress,
 
     /// The request does not reach the engine, and the answer is `TransactionCanceledException`. The
-    /// field contains one reason for each action of the transaction, in the order of the actions.
+    /// field of `TransactionCanceled` contains one reason for each action of the transaction, in
+    /// the order of the actions.
     ///
     /// [`Fault::canceled`] makes a `TransactionCanceled` fault from the codes of the reasons.
     TransactionCanceled(Vec<CancellationReason>),
@@ -75,13 +76,13 @@ pub enum Fault {
     },
 
     /// A `BatchGetItem` or `BatchWriteItem` reaches the engine without the last keys or writes of
-    /// the batch. The field is the number of missing keys or writes. The answer contains the
-    /// missing keys or writes in `UnprocessedKeys` or `UnprocessedItems`. A request that is not a
-    /// batch, for example a `PutItem`, reaches the engine without a fault.
+    /// the batch. The number of missing keys or writes is the field of `Unprocessed`. The answer
+    /// contains the missing keys or writes in `UnprocessedKeys` or `UnprocessedItems`. A request
+    /// that is not a batch, for example a `PutItem`, reaches the engine without a fault.
     ///
-    /// If the fault removes all keys or writes of a batch, the engine receives no request. If
-    /// DynamoDB can process no key or write of a batch because of a lack of capacity, DynamoDB does
-    /// not return the keys or writes as unprocessed. Instead, DynamoDB answers with
+    /// If the fault removes all keys or writes of a batch, the engine receives no request. DynamoDB
+    /// never returns all keys or writes of a batch as unprocessed: if its capacity allows none of
+    /// them, DynamoDB answers with
     /// [`ProvisionedThroughputExceeded`](Self::ProvisionedThroughputExceeded). If the batch has
     /// several tables, the fault first removes keys or writes of the table whose name is last in
     /// the alphabet. A service that checks the signature of a request refuses the shortened batch,

@@ -59,7 +59,7 @@ impl Pages {
     }
 }
 
-/// The page number of each start key of each query. Two requests count as requests of the same
+/// For each query, the page numbers of its start keys. Two requests count as requests of the same
 /// query if they differ only in the start key and the limit.
 #[derive(Default)]
 struct Numbers(HashMap<u64, HashMap<u64, usize>>);

@@ -11,7 +11,7 @@ pub async fn aws() -> Client {
     Client::new(&aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await)
 }
 
-/// Makes a client of a local DynamoDB at this address. A local DynamoDB checks no credentials.
+/// Makes a client of the local DynamoDB at `endpoint_url`. A local DynamoDB checks no credentials.
 pub async fn local(endpoint_url: &str) -> Client {
     let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
         .endpoint_url(endpoint_url)

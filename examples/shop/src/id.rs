@@ -1,4 +1,4 @@
-//! Names that may be parts of an address.
+//! Names that can be parts of a URL.
 
 use std::fmt;
 

@@ -22,9 +22,9 @@ pub struct Job {
     pub customer: Id,
     /// The order.
     pub order: Id,
-    /// The state, which the index shows.
+    /// The state of the job, which is the partition key of the index.
     pub state: State,
-    /// The time of the order in seconds since the Unix epoch. The library sets it.
+    /// The time of the order in seconds since the Unix epoch, which the library sets.
     #[dynalock(created_at)]
     pub created_at: u64,
 }

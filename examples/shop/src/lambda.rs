@@ -61,7 +61,8 @@ async fn place_one(shop: &Shop, message: &Message) -> bool {
     let Placement { id, order } = match serde_json::from_str(&message.body) {
         Ok(placement) => placement,
         Err(error) => {
-            // After some deliveries, SQS moves the message to its dead-letter queue, for a person.
+            // After some deliveries, SQS moves the message to its dead-letter queue, where
+            // a person can look at the message.
             tracing::error!(message_id, %error, "this message is no order");
             return false;
         }
@@ -71,13 +72,13 @@ async fn place_one(shop: &Shop, message: &Message) -> bool {
             tracing::info!(message_id, %order.id, "placed");
             true
         }
-        // After `Indeterminate`, SQS also delivers the message again. If the order was placed, the
-        // next delivery finds the order.
+        // After `Indeterminate`, SQS delivers the message again. If the order was placed, the next
+        // delivery finds the order.
         Err(Refused::Database(error)) => {
             tracing::warn!(message_id, %error, "the message has to be delivered again");
             false
         }
-        // The service would refuse the order again at the next delivery. A real shop tells its
+        // The service would refuse the order again at the next delivery. A real shop informs the
         // customer.
         Err(refused) => {
             tracing::warn!(message_id, %refused, "refused");

@@ -4,8 +4,8 @@
 //! cargo run -p shop
 //! ```
 //!
-//! The chapter "A service" of the guide explains the calls. These are the places where the programs
-//! use dynalock:
+//! The chapter "A service" of the guide explains the calls of dynalock. The table lists the modules
+//! that use dynalock:
 //!
 //! | module | what it shows |
 //! |---|---|
@@ -37,7 +37,7 @@ use crate::{job::Job, order::Order, product::Product};
 /// The tables of the shop. Clones are cheap, and share connections and retry budgets.
 #[derive(Debug, Clone)]
 pub struct Shop {
-    /// The client of the units of work.
+    /// The DynamoDB client for units of work.
     pub client: Client,
     /// The products.
     pub products: Repository<Product>,
@@ -48,7 +48,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Makes the repositories. This method sends no request.
+    /// Makes the repositories, and sends no request.
     pub fn new(client: &Client) -> Self {
         Self {
             client: client.clone(),

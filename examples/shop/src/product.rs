@@ -31,7 +31,7 @@ pub struct Product {
     pub cents: u32,
     /// The number of pieces in stock.
     pub stock: u32,
-    /// A text for customers.
+    /// The description, which is shown to customers.
     pub description: String,
 }
 
@@ -59,7 +59,7 @@ pub enum InvalidProduct {
 }
 
 impl Product {
-    /// Checks the texts of a client.
+    /// Checks the texts that a client has sent for a product.
     ///
     /// # Errors
     ///

@@ -1,11 +1,12 @@
-//! The end of a program.
+//! The signals that stop a program: SIGTERM and Ctrl-C.
 
 use std::{future::Future, io};
 
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Returns a future that completes when the program is asked to stop, by SIGTERM or by Ctrl-C.
-/// Orchestrators send SIGTERM. After this call, the two signals no longer kill the process.
+/// Orchestrators send SIGTERM. After a call of this function, the two signals no longer kill the
+/// process.
 ///
 /// # Errors
 ///

@@ -10,7 +10,8 @@ use tracing_subscriber::{
     util::{SubscriberInitExt, TryInitError},
 };
 
-/// At the level TRACE, the SDK logs whole requests with all content, so this filter limits it to warnings.
+/// At the level TRACE, the SDK logs whole requests with all content, so the default filter shows
+/// only warnings of the SDK.
 const DEFAULT_FILTER: &str = "info,aws_config=warn,aws_runtime=warn,aws_smithy_runtime=warn";
 
 /// The reason why a program has no logs.

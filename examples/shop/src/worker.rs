@@ -15,8 +15,8 @@ use crate::{
     job::{Job, State},
 };
 
-/// The number of open jobs that a worker looks at. Each of these jobs may be leased by another
-/// worker.
+/// The number of open jobs that a worker looks at. Other workers may have leased some of the open
+/// jobs.
 const CANDIDATES: usize = 25;
 
 /// The longest time for which a worker that hangs keeps its job.
@@ -25,13 +25,13 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// A worker.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    /// The tables.
+    /// The tables of the shop.
     pub shop: Shop,
     /// The name of the worker, which other callers see as the holder of a job.
     pub name: String,
     /// The time that it takes to pack an order.
     pub packing: Duration,
-    /// The pause before the next look for a job, if the worker has found none.
+    /// The pause after which a worker that has found no job looks again.
     pub idle: Duration,
 }
 
@@ -41,8 +41,8 @@ impl Worker {
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         loop {
-            // The worker does not drop this call when it stops. If it did, the process could end
-            // before it releases a lease that it has just acquired.
+            // A worker that stops waits for `take`. If the worker dropped the future of `take`, the
+            // process could end before `take` releases a lease that it has just acquired.
             let taken = self.take().await.unwrap_or_else(|error| {
                 tracing::error!(%error, "no job could be taken");
                 None
@@ -71,7 +71,7 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// The database has no answer.
+    /// The database does not answer.
     pub async fn take(&self) -> Result<Option<LeaseGuard<Job>>> {
         let jobs = &self.shop.jobs;
         let open = jobs.query_index(Job::INDEX.by_state, State::Open).limit(CANDIDATES).collect().await?;
@@ -85,8 +85,8 @@ impl Worker {
                 tracing::info!(job, fence, after_crash, "took a job");
                 Ok(Some(lease))
             }
-            // An index shows writes late. The lease shows the current state of the job: the job is
-            // already done.
+            // The index showed an old state of the job. The item under the lease shows that the job
+            // is already done.
             Ok(lease) => lease.release().await.map(|_| None),
             Err(Error::Locked(_) | Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),

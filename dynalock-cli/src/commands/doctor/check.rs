@@ -56,7 +56,7 @@ impl State {
     }
 }
 
-/// Returns a line for each check, and a line for each advice.
+/// Returns a line for each check, and a line for each piece of advice.
 pub(super) fn text(checks: &[Check], output: Output) -> String {
     let names = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let mut lines = Vec::new();

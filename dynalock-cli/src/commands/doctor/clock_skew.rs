@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{check::Check, exchange::Exchange};
 use crate::output::duration;
 
-/// The skew in seconds above which the check warns. Two machines with this skew in different
-/// directions differ by the default `max_skew` of two seconds.
+/// The skew in seconds above which the check warns. If one clock is a second fast and another clock
+/// is a second slow, the two clocks differ by the default `max_skew` of two seconds.
 const WARNING: f64 = 1.0;
 
 /// The skew in seconds above which the check fails.
@@ -34,10 +34,11 @@ fn shown(seconds: f64) -> String {
     Duration::try_from_secs_f64(seconds).map_or_else(|_| "a lot".to_owned(), duration)
 }
 
-/// Returns by how many seconds this clock is ahead of the server's, and the uncertainty.
+/// Returns by how many seconds the local clock is ahead of the server's clock, and the uncertainty
+/// of this difference.
 fn skew(Exchange { sent, round_trip, date, .. }: &Exchange) -> Option<(f64, f64)> {
-    // The server has read its clock at some time of the round trip, and cut off the fraction of
-    // the second.
+    // The server read its clock at an unknown moment of the round trip, and rounded the time down
+    // to a full second.
     let half = round_trip.as_secs_f64() / 2.0;
     let server = i32::try_from((*date)?.checked_sub(i64::try_from(sent.as_secs()).ok()?)?).ok()?;
     let here = f64::from(sent.subsec_millis()) / 1000.0 + half;

@@ -22,14 +22,14 @@ use crate::clock;
 pub(super) struct Exchange {
     /// The host name and the port of the server.
     pub(super) host: String,
-    /// The time of this machine's clock when the request was sent, since the epoch.
+    /// The time since the epoch at which the request was sent, by the clock of this machine.
     pub(super) sent: Duration,
     pub(super) round_trip: Duration,
     /// The `Date` of the answer in seconds since the epoch, if the answer has one.
     pub(super) date: Option<i64>,
 }
 
-/// Keeps the last exchange of a client.
+/// Keeps the last request of a client and its answer.
 #[derive(Clone, Default)]
 pub(super) struct Observer(Arc<Mutex<Times>>);
 

@@ -51,7 +51,7 @@ async fn check_all(args: &DoctorArgs, config: &SdkConfig) -> Vec<Check> {
         Some(table) => {
             let described = client.describe_table().table_name(table).send().await;
             let endpoint = endpoint(&observer, described.as_ref().err());
-            // Without an endpoint, nothing is known about the table.
+            // The checks of the table need an endpoint that answers.
             if endpoint.state == State::Ok {
                 checks_of_table = table::check(&client, table, described).await;
             }
@@ -91,7 +91,8 @@ async fn credentials(config: &SdkConfig) -> Check {
     }
 }
 
-/// Decides whether the endpoint has answered, and whether it knows the credentials.
+/// Returns the check of the endpoint: whether the endpoint has answered, and has accepted the
+/// credentials.
 fn endpoint<E, R>(observer: &Observer, error: Option<&SdkError<E, R>>) -> Check
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,

@@ -53,7 +53,7 @@ fn status(name: &str, table: &TableDescription) -> Check {
     }
 }
 
-/// Returns whether the key is the string `name`, as locks by name need it.
+/// Returns whether the table has the key that locks by name need: the string attribute `name`.
 fn can_contain_locks(table: &TableDescription) -> bool {
     let [key] = table.key_schema() else { return false };
     let is_string = |defined: &&aws_sdk_dynamodb::types::AttributeDefinition| {

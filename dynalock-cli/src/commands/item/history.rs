@@ -46,7 +46,7 @@ async fn follow(
     }
 }
 
-/// Returns what has changed between two looks.
+/// Describes the writes between two reads of the item.
 fn change(before: Option<&WriteHistory>, after: Option<&WriteHistory>) -> String {
     let Some(after) = after else { return "deleted".to_owned() };
     let version =
@@ -60,7 +60,7 @@ fn change(before: Option<&WriteHistory>, after: Option<&WriteHistory>) -> String
     format!("version {} -> {}{begun}  {by}", version(before), version(after))
 }
 
-/// Returns the highest version that the write at this position, newest first, can have made.
+/// Returns the highest version that a write can have made. The newest write has the position 0.
 fn version_at_most(history: &WriteHistory, position: usize) -> Option<u64> {
     history.version?.checked_sub(u64::try_from(position).ok()?)
 }

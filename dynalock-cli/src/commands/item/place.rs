@@ -1,4 +1,4 @@
-//! The place of an item: its table and its key.
+//! The table and the key of an item.
 
 use aws_sdk_dynamodb::{
     Client,
@@ -17,7 +17,7 @@ use crate::{
 /// The suffix of the last key attribute of a separate lease row.
 const LEASE_ROW: &str = "#lock";
 
-/// The place of an item.
+/// The table and the key of an item.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) table: String,
@@ -67,7 +67,8 @@ impl Place {
         })
     }
 
-    /// Reads the separate row with the lease of this item, if the key can have such a row.
+    /// Reads the separate row with the lease of this item, if the type of the last key attribute
+    /// allows a separate row.
     pub(super) async fn read_lease_row(&self, client: &Client) -> Result<Option<Item>, Failure> {
         let Some(last) = self.key_names.last() else { return Ok(None) };
         let lease_row = match &self.key[last] {

@@ -16,10 +16,10 @@ use crate::{
     output::{DIM, Output, RED, duration, pairs, print, print_json, shown},
 };
 
-/// The attributes of the library, which the text shows in its own words.
+/// The attributes of the library, for which the text shows the meaning in place of the value.
 const BOOKKEEPING: [&str; 9] = ["_writes", "_p0", "_p1", "_p2", "_p3", "_p4", "_p5", "_p6", "_p7"];
 
-/// An item with the things that DynamoDB knows about it.
+/// An item with its table, its lease and its time to live.
 struct Shown<'a> {
     args: &'a ItemArgs,
     place: Place,
@@ -31,7 +31,7 @@ struct Shown<'a> {
 /// The time to live of an item.
 struct Expiry {
     attribute: String,
-    /// The time in seconds since the epoch, or `None` if the item has none.
+    /// The time in seconds since the epoch, or `None` if the item has no time to live.
     at: Option<i64>,
 }
 
@@ -90,7 +90,8 @@ impl Shown<'_> {
         format!("{}\n{}", pairs(output, lines), self.attributes(output))
     }
 
-    /// Returns a line for each attribute of the user: the key, then the others by their names.
+    /// Returns a line for each attribute of the user: first the key attributes, then all further
+    /// attributes in the order of their names.
     fn attributes(&self, output: Output) -> String {
         let is_bookkeeping = |name: &str| {
             let of_library = BOOKKEEPING.contains(&name) || LockModel::DEFAULT.names().contains(&name);

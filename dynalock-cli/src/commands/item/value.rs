@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Item;
 use crate::output::shown;
 
-/// The longest text of a list or a map that stays in one line.
+/// The maximum length of a list or a map that the text shows on one line.
 const LINE: usize = 80;
 
 /// Returns an item in the JSON of DynamoDB, for example `{"stock": {"N": "7"}}`.
@@ -31,8 +31,8 @@ fn to_json(value: &AttributeValue) -> Value {
     }
 }
 
-/// Returns a value for people. `indent` is the number of spaces before the lines of a long list or
-/// map.
+/// Returns the value of an attribute as text for people. `indent` is the number of spaces before
+/// the lines of a long list or map.
 pub(super) fn to_text(value: &AttributeValue, indent: usize) -> String {
     let (open, parts, close) = match value {
         AttributeValue::S(text) => return quoted(text),

@@ -27,7 +27,8 @@ pub(crate) async fn run(args: &BreakArgs, client: &Client, output: Output) -> Re
     if let Some(fence) = args.fence.filter(|fence| *fence != lock.fence) {
         return Err(changed(&lock, fence));
     }
-    // The holder is shown before anything happens. Stdout is left to the result.
+    // The command shows the holder before it breaks the lock. The holder goes to stderr, because
+    // stdout is for the result.
     let on_stderr = Output { has_colours: output.has_colours && stderr().is_terminal(), ..output };
     write!(stderr(), "{}", show::text(&lock, on_stderr))?;
     if !args.yes && !is_confirmed(&lock)? {

@@ -18,7 +18,7 @@ pub(crate) async fn run(command: TableCommand, client: &Client, output: Output) 
     }
 }
 
-/// Returns the attribute of a time to live that is on.
+/// Returns the attribute for which time to live is on.
 pub(crate) fn attribute_that_is_on(described: TimeToLiveDescription) -> Option<String> {
     let TimeToLiveDescription { time_to_live_status, attribute_name, .. } = described;
     let is_on = matches!(time_to_live_status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling));

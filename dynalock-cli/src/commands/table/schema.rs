@@ -4,8 +4,8 @@ use dynalock::private::{KeyModel, LockModel, Model, TimeModel, TimeUnit, TimesMo
 
 use crate::args::{KeyArg, SchemaArgs};
 
-/// Returns the model of a table of items. The library keeps the names of a model for ever, so the
-/// names are leaked: the process creates only one model.
+/// Returns the model of a table of items. The names of a model must be `&'static str`, so the
+/// function leaks the names of the only model that the process makes.
 pub(super) fn model(args: &SchemaArgs, partition_key: &KeyArg) -> &'static Model {
     let key = |key: &KeyArg| KeyModel { name: leak(&key.name), key_type: key.key_type };
     let expires = args.ttl.as_deref().map(|name| TimeModel { name: leak(name), unit: TimeUnit::Seconds });
@@ -21,7 +21,7 @@ pub(super) fn model(args: &SchemaArgs, partition_key: &KeyArg) -> &'static Model
         show_key: true,
         aliases: &[],
         flattens: false,
-        // The items of any table may be leased. A time to live would delete their leases.
+        // The items of any table may be leased, and a time to live would delete the leases.
         lock: Some(LockModel::DEFAULT),
         indexes: &[],
     }))

@@ -1,4 +1,4 @@
-//! Golden screens.
+//! Tests that compare whole screens with the expected screens.
 
 use ratatui::{Terminal, backend::TestBackend};
 
@@ -22,7 +22,7 @@ fn screen(view: &View<'_>, width: u16, height: u16) -> Vec<String> {
     terminal.draw(|frame| view.draw(frame)).unwrap();
     let buffer = terminal.backend().buffer();
     let line = |y| {
-        // The cells behind a wide character are hidden by it.
+        // A wide character covers two cells, so the second cell is left out.
         let line = (0..width).fold(String::new(), |line, x| match line.width() > usize::from(x) {
             true => line,
             false => line + buffer[(x, y)].symbol(),

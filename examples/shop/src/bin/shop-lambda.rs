@@ -11,7 +11,7 @@ use shop::{
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     telemetry::start()?;
-    // The client is made once, so that all batches share its connections.
+    // All batches share the connections of one client.
     let shop = Shop::new(&connection::aws().await);
     let shop = &shop;
     let function = async |event: LambdaEvent<Batch>| Ok::<_, Error>(handle(shop, event.payload).await);

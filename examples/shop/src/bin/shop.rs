@@ -1,4 +1,4 @@
-//! The web service. Without options, it runs on a DynamoDB inside the process.
+//! The web service, which runs on a DynamoDB inside the process by default.
 
 #![expect(clippy::print_stdout, reason = "a person who starts the service wants to see its address")]
 
@@ -41,7 +41,7 @@ struct Args {
     #[arg(long, value_name = "PORT")]
     database_port: Option<u16>,
 
-    /// The secret of the page tokens. Services with several processes need it
+    /// The secret that signs page tokens. All processes of a service need the same secret
     #[arg(long, env = "SHOP_PAGE_KEY", hide_env_values = true)]
     page_key: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! The parts of a request, parsed once. If a part cannot be parsed, the service answers with a
-//! problem (RFC 9457).
+//! The parts of a request, parsed once. If a part of a request cannot be parsed, the service
+//! answers with a problem (RFC 9457).
 
 use axum::{
     extract::{FromRequest, FromRequestParts},
@@ -16,12 +16,12 @@ use crate::id::Id;
 #[from_request(via(axum::Json), rejection(Problem))]
 pub struct Json<T>(pub T);
 
-/// The parts of the path.
+/// The parameters in the path of the URL.
 #[derive(Debug, FromRequestParts)]
 #[from_request(via(axum::extract::Path), rejection(Problem))]
 pub struct Path<T>(pub T);
 
-/// The parameters of the address.
+/// The query parameters of the URL.
 #[derive(Debug, FromRequestParts)]
 #[from_request(via(axum::extract::Query), rejection(Problem))]
 pub struct Query<T>(pub T);
@@ -57,7 +57,8 @@ impl<S: Sync> FromRequestParts<S> for IfNoneMatch {
 }
 
 impl IfNoneMatch {
-    /// Returns whether the client knows this state. A proxy may have marked an etag as weak.
+    /// Returns whether the client knows the state with the etag `etag`. A proxy may have marked an
+    /// etag as weak.
     pub fn has(&self, etag: &Etag) -> bool {
         let quoted = format!("\"{etag}\"");
         self.0.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == quoted)
@@ -65,7 +66,7 @@ impl IfNoneMatch {
 }
 
 /// The `Idempotency-Key` of a request. A client that got no answer repeats the request with the
-/// same key.
+/// same idempotency key.
 #[derive(Debug)]
 pub struct IdempotencyKey(pub Id);
 
@@ -96,7 +97,8 @@ impl<S: Sync> FromRequestParts<S> for LeaseToken {
     }
 }
 
-/// Returns the text of a token that fits into a header. A `LockToken` as text contains a zero byte.
+/// Returns a token as text for a header. The encoding is needed because the text of a `LockToken`
+/// contains a zero byte.
 pub fn sent_token(token: &LockToken) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(token.to_string())
 }

@@ -1,4 +1,5 @@
-//! The health checks: one says whether the process lives, and one whether it can do its work.
+//! The health checks: `live` says whether the process is alive, and `ready` whether the service can
+//! answer requests.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use crate::{Shop, id::Id};
 
 const PROBE: Duration = Duration::from_secs(2);
 
-/// Answers that the process lives. This answer needs no database, because a restart of the process
-/// would not repair the database.
+/// Answers that the process is alive. The answer does not depend on the database, because a restart
+/// of the process would not repair the database.
 pub async fn live() -> &'static str {
     "alive\n"
 }

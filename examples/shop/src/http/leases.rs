@@ -1,7 +1,7 @@
 //! Stock-taking. A client leases a product, counts its pieces, and sends the number.
 //!
-//! While the lease lasts, DynamoDB refuses the edits and the orders of all other clients. The lease
-//! belongs to the client and not to a process of the service. The client keeps the token of the
+//! While the lease lasts, DynamoDB refuses the edits and the orders of all other clients. The
+//! client, and not a process of the service, holds the lease. The client keeps the token of the
 //! lease, so any process can answer its next request, and a restart does not end the lease.
 
 use axum::{

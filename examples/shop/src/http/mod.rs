@@ -27,7 +27,7 @@ const LARGEST_BODY: usize = 64 * 1024;
 /// The state that all handlers share.
 #[derive(Debug, Clone, FromRef)]
 pub struct App {
-    /// The tables.
+    /// The tables of the shop.
     pub shop: Shop,
     /// The key of the page tokens.
     pub page_key: PageKey,

@@ -31,7 +31,7 @@ pub struct Wanted {
 ///
 /// # Errors
 ///
-/// A product is sold out or leased, or the key belongs to another order.
+/// A product is sold out or leased, or the idempotency key was used for another order.
 pub async fn create(
     State(shop): State<Shop>,
     IdempotencyKey(id): IdempotencyKey,
@@ -42,11 +42,11 @@ pub async fn create(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(order)).into_response())
 }
 
-/// `GET /orders?customer=alice`, the newest first
+/// `GET /orders?customer=alice`, with the newest order first
 ///
 /// # Errors
 ///
-/// The token belongs to another list, or the database has no answer.
+/// The page token was made for another list, or the database does not answer.
 pub async fn list(
     State(shop): State<Shop>,
     State(page_key): State<PageKey>,

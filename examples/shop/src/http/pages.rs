@@ -13,12 +13,12 @@ pub const ITEMS: usize = 10;
 pub struct PageKey(Vec<u8>);
 
 impl PageKey {
-    /// Makes the key of a service with several processes.
+    /// Makes the key for page tokens from a secret, for a service with several processes.
     pub fn new(secret: impl Into<Vec<u8>>) -> Self {
         Self(secret.into())
     }
 
-    /// Makes the key of a service with one process.
+    /// Makes a random key for page tokens, for a service with one process.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Makes the page that is sent from a page that was read.
+    /// Converts a page from DynamoDB into the page that the client gets.
     ///
     /// # Errors
     ///

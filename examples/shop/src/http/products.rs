@@ -41,7 +41,7 @@ impl IntoResponse for Found {
 ///
 /// # Errors
 ///
-/// The token belongs to another list, or the database has no answer.
+/// The page token was made for another list, or the database does not answer.
 pub async fn list(
     State(shop): State<Shop>,
     State(page_key): State<PageKey>,
@@ -57,7 +57,7 @@ pub async fn list(
 ///
 /// # Errors
 ///
-/// The product is invalid, or its id is taken.
+/// The product is invalid, or another product has its id.
 pub async fn create(
     State(shop): State<Shop>,
     extract::Json(product): extract::Json<Product>,

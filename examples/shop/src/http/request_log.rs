@@ -16,7 +16,7 @@ const LONGEST_ID: usize = 64;
 /// Gives the request an id, and logs its answer. All log lines during the request have the id,
 /// including the log lines of dynalock.
 ///
-/// The line has the route and not the address, because the address may name a customer.
+/// The log line contains the route and not the address, because the address may name a customer.
 pub async fn log(request: Request, next: Next) -> Response {
     let id = id_of(&request);
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);

@@ -6,14 +6,15 @@ use axum::Router;
 use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
-/// The time for the requests in flight after the server was asked to stop. This time is longer than
-/// the longest deadline of dynalock (10 seconds, of a unit of work).
+/// The time for which a server that stops waits for requests in flight. The longest deadline of
+/// dynalock is only 10 seconds, for a unit of work.
 const DRAIN: Duration = Duration::from_secs(20);
 
 /// Serves until `stop` completes. After `stop`, requests in flight get their answers, and new
 /// connections are refused.
 ///
-/// The leases of stock-takings belong to clients and not to this process, so they stay.
+/// A server that stops does not release the leases of stock-takings, because clients hold the
+/// leases.
 ///
 /// # Errors
 ///

@@ -11,7 +11,7 @@ const MOST_LINES: usize = 50;
 /// The reason why no order was placed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The order has no line, or too many.
+    /// The order has no line, or too many lines.
     #[error("an order has 1 to {MOST_LINES} lines")]
     Lines,
     /// The total is larger than a `u64`.
@@ -46,11 +46,11 @@ pub enum Refused {
 /// Places an order, or returns the order that an equal request has already placed.
 ///
 /// One unit of work reads the products, takes the pieces out of their stocks, and creates the order
-/// and the job of the worker. Two equal requests at the same time cannot both create the order: the
+/// and the job of the worker. Two equal requests at the same time cannot both create the order. The
 /// commit of the second request fails, its closure runs again, and the closure finds the order of
 /// the first request.
 ///
-/// With `snapshot`, a refusal also comes from items of one moment. Without `snapshot`, the second
+/// With `snapshot`, a refusal depends only on items of one moment. Without `snapshot`, the second
 /// request could read that the order does not exist yet, and then read that the first request has
 /// taken the last pieces.
 ///

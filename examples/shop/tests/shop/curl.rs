@@ -1,6 +1,6 @@
-//! The session with curl in the chapter "A service" of the guide. The test runs its commands, and
-//! compares the answers. Etags, tokens and times differ in each run. The test puts those of this run
-//! into the commands.
+//! The session with curl in the chapter "A service" of the guide. The test runs the commands of the
+//! session, and compares the answers. Etags, tokens and times differ in each run of the test, so
+//! the test replaces the values in the commands by the values of its own run.
 
 use std::process::Stdio;
 
@@ -11,7 +11,8 @@ use crate::support::Service;
 const CHAPTER: &str = include_str!("../../../../docs/src/service.md");
 const DOCUMENTED: &str = "http://127.0.0.1:8080";
 
-/// The texts before values that differ in each run, and the character that ends such a value.
+/// The values that differ in each run: the text before each value, and the character after the
+/// value.
 const VARYING: [(&str, char); 9] = [
     ("\netag: \"", '"'),
     ("\nx-request-id: ", '\n'),
@@ -41,7 +42,7 @@ fn steps(chapter: &str) -> Vec<Step> {
     steps.map(step).collect()
 }
 
-/// Returns the answer without its varying values, and these values.
+/// Returns the answer with its varying values removed, and a list of the varying values.
 fn masked(answer: &str) -> (String, Vec<String>) {
     let mut rest = format!("\n{answer}\n");
     let (mut text, mut values) = (String::new(), Vec::new());
@@ -55,7 +56,7 @@ fn masked(answer: &str) -> (String, Vec<String>) {
     (text + &rest, values)
 }
 
-/// Returns the place of the next varying value, and the character after it.
+/// Returns the place of the next varying value, and the character after the value.
 fn next_value(text: &str) -> Option<(usize, char)> {
     let places = VARYING.iter().filter_map(|(before, end)| text.find(before).map(|at| (at + before.len(), *end)));
     places.min()
@@ -80,7 +81,7 @@ async fn the_session_of_the_chapter_is_true() {
 
     let steps = steps(CHAPTER);
     assert!(steps.len() > 10, "the chapter has a session");
-    // The values of the chapter, and those of this run.
+    // Pairs of a value in the chapter and the value that replaces it in this run of the test.
     let mut known = vec![(DOCUMENTED.to_owned(), url)];
     for Step { command, answer } in steps {
         let put_in = |command: String, (documented, real): &(String, String)| command.replace(documented, real);

@@ -1,4 +1,4 @@
-//! Health, readiness and request ids.
+//! Tests of health, readiness and request ids.
 
 use axum::http::{Method, StatusCode};
 use dynalock::local::Fault;

@@ -1,4 +1,4 @@
-//! The Lambda function: its handler, and its program with a runtime API.
+//! Tests of the Lambda function: its handler, and its program with a runtime API.
 
 use std::{
     sync::{Arc, Mutex},
@@ -19,7 +19,7 @@ use tokio::{net::TcpListener, process::Command, sync::mpsc, time::timeout};
 
 use crate::support::{Program, Service, id};
 
-/// A batch as Amazon SQS sends it, with these bodies.
+/// Returns a batch of messages with the given bodies, as Amazon SQS sends a batch.
 fn batch(bodies: &[Value]) -> Value {
     let message = |(number, body): (usize, &Value)| {
         json!({

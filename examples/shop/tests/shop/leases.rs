@@ -1,4 +1,5 @@
-//! Stock-taking: the client with the lease writes, and all others learn who has it.
+//! Tests of stock-taking: only the client with the lease may write, and all other clients learn who
+//! has the lease.
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};

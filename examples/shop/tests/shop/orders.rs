@@ -1,4 +1,5 @@
-//! Orders: once for each idempotency key, and never more pieces than there are.
+//! Tests of orders: an idempotency key places one order, and the orders never take more pieces than
+//! the stock has.
 
 use std::time::Duration;
 
@@ -56,7 +57,7 @@ async fn a_lost_reply_places_no_second_order() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_repeats_an_order_of_unknown_outcome_gets_it_once() {
     let service = Service::start().await;
-    // The first request is applied, and nothing is heard of the database until the deadline.
+    // The database applies the first request, but loses all replies until the deadline.
     service.faults.always(Fault::LoseReply);
     let unknown = order(&service, "1", "alice", json!({"cup-red": 2})).await;
     assert!([503, 504].contains(&unknown.status.as_u16()), "{unknown:?}");
@@ -80,8 +81,8 @@ async fn equal_requests_at_once_place_one_order() {
 #[tokio::test(start_paused = true)]
 async fn an_order_that_takes_the_last_pieces_does_not_refuse_an_equal_request() {
     let service = Service::start().await;
-    // The first request has seen that there is no order. The second request places it, and only then
-    // the first request reads the stock, which is empty now.
+    // The first request reads that there is no order. The second request then places the order, and
+    // takes the whole stock. The first request then reads the empty stock.
     service.faults.script_on("BatchGetItem", 0, Fault::Delay(Duration::from_secs(1)));
     let send = || order(&service, "1", "alice", json!({"teapot-iron": 3}));
     let later = async {

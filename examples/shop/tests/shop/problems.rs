@@ -1,4 +1,4 @@
-//! Errors of the database and of requests, as problems.
+//! Tests of the problems that the service returns for errors of the database and of requests.
 
 use axum::http::Method;
 use dynalock::local::Fault;

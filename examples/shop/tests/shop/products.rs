@@ -1,4 +1,4 @@
-//! Products: etags, edits and pages.
+//! Tests of products: etags, edits and pages.
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The programs as processes: their start, their logs, and their end by SIGTERM.
+//! Tests of the programs as processes: their start, their logs, and their end by SIGTERM.
 
 use serde_json::Value;
 use tokio::{
@@ -69,7 +69,8 @@ async fn a_worker_that_is_terminated_releases_its_job() {
     let mut first = service.worker("3600000");
     first.logged("took a job").await;
     assert!(first.terminate().await.success());
-    // The lease lasts 20 seconds. The second worker takes the job at once, and not after a crash.
+    // The lease lasts 20 seconds. The second worker takes the job at once, because the first worker
+    // has released it.
     let mut second = service.worker("1");
     let taken: Value = serde_json::from_str(&second.logged("took a job").await).unwrap();
     assert_eq!(taken["after_crash"], false);

@@ -1,4 +1,4 @@
-//! The end of the server.
+//! Tests of how the server stops.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The worker, on the paused clock.
+//! Tests of the worker, on the paused clock.
 
 use std::{future::pending, num::NonZeroU32, time::Duration};
 
@@ -57,7 +57,8 @@ async fn two_workers_pack_each_order_once() {
         _ = both => unreachable!("workers run until they are asked to stop"),
         () = packed => {}
     }
-    // Two rounds of 30 seconds, although a lease lasts only 20 seconds without a heartbeat.
+    // The work took two rounds of 30 seconds, although a lease lasts only 20 seconds without a
+    // heartbeat.
     assert!((60..70).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }
 
@@ -79,7 +80,7 @@ async fn the_job_of_a_killed_worker_is_taken_over() {
         packed = timeout(MINUTE, packed) => packed.unwrap(),
     }
 
-    // The first worker was only paused. The first worker cannot finish the job again.
+    // The first worker continues after a pause, but cannot finish the job a second time.
     assert!(matches!(service.shop.jobs.resume(killed).await, Err(Error::Lost(_))));
 }
 

@@ -1,4 +1,5 @@
-//! Converts the errors of dynalock into problems. Only this file of the service converts them.
+//! Converts the errors of dynalock into problems. No other file of
+//! the service converts errors of dynalock.
 
 use std::time::Duration;
 
@@ -40,8 +41,8 @@ impl From<Error> for Problem {
                 let detail = "the database has no answer or no capacity; nothing was written";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "try-again", detail).retry_after(PAUSE)
             }
-            // The code, the table or the rights of the service are wrong. The log says how to
-            // correct them.
+            // The code, the table or the rights of the service are wrong, and the logged error says
+            // how to correct them.
             error => {
                 tracing::error!(%error, "the service has to be changed");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the service has a fault; it is in its log")
@@ -51,7 +52,8 @@ impl From<Error> for Problem {
 }
 
 impl Problem {
-    /// Adds the item that made the condition of a write false: the client needs no further request.
+    /// Adds the item that made the condition of a write false, so that the client needs no further
+    /// request.
     fn current(self, conflict: &Conflict) -> Self {
         match conflict.current::<Product>() {
             Ok(Some(product)) => self.with("current", serde_json::json!(*product)).etag(&product.etag()),

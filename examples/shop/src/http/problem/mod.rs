@@ -14,7 +14,8 @@ use dynalock::Etag;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A problem. A program decides by `type`, and a person reads `detail`.
+/// A problem: the answer to a request that failed. A program decides by `type`, and a person reads
+/// `detail`.
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,
@@ -25,19 +26,19 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Makes a problem. `kind` is the end of its `type`.
+    /// Makes a problem. The `type` of the problem ends with `kind`.
     pub fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {
         Self { status, kind, detail: detail.into(), members: Map::new(), headers: HeaderMap::new() }
     }
 
-    /// Adds a member for programs.
+    /// Adds a member to the JSON of the problem, for programs that read it.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.members.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Adds `Retry-After`, in whole seconds and at least one.
+    /// Adds the header `Retry-After`, in whole seconds and with at least one second.
     #[must_use]
     pub fn retry_after(mut self, time: Duration) -> Self {
         self.headers.insert(header::RETRY_AFTER, HeaderValue::from(time.as_secs() + 1));

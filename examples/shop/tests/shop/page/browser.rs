@@ -80,7 +80,8 @@ impl Browser {
 
     /// Waits until an expression is true.
     pub(super) async fn until(&mut self, expression: &str) {
-        // Between two pages there is no document, so the expression may fail at first.
+        // While the browser loads a page, there is no document, so the expression may fail at
+        // first.
         let expression = format!("(() => {{ try {{ return {expression}; }} catch {{ return false; }} }})()");
         for _ in 0..600 {
             if self.evaluate(&expression).await == true {
@@ -104,7 +105,7 @@ impl Browser {
         value.as_str().expect("a text").to_owned()
     }
 
-    /// Types a text over the text of an input, by its keys.
+    /// Selects the text of an input field, and types `text` in its place.
     pub(super) async fn fill(&mut self, id: &str, text: &str) {
         self.evaluate(&format!("document.getElementById('{id}').select()")).await;
         self.call("Input.insertText", json!({"text": text})).await;
@@ -140,8 +141,8 @@ impl Browser {
         BASE64_STANDARD.decode(image["data"].as_str().unwrap()).unwrap()
     }
 
-    /// Returns the errors of the page so far: exceptions, errors in the console, and refusals of the
-    /// content security policy. A request that is answered with an error is none.
+    /// Returns the errors of the page so far: exceptions, errors in the console, and refusals of
+    /// the content security policy. A response with an error status is not an error of the page.
     pub(super) fn faults(&self) -> &[String] {
         &self.faults
     }

@@ -1,4 +1,4 @@
-//! The page, in two browsers.
+//! Tests of the page, in two browsers.
 
 mod browser;
 
@@ -20,7 +20,7 @@ async fn serve(service: &Service) -> String {
     url
 }
 
-/// Starts two browsers. Returns `None` where there is no Chromium.
+/// Starts two browsers. Returns `None` on a machine without Chromium.
 async fn two_browsers() -> Option<(Browser, Browser)> {
     let Some(program) = browser::find() else {
         eprintln!("no Chromium was found, so the page was not tried in a browser");
@@ -85,7 +85,7 @@ async fn two_users_edit_one_product_and_lose_nothing() {
         "stock": 10, "description": "Holds a litre. The lid stays on when you pour. Made in Delft."});
     assert_eq!(service.get("/products/teapot-blue").await.body, expected);
 
-    // Ann has seen none of this. She keeps the price of bob, and her own new name.
+    // Ann has not seen the changes of bob. Ann keeps the price of bob, and her own new name.
     ann.fill("name", "Delft teapot").await;
     ann.fill("cents", "27.00").await;
     ann.click("save").await;

@@ -1,4 +1,4 @@
-//! A shop for one test, and its answers.
+//! A running shop service for one test, and the answers of the service.
 
 mod program;
 
@@ -22,13 +22,13 @@ pub(crate) use program::Program;
 /// A service with the sample products, on its own database.
 pub(crate) struct Service {
     pub(crate) database: Database,
-    /// The faults of the service. The client of `shop` has none.
+    /// The faults that the service meets. The client of the field `shop` meets no faults.
     pub(crate) faults: Faults,
     pub(crate) shop: Shop,
     pub(crate) router: Router,
 }
 
-/// The answer of the service. A body that is not JSON is null.
+/// The answer of the service. If the body is not JSON, `body` is null.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,

@@ -13,7 +13,7 @@ use tokio::{
 
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// A running program. The drop of this value kills the program.
+/// A running program, which is killed when the `Program` is dropped.
 pub(crate) struct Program {
     child: Child,
     out: Lines<BufReader<ChildStdout>>,
