@@ -209,7 +209,7 @@ async fn an_upsert_returns_what_is_stored_or_says_that_it_cannot_tell() {
     let delays = [Fault::DeliverLate(millis(300)), Fault::Delay(millis(50)), Fault::Delay(millis(400))];
     let (_, table, result) = upsert_with_another_life(delays, millis(90)).await;
     expect_error!(result, Error::Indeterminate { expected: None, found: Some(1), .. });
-    assert_eq!(table.others.get("a").await.unwrap().unwrap().stock, 1, "the late copy was applied");
+    assert_eq!(table.others.get("a").await.unwrap().unwrap().stock, 1, "the delayed duplicate was applied");
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,6 +224,6 @@ async fn a_create_in_doubt_is_not_called_locked_by_a_lease_that_may_end() {
         expect_error!(result, Error::Indeterminate { expected: None, .. });
         drop(lease);
         settle().await;
-        assert_eq!(table.others.get("a").await.unwrap().unwrap().items, 9, "the late copy was applied");
+        assert_eq!(table.others.get("a").await.unwrap().unwrap().items, 9, "the delayed duplicate was applied");
     }
 }

@@ -1,4 +1,4 @@
-//! Late copies of a holder's own request. A late copy makes another grant, and requests of the
+//! Delayed duplicates of a holder's own request. A delayed duplicate makes another grant, and requests of the
 //! first grant have no effect on it.
 
 use dynalock::{Error, LeaseGuard, LockToken, error::Lost, local::Fault};

@@ -121,7 +121,7 @@ async fn a_lost_reply_is_neither_a_loss_nor_a_second_write<T: Kept>() {
     }
 }
 
-/// A late copy of the write may be applied after the lease.
+/// A delayed duplicate of the write may be applied after the lease.
 async fn a_write_in_doubt_that_meets_a_lease_is_indeterminate<T: Kept>() {
     let (shop, table) = Shop::with_two::<T>().await;
     let mut stored = table.others.get("a").await.unwrap().unwrap();

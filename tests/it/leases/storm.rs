@@ -164,7 +164,7 @@ impl<T: Counted> Process<T> {
         self.create().await;
     }
 
-    /// Creates the item once. A late copy of a plain create may bring a deleted item back.
+    /// Creates the item once. A delayed duplicate of a plain create may bring a deleted item back.
     async fn create(&self) {
         let newborn = self.ground.lock().unwrap().newborn();
         drop(self.items.create(newborn).exactly_once().await);

@@ -52,8 +52,8 @@ async fn a_lost_reply_to_a_release_frees_the_lock_once() {
     }
 }
 
-/// Returns the holder of a lock after a late copy of an acquire whose grant was already released.
-async fn after_a_late_copy(deviation: Deviation) -> Option<String> {
+/// Returns the holder of a lock after a delayed duplicate of an acquire whose grant was already released.
+async fn after_a_delayed_duplicate(deviation: Deviation) -> Option<String> {
     let database = Database::in_memory().unwrap();
     let (plain, faults) = (database.client(), Faults::none());
     let http = deviation.wrap(faults.wrap(SharedHttpClient::new(database.connector())));
@@ -66,8 +66,8 @@ async fn after_a_late_copy(deviation: Deviation) -> Option<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_copy_of_an_acquire_that_was_released_is_refused() {
-    assert_eq!(after_a_late_copy(Deviation::None).await, None);
+async fn a_delayed_duplicate_of_an_acquire_that_was_released_is_refused() {
+    assert_eq!(after_a_delayed_duplicate(Deviation::None).await, None);
     // The stored mark of the release refuses the copy.
-    assert!(after_a_late_copy(Deviation::AcquireAfterRelease).await.is_some());
+    assert!(after_a_delayed_duplicate(Deviation::AcquireAfterRelease).await.is_some());
 }

@@ -179,7 +179,7 @@ async fn a_grant_whose_reply_took_longer_than_its_lease_is_never_a_lease_that_is
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_copy_that_is_applied_while_its_caller_waits_is_its_grant() {
+async fn a_delayed_duplicate_that_is_applied_while_its_caller_waits_is_its_grant() {
     let (shop, locks, others) = Shop::with_locks().await;
     let taken = others.acquire("b").await.unwrap();
     shop.faults.script_on("TransactWriteItems", 0, Fault::DeliverLate(secs(3)));

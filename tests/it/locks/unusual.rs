@@ -64,7 +64,7 @@ async fn limits_beyond_all_clocks_are_limits_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_copy_of_an_acquire_that_still_waits_is_its_grant() {
+async fn a_delayed_duplicate_of_an_acquire_that_still_waits_is_its_grant() {
     let (shop, locks, others) = Shop::with_locks().await;
     let held = others.acquire("report").await.unwrap();
     // The first copy is delayed until the lock is free.

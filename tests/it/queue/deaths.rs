@@ -106,10 +106,10 @@ async fn an_order_for_a_later_fence_is_refused_also_after_a_lost_reply() {
     held.extend().await.unwrap();
 }
 
-/// A late copy of the enqueue restores a holder that was removed. The holder releases this grant as
+/// A delayed duplicate of the enqueue restores a holder that was removed. The holder releases this grant as
 /// well.
 #[tokio::test(start_paused = true)]
-async fn a_release_ends_a_grant_that_a_late_copy_has_brought_back() {
+async fn a_release_ends_a_grant_that_a_delayed_duplicate_has_brought_back() {
     for is_fair in [true, false] {
         let (shop, locks, others) = Shop::with_locks().await;
         shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(20)));

@@ -262,7 +262,7 @@ async fn a_release_that_comes_late_does_not_shorten_the_turn_of_the_next_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_copy_of_a_request_for_a_place_does_not_shorten_the_turn_of_the_head() {
+async fn a_delayed_duplicate_of_a_request_for_a_place_does_not_shorten_the_turn_of_the_head() {
     let (shop, locks, others) = Shop::with_locks().await;
     shop.faults.script_on("UpdateItem", 0, Fault::DeliverLate(secs(7)));
     locks.acquire("printer").fair().await.unwrap().release().await.unwrap();

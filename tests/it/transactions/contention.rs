@@ -79,7 +79,7 @@ async fn a_request_in_doubt_meets_contention_and_keeps_its_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_copy_of_a_refused_run_and_the_next_run_are_not_both_applied() {
+async fn a_delayed_duplicate_of_a_refused_run_and_the_next_run_are_not_both_applied() {
     let (shop, table) = alice_and_bob().await;
     shop.faults.script_on(TRANSACT, 0, contention());
     // Another transaction with the token stands for a copy of the refused request.

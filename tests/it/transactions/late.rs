@@ -1,5 +1,5 @@
 //! Transactions with a lost reply whose retry DynamoDB refuses while a copy of the request can
-//! still arrive. The outcome is certain only if the late copy can never be applied.
+//! still arrive. The outcome is certain only if the delayed duplicate can never be applied.
 
 use dynalock::{Error, Stored, Transaction, local::Fault};
 

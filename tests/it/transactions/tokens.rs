@@ -198,7 +198,7 @@ async fn late(shop: &Shop, tx: Transaction) -> dynalock::Result<()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_a_late_copy_may_not_meet_is_indeterminate() {
+async fn a_refusal_that_a_delayed_duplicate_may_not_meet_is_indeterminate() {
     for kind in ["when", "exists", "absent", "create"] {
         let (shop, table) = purse().await;
         let mut tx = Transaction::new(&shop.client);
@@ -220,7 +220,7 @@ async fn a_refusal_that_a_late_copy_may_not_meet_is_indeterminate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_for_a_version_is_certain_for_late_copies_too() {
+async fn a_refusal_for_a_version_is_certain_for_delayed_duplicates_too() {
     for kind in ["update", "replace", "delete", "check"] {
         let (shop, table) = purse().await;
         let read = changed(table.others.get("update").await.unwrap().unwrap(), |it| it.cents = 9);

@@ -92,7 +92,7 @@ async fn an_expired_holder_leaves_only_the_fence() {
         let next = acquire(&locks, "printer", is_fair).await.unwrap();
         assert_eq!((next.fence(), next.acquired_after_crash()), (fence + 1, Some(fence)));
         next.release().await.unwrap();
-        // A plain holder also leaves its owner, so that DynamoDB refuses late copies of its
+        // A plain holder also leaves its owner, so that DynamoDB refuses delayed duplicates of its
         // request.
         match is_fair {
             true => fence_alone_is_left(&shop).await,
@@ -121,7 +121,7 @@ async fn a_lock_that_an_operator_broke_leaves_only_the_fence() {
     }
 }
 
-/// A caller whose enqueue was sent twice leaves its owner, so that DynamoDB refuses the late copy.
+/// A caller whose enqueue was sent twice leaves its owner, so that DynamoDB refuses the delayed duplicate.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_was_sent_twice_leaves_the_name_of_its_owner() {
     let (shop, locks, others) = Shop::with_locks().await;

@@ -62,15 +62,15 @@ fn an_eviction_must_name_the_beat_that_was_seen() {
 }
 
 /// The owner of a head is not sufficient. An enqueue whose reply was lost may be sent again after
-/// the eviction. A late copy of the eviction would then remove the second entry, which has sent no
+/// the eviction. A delayed duplicate of the eviction would then remove the second entry, which has sent no
 /// heartbeat either.
 #[test]
 fn an_eviction_must_name_the_fence_that_was_seen() {
     let trace = breaks(with_faults(Flaw::EvictIgnoresFence, TWO_AND_PLAIN), Property::OneHolder);
-    assert!(trace.contains("the late copy of"), "{trace}");
+    assert!(trace.contains("the delayed duplicate of"), "{trace}");
 }
 
-/// The same failure happens without a late copy for plain locks: a third caller observes the first
+/// The same failure happens without a delayed duplicate for plain locks: a third caller observes the first
 /// grant, and takes over the second grant.
 #[test]
 fn a_takeover_of_the_plain_lock_must_name_the_fence_that_was_seen() {
@@ -78,7 +78,7 @@ fn a_takeover_of_the_plain_lock_must_name_the_fence_that_was_seen() {
     breaks(rules, Property::OneHolder);
 }
 
-/// A late copy of its enqueue brings an evicted holder back to the queue. The evicted holder is the
+/// A delayed duplicate of its enqueue brings an evicted holder back to the queue. The evicted holder is the
 /// head again, but other callers have held the lock in between.
 #[test]
 fn a_beat_must_name_the_fence_of_its_grant() {
@@ -145,7 +145,7 @@ fn a_new_head_that_counts_from_its_turn_must_subtract_the_skew() {
 }
 
 /// A cheap read may show an earlier stay at the head, which ended before the last consistent read.
-/// A late copy has restored the entry since.
+/// A delayed duplicate has restored the entry since.
 #[test]
 fn a_new_head_must_not_count_from_a_look_that_may_be_later_than_its_poll() {
     let clock = Some(Clock { offsets: [0, 1, 0], max_skew: 1 });

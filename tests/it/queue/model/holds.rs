@@ -27,7 +27,7 @@ fn three_waiters_are_served_in_turn_though_some_crash_stall_or_give_up() {
 }
 
 #[test]
-fn a_late_copy_costs_three_waiters_at_most_a_ttl() {
+fn a_delayed_duplicate_costs_three_waiters_at_most_a_ttl() {
     assert!(states(Rules { copies: 1, patience: true, ..Rules::calm(THREE) }) > 60_000);
 }
 

@@ -169,7 +169,7 @@ impl World {
             Step::Again(process) => format!("{} sends it again", who(process)),
             Step::Late(place) => match self.late[place] {
                 Some(Request { from, op, .. }) => {
-                    format!("the late copy of {}'s {} arrives", self.name(from), self.word(op))
+                    format!("the delayed duplicate of {}'s {} arrives", self.name(from), self.word(op))
                 }
                 None => String::new(),
             },

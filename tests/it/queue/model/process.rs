@@ -158,7 +158,7 @@ impl Process {
     }
 
     /// Handles a refused heartbeat. Either a later heartbeat was first, or the grant is lost, and
-    /// the grant of a late copy is released.
+    /// the grant of a delayed duplicate is released.
     fn refused_to_beat(&mut self, me: Id, row: &Row, beat: Op) {
         let (holder, fence) = row.holder();
         match holder == me {

@@ -30,7 +30,7 @@ pub(super) struct History {
     pub(super) granted: i8,
     /// The time since the head became the head, or since it sent its last applied heartbeat.
     pub(super) shown: u8,
-    /// The acquisitions that a late copy has put into the row.
+    /// The acquisitions that a delayed duplicate has put into the row.
     pub(super) strays: u16,
 }
 

@@ -13,7 +13,7 @@ use super::rules::{Flaw, Rules};
 pub(super) struct World {
     pub(super) row: Row,
     pub(super) processes: [Process; 3],
-    /// The late copies of requests, sorted.
+    /// The delayed duplicates of requests, sorted.
     pub(super) late: [Option<Request>; 2],
     pub(super) copies: u8,
     pub(super) losses: u8,
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// A late copy arrives. No process gets its answer.
+    /// A delayed duplicate arrives. No process gets its answer.
     pub(super) fn arrive(&mut self, rules: &Rules, place: usize) {
         let Some(request) = self.late[place].take() else { return };
         let before = self.row;
