@@ -1,4 +1,5 @@
-//! A create that is refused, and that the network repeats after another writer has deleted the item.
+//! A create that is refused, and that the network repeats after another writer has deleted the
+//! item.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

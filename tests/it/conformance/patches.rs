@@ -273,7 +273,8 @@ async fn a_nested_attribute_under_its_alias_is_refused(shop: &Shop) {
     assert_eq!(patched.address, Address { city: "Bergen".to_owned(), floor: Some(1) });
 }
 
-/// The request of a patch is sent once more with another id, and asks for the capacity that it consumes.
+/// The request of a patch is sent once more with another id, and asks for the capacity that it
+/// consumes.
 async fn a_patch_of_a_small_item_costs_one_write_unit(shop: &Shop) {
     let table = baskets(shop).await;
     for _ in 0..9 {
@@ -382,7 +383,8 @@ async fn a_null_counts_as_zero_whatever_the_default_is(shop: &Shop) {
     assert_eq!(out_of_range(&table, table.items.patch("a").add(a.bonus, -1)).await, "bonus");
 }
 
-/// DynamoDB calculates with 38 digits. Whatever an engine makes of a longer sum, the item can be read.
+/// DynamoDB calculates with 38 digits. Whatever an engine makes of a longer sum, the item can be
+/// read.
 async fn a_sum_of_more_than_38_digits_is_refused_or_stays_readable(shop: &Shop) {
     let table = baskets(shop).await;
     let price = Basket::ATTR.price;

@@ -1,5 +1,5 @@
-//! The tables of spans, operations, events and metrics, compared with a program that makes each call
-//! and meets each event.
+//! The tables of spans, operations, events and metrics, compared with a program that makes each
+//! call and meets each event.
 
 use std::collections::{BTreeMap, BTreeSet};
 

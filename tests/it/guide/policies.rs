@@ -221,7 +221,8 @@ async fn each_feature_needs_the_actions_that_the_guide_lists() {
     }
 }
 
-/// Returns the actions of each statement of the policies in a chapter, by the name of the statement.
+/// Returns the actions of each statement of the policies in a chapter, by the name of the
+/// statement.
 fn policies(chapter: &str) -> Vec<(String, BTreeSet<String>)> {
     let blocks = chapter.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let statement = |statement: &Value| {

@@ -1,5 +1,5 @@
-//! Delayed duplicates of a holder's own request. A delayed duplicate makes another grant, and requests of the
-//! first grant have no effect on it.
+//! Delayed duplicates of a holder's own request. A delayed duplicate makes another grant, and
+//! requests of the first grant have no effect on it.
 
 use dynalock::{Error, LeaseGuard, LockToken, error::Lost, local::Fault};
 

@@ -52,7 +52,8 @@ async fn a_lost_reply_to_a_release_frees_the_lock_once() {
     }
 }
 
-/// Returns the holder of a lock after a delayed duplicate of an acquire whose grant was already released.
+/// Returns the holder of a lock after a delayed duplicate of an acquire whose grant was already
+/// released.
 async fn after_a_delayed_duplicate(deviation: Deviation) -> Option<String> {
     let database = Database::in_memory().unwrap();
     let (plain, faults) = (database.client(), Faults::none());

@@ -106,8 +106,8 @@ async fn an_order_for_a_later_fence_is_refused_also_after_a_lost_reply() {
     held.extend().await.unwrap();
 }
 
-/// A delayed duplicate of the enqueue restores a holder that was removed. The holder releases this grant as
-/// well.
+/// A delayed duplicate of the enqueue restores a holder that was removed. The holder releases this
+/// grant as well.
 #[tokio::test(start_paused = true)]
 async fn a_release_ends_a_grant_that_a_delayed_duplicate_has_brought_back() {
     for is_fair in [true, false] {

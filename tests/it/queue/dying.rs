@@ -182,8 +182,8 @@ async fn the_observed_rule_stands_any_clock() {
     }
 }
 
-/// A plain holder that has lost its lock releases it late. The refusal of the release shows the head
-/// of the queue, and does not show when that entry became the head.
+/// A plain holder that has lost its lock releases it late. The refusal of the release shows the
+/// head of the queue, and does not show when that entry became the head.
 #[tokio::test(start_paused = true)]
 async fn a_refused_release_does_not_start_the_lease_of_a_waiter_in_the_same_process() {
     let ttl = secs(60);

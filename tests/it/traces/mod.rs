@@ -1,5 +1,5 @@
-//! The spans and events of the library. `guide::observability` compares the tables of the guide with
-//! the program in `program`.
+//! The spans and events of the library. `guide::observability` compares the tables of the guide
+//! with the program in `program`.
 
 pub(crate) mod program;
 

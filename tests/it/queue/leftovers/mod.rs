@@ -121,7 +121,8 @@ async fn a_lock_that_an_operator_broke_leaves_only_the_fence() {
     }
 }
 
-/// A caller whose enqueue was sent twice leaves its owner, so that DynamoDB refuses the delayed duplicate.
+/// A caller whose enqueue was sent twice leaves its owner, so that DynamoDB refuses the delayed
+/// duplicate.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_was_sent_twice_leaves_the_name_of_its_owner() {
     let (shop, locks, others) = Shop::with_locks().await;

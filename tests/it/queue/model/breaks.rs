@@ -62,24 +62,24 @@ fn an_eviction_must_name_the_beat_that_was_seen() {
 }
 
 /// The owner of a head is not sufficient. An enqueue whose reply was lost may be sent again after
-/// the eviction. A delayed duplicate of the eviction would then remove the second entry, which has sent no
-/// heartbeat either.
+/// the eviction. A delayed duplicate of the eviction would then remove the second entry, which has
+/// sent no heartbeat either.
 #[test]
 fn an_eviction_must_name_the_fence_that_was_seen() {
     let trace = breaks(with_faults(Flaw::EvictIgnoresFence, TWO_AND_PLAIN), Property::OneHolder);
     assert!(trace.contains("the delayed duplicate of"), "{trace}");
 }
 
-/// The same failure happens without a delayed duplicate for plain locks: a third caller observes the first
-/// grant, and takes over the second grant.
+/// The same failure happens without a delayed duplicate for plain locks: a third caller observes
+/// the first grant, and takes over the second grant.
 #[test]
 fn a_takeover_of_the_plain_lock_must_name_the_fence_that_was_seen() {
     let rules = Rules { losses: 1, ..with(Flaw::EvictIgnoresFence, THREE_PLAIN) };
     breaks(rules, Property::OneHolder);
 }
 
-/// A delayed duplicate of its enqueue brings an evicted holder back to the queue. The evicted holder is the
-/// head again, but other callers have held the lock in between.
+/// A delayed duplicate of its enqueue brings an evicted holder back to the queue. The evicted
+/// holder is the head again, but other callers have held the lock in between.
 #[test]
 fn a_beat_must_name_the_fence_of_its_grant() {
     breaks(with_faults(Flaw::BeatIgnoresFence, TWO_AND_PLAIN), Property::BelieverIsHolder);
