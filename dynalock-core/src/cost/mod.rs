@@ -50,7 +50,7 @@
 //!
 //! A request may consume more capacity than the library has estimated. A call can exceed the budget
 //! by the cost of one request. For example, the first page of a scan may cost 256 units. A parallel
-//! scan can exceed the budget by one page of each segment.
+//! scan can exceed the budget by the cost of one page for each segment.
 //!
 //! The budget does not apply to reads that the call sends after an applied write, or after a write
 //! without an answer. A read after a write finds out whether DynamoDB has applied the write, or
@@ -256,7 +256,7 @@ impl fmt::Display for Capacity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cost {
-    /// The capacity of the requests that a call needs if nothing goes wrong.
+    /// The capacity of the requests that a call needs without a conflict and without a lost reply.
     pub useful: Capacity,
     /// The capacity of refused writes, and of the reads after refused writes.
     pub conflicts: Capacity,
@@ -344,8 +344,8 @@ impl AddAssign for Cost {
     }
 }
 
-/// The text of a `Cost` contains the total capacity of all [causes](self#causes). After the total,
-/// the text of a `Cost` lists each cause with consumed capacity, except the cause `useful`.
+/// The `Display` text of a `Cost` begins with the total capacity of all [causes](self#causes).
+/// After the total, the text lists the causes with consumed capacity, except `useful`.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.total())?;

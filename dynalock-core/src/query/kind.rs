@@ -35,7 +35,8 @@ pub trait Sorted<R, M> {
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kind of a query of the table, which [`Repository::query`](crate::Repository::query) makes.
+/// The kind of a query of the table itself. [`Repository::query`](crate::Repository::query) makes
+/// such a query.
 #[derive(Debug)]
 pub enum InTable {}
 
@@ -129,8 +130,8 @@ pub trait Ranged<T, R, M>: sealed::Sealed {
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kinds of reads that return items in the order of a sort key, because they read one
-/// partition.
+/// The kinds of reads that return items in the order of a sort key: the queries, because a query
+/// reads one partition.
 #[diagnostic::on_unimplemented(message = "a scan has no order", label = "only a query has an order")]
 pub trait Ordered: sealed::Sealed {}
 

@@ -51,8 +51,7 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
             }
             Some(_) | None => {}
         }
-        // The futures of rare steps are boxed, so that the task that acquires a free lock stays
-        // small.
+        // The futures of rare steps are boxed, so that the future of an acquire call stays small.
         Box::pin(wait(all, caller)).await?;
     }
 }
@@ -98,7 +97,7 @@ impl Acquisition<'_> {
         let mut now = 0;
         let request = || {
             // Each repetition of the acquire request contains the time at which it is sent. The
-            // granted lease begins just before the last repetition of the acquire request.
+            // granted lease begins just before the call sends the last repetition.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -145,9 +144,9 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Renews the lease of a granted lock by a heartbeat. The call sends the heartbeat after a slow
-    /// answer to the acquire request, or if a lost reply hides the time of the grant. The renewed
-    /// lease lasts for one ttl from the time of the heartbeat.
+    /// Renews the lease of a granted lock by a heartbeat. The heartbeat is necessary if the answer
+    /// to the acquire request was slow, or if the time of the grant is unknown after a lost reply.
+    /// The renewed lease lasts for one ttl from the time of the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,
