@@ -124,8 +124,8 @@ pub enum Error {
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
-    /// According to an item, an earlier call has already committed a transaction with the token of
-    /// the failed call. The failed call has written nothing.
+    /// An earlier call has already committed a transaction with the token of the failed call. The
+    /// failed call has written nothing.
     #[error(
         "a transaction with this token was committed before ({spent}); \
          read the items to see what it left"
@@ -247,8 +247,8 @@ pub enum Error {
     },
 
     /// A program that does not use dynalock has written one of the library's own attributes, for
-    /// example `_writes`, with an invalid value. A failed patch may have been applied. Any other
-    /// failed call has written nothing.
+    /// example `_writes`, with an invalid value. The failed call has written nothing, unless the
+    /// call is a patch, which may have been applied.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
     #[non_exhaustive]
     Corrupt {
@@ -465,8 +465,8 @@ pub enum Error {
     #[error("refused ({0})")]
     Rejected(Refusal),
 
-    /// Serde cannot read a stored item into the struct. A failed patch may have been applied. Any
-    /// other failed call has written nothing.
+    /// Serde cannot read a stored item into the struct. The failed call has written nothing, unless
+    /// the call is a patch, which may have been applied.
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
     Decode(#[source] CodecError),
 
@@ -527,10 +527,10 @@ impl Error {
     /// | error | `is_retryable` | reason |
     /// |---|---|---|
     /// | [`Exhausted`](Self::Exhausted) | `true` | the call reached a limit: the deadline, the number of attempts or the retry budget |
-    /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the running transaction ends, or the table has new capacity |
+    /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the running transaction may have ended, or the table may have capacity again |
     /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard cannot release a lock after the end of the guard's runtime |
     /// | [`Cancelled`](Self::Cancelled) | `true` if each reason is contention or a lack of capacity | no condition was false |
-    /// | [`Locked`](Self::Locked) | `true` | the holder releases the lock, or the lease of the holder ends |
+    /// | [`Locked`](Self::Locked) | `true` | the holder may release the lock, or the lease of the holder may end |
     /// | [`QueueFull`](Self::QueueFull), [`Evicted`](Self::Evicted) | `true` | a later call can enter the queue |
     /// | [`Indeterminate`](Self::Indeterminate) | `false` | DynamoDB may have applied the write, and a repetition of the call could apply the write a second time |
     /// | [`Conflict`](Self::Conflict), [`AlreadyExists`](Self::AlreadyExists), [`NotFound`](Self::NotFound) | `false` | the caller must decide from the current item what to write |

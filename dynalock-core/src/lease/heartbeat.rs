@@ -37,8 +37,8 @@ impl Grant {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause between the heartbeats of one call by the holder. The pause is short even
-    /// if the lease lasts for hours, so the call can end within seconds.
+    /// Returns the pause between the heartbeats of one call by the holder. The pause has an upper
+    /// limit, so that the call can end soon even if the lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
@@ -115,8 +115,8 @@ impl Grant {
         // lets a slow request succeed.
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
-        // The holder measures the renewed lease from the time just before it sends the heartbeat. A
-        // waiter measures the renewed lease from a later time.
+        // The holder measures the renewed lease from a time before the heartbeat, and a waiter
+        // measures it from a time after the heartbeat.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.write(|| {

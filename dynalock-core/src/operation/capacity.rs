@@ -109,8 +109,8 @@ enum RequestKind {
     Transaction,
 }
 
-/// The capacity that a request consumes for one of its keys. The capacity is an estimate until
-/// DynamoDB's answer reports the consumed capacity.
+/// The capacity that a request consumes for one key. The capacity is an estimate until DynamoDB's
+/// answer reports the consumed capacity.
 #[derive(Clone)]
 pub(crate) struct Share {
     pub(crate) table: String,
@@ -226,9 +226,9 @@ impl MeteredRequest {
         }
     }
 
-    /// Ends the measurement of a request, and returns the consumed capacity. In the budget, the
-    /// consumed units replace the reserved units. A request that the SDK has not handed to the HTTP
-    /// client has consumed no capacity.
+    /// Ends the measurement of a request, and returns the consumed capacity. In the budget of the
+    /// call, the consumed units replace the reserved units. A request that the SDK has not handed
+    /// to the HTTP client has consumed no capacity.
     pub(crate) fn end(&self, is_free: bool) -> Consumed {
         let RequestState { shares, kind, reserved, departed, seen, .. } = std::mem::take(&mut *self.state());
         let shares = if departed && !is_free { shares } else { Vec::new() };
@@ -245,8 +245,8 @@ impl MeteredRequest {
         Share { table, key, capacity, key_item: None }
     }
 
-    /// Returns the size of the given item if the last item that the call has read or written is the
-    /// same item, and 0 if not. The argument `item` is a key or a whole item.
+    /// Returns the size of the given item, or 0 if the last item that the call has read or written
+    /// is another item. The argument `item` is a key or a whole item.
     fn seen(&self, table: &str, item: Option<&Item>) -> usize {
         let is_of = |seen: &&SizedItem| {
             seen.table == table

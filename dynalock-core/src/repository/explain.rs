@@ -267,8 +267,8 @@ where
     ///
     /// If the closure changes nothing, the result contains no write. If `stored` comes from
     /// [`Stored::assume`], or if the update expression would be too long, the result contains no
-    /// write, and is not [complete](Explained::is_complete). The library cannot compute the write
-    /// from `stored` if the write depends on stored attributes that `stored` does not contain.
+    /// write, and is not [complete](Explained::is_complete). The library cannot compute a write
+    /// that depends on attributes missing from `stored`.
     ///
     /// # Examples
     ///

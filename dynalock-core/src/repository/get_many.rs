@@ -64,8 +64,8 @@ impl<T: Versioned> Repository<T> {
 
     /// Makes a `Stored` from an item that the program has read by the SDK. The program can write
     /// the `Stored` like a value that the repository has read, with the same checks of the version.
-    /// `read` accepts expired items. The item must be complete, so read it without a projection
-    /// expression.
+    /// `read` accepts expired items. The item must be complete, so read the item without a
+    /// projection expression.
     ///
     /// # Examples
     ///

@@ -22,9 +22,9 @@ pub(crate) struct Plan {
     /// writes.
     pub(crate) companion: Option<Box<Write>>,
     /// The state of the item after the write, or `None` for a delete, a patch or a check of the
-    /// item. The condition of the next write compares the stored item with this state.
+    /// item. The condition of the next write compares the stored item with `next`.
     pub(crate) next: Option<Basis>,
-    /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
+    /// The time in epoch milliseconds that the conditions compare with the end of a lease. If
     /// DynamoDB refuses the write, the library compares the end of the stored lease with the time
     /// in `judged_at`. `judged_at` is `None` if the write does not compare the end of a lease.
     pub(crate) judged_at: Option<u64>,
@@ -41,7 +41,7 @@ pub(crate) struct WritePosition {
     /// operation has no lease condition. If the lease is in a separate lease row, `lease` is the
     /// index of the transaction's write to the lease row.
     pub(crate) lease: Option<usize>,
-    /// The time, in epoch milliseconds, with which the write compares the end of a lease.
+    /// The time in epoch milliseconds that the write compares with the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 

@@ -96,8 +96,8 @@ impl Acquisition<'_> {
         let mut sent = clock::now();
         let mut now = 0;
         let request = || {
-            // Each repetition of the acquire request contains the time at which it is sent. The
-            // granted lease begins just before the call sends the last repetition.
+            // The granted lease begins at the time of the last repetition, because each repetition
+            // of the acquire request contains the time at which it is sent.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -138,7 +138,7 @@ impl Acquisition<'_> {
                 Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
-            // If the row of the lock names the call's owner text as released, an earlier grant to
+            // If the row of the lock stores the call's owner text as released, an earlier grant to
             // the call has already ended.
             _ => Ok(AttemptResult::GrantOver),
         }

@@ -51,8 +51,8 @@ use crate::{
 ///   the result only after the write of the batch. A batch ends without a write only if the worker
 ///   has read the item after the last call of the batch entered the queue. If a batch has nothing
 ///   to write, and one of its calls entered the queue after the read, the worker repeats the read
-///   and all closures. A closure may return an error because of another call's change that DynamoDB
-///   has not stored. The worker does not return such an error to the caller.
+///   and all closures. A caller never receives an error that its closure returned because of
+///   changes that DynamoDB did not store.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB. A
 ///   batch writes whole attributes, like `update_with`. If a batch changes a nested struct, the
 ///   write replaces the whole stored map, and removes keys that are not fields of the struct.

@@ -122,7 +122,8 @@ struct Attempt {
 struct Batch {
     /// The number of calls whose changes the batch writes.
     calls: u8,
-    /// The number of callers that have left the batch. The batch does not write their changes.
+    /// The number of callers that have left the batch. The batch does not write the change of a
+    /// caller that has left.
     left: u8,
 }
 
@@ -216,10 +217,10 @@ impl Client {
         (batch.calls..=most.max(batch.calls)).map(move |calls| Batch { calls, ..batch })
     }
 
-    /// Returns the state of the model after one caller has left the batch: the caller of the last
-    /// call. A caller that leaves a batch gets an error that says that its call has written
-    /// nothing. To keep the number of model states small, a caller leaves a batch only when the
-    /// queue is empty.
+    /// Returns the state of the model after a caller has left the batch. Only the caller of the
+    /// batch's last call may leave. A caller that leaves a batch receives an error: its call has
+    /// written nothing. To keep the number of model states small, a caller leaves a batch only when
+    /// the queue is empty.
     fn left(&self, setup: &Setup, world: &World, batch: Batch) -> Option<(World, Batch)> {
         let is_queue_empty = self.joined(setup, batch).count() == 1;
         let calls = batch.calls.checked_sub(1).filter(|calls| *calls > 0 && is_queue_empty)?;
@@ -345,8 +346,8 @@ impl Client {
         world
     }
 
-    /// Finds out from the current item whether the server has applied the write of the call. The
-    /// client needs this decision after a refusal, or after a lost reply to a patch.
+    /// After a refusal, or after a lost reply to a patch, finds out from the current item whether
+    /// the server has applied the write.
     fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
         let item = world.item.clone();
         let found = item.as_deref().map(|item| &item.revision);

@@ -41,7 +41,7 @@ pub(super) struct Item {
     patches: Vec<u8>,
 }
 
-/// The history of the model. No client can see the history, but the search finds violations in the
+/// The history of the model, in which the search looks for violations. No client can see the
 /// history.
 #[derive(Clone, Hash)]
 struct Ghost {
@@ -161,7 +161,7 @@ impl Request {
         matches!(self.change, Change::Create | Change::Patch(_))
     }
 
-    /// Returns the sort key of the request in a list of requests. If the lists were not sorted, two
+    /// Returns the value by which lists of requests are sorted. If the lists were not sorted, two
     /// states of the model that differ only in the order of the requests would count as different
     /// states.
     fn order(&self) -> impl Ord + use<> {
@@ -274,8 +274,8 @@ impl World {
         let life = now.revision.ring.as_ref()?.incarnation();
         let ring = written.revision.ring.map(|ring| Ring::of(life, ring.time(), ring.ids()));
         let written = Item { revision: Revision { ring, ..written.revision }, ..written };
-        // `u8::MAX` stands for a wrong item, because the model never applies so many writes. If the
-        // next write starts from a wrong item, the search reports a lost update.
+        // A wrong item gets `u8::MAX` as its number of writes. No stored item reaches this number,
+        // so the search reports a write from a wrong item as a lost update.
         let writes = if written.has_content_of(now) { self.ghost.writes } else { u8::MAX };
         let calls = match setup.rules.returned {
             Returned::AsTheBatchLeftIt => request.calls,
