@@ -143,7 +143,7 @@ pub enum Error {
     /// repeats a transaction with the same token, for example after a crash, must send the same
     /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so the same
     /// transaction from another process would have different content. The content of a `BTreeSet`,
-    /// a `BTreeMap` or a `Vec` has a fixed order. If an item shows that DynamoDB has committed a
+    /// a `BTreeMap` or a `Vec` has a fixed order. If an item contains the write id of an earlier
     /// transaction with the token, the call returns [`Error::AlreadyCommitted`] instead of
     /// `TokenReused`.
     #[error(
@@ -310,9 +310,9 @@ pub enum Error {
         found: Option<u64>,
         /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
-        /// The failure that ended the failed call, or `None` if the call ended because the item
-        /// does not show the outcome of the write. The message of `Indeterminate` contains the
-        /// message of `last`.
+        /// The failure that ended the call, or `None` if the call ended because the stored item did
+        /// not reveal whether DynamoDB had applied the write. The message of `Indeterminate`
+        /// contains the message of `last`.
         last: Option<Box<Error>>,
     },
 

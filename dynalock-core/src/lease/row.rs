@@ -123,8 +123,8 @@ impl Row {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // The request also removes the heartbeat number of the expired owner, because the number
-        // would count as a heartbeat of the next caller in the queue.
+        // The request removes the expired owner's heartbeat number, because the number would
+        // otherwise count as a heartbeat of the next caller in the queue.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];

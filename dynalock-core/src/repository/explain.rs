@@ -187,7 +187,7 @@ macro_rules! explain_each {
             ///
             /// # Errors
             ///
-            /// Each result may be an error that `explain` returns for a call with a single item.
+            /// Each result may be an error, with the same causes as for a call with a single item.
             pub fn explain(&self) -> Vec<Result<Explained>> {
                 self.kind.items.iter().map(|item| self.like(item.clone()).explain()).collect()
             }
