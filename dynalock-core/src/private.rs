@@ -1,5 +1,5 @@
-//! The functions and types for generated code and for the command line tool. The module `private`
-//! is not public API, and changes together with the derive macros and the command line tool.
+//! The functions and types for generated code and for the command-line tool. The module `private`
+//! is not public API, and changes together with the derive macros and the command-line tool.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ pub const fn attribute_with<T, V, R>(
     Attribute::new(name, aliases, missing)
 }
 
-/// Returns the [`Index`] for the index at position `place` of the model's list of indexes.
+/// Returns the [`Index`] at the position `place` of the model's list of indexes.
 pub const fn index<T, P, K>(model: &'static Model, place: usize) -> Index<T, P, K> {
     Index::of(&model.indexes[place])
 }
@@ -126,14 +126,14 @@ impl VersionField for u64 {
 }
 
 /// A type that a field with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]` may have. The
-/// library sets a `created_at` or `updated_at` field to the time that the item stores.
+/// library sets a `created_at` or `updated_at` field to the time in the stored item.
 #[diagnostic::on_unimplemented(
     message = "a time that the library keeps is a `u64` or an `i64`, or an `Option` of one, not `{Self}`",
     label = "must be `u64` or `i64`, or an `Option` of one"
 )]
 pub trait KeptTimeField {
-    /// Sets the time field to the time that the item stores. If the item stores no time, sets the
-    /// time field to `None`, or to zero if the time field is not an `Option`.
+    /// Sets the time field to the time in the stored item. If the stored item contains no time,
+    /// sets the time field to `None`, or to zero if the time field is not an `Option`.
     fn mirror(&mut self, time: Option<i64>);
 }
 

@@ -12,7 +12,7 @@
 //! | request | cause |
 //! |---|---|
 //! | a heartbeat of a lease or of a lock | heartbeats |
-//! | after a request without an answer: the repeated requests and the reads of the call, until DynamoDB answers a request | retries |
+//! | after a request without an answer: each repetition of the request and each read of the call, until DynamoDB answers | retries |
 //! | a read of a lock's row or of a lease's row, by a waiter or by the release of a fair lock | polls |
 //! | a refused attempt to acquire a lock or lease; the removal of queue entries that a failed attempt may have left, and of an empty queue | polls |
 //! | a write that DynamoDB refused because of a condition or a running transaction; after the refusal, the reads of the call until DynamoDB applies a write of the call | conflicts |
@@ -35,7 +35,7 @@
 //! |---|---|
 //! | a write whose condition was false | the units of the larger of two items: the item that the refusal returned, and the item in the request; at least 1 write unit |
 //! | a cancelled transaction | for each action of the transaction, twice the estimate of a write whose condition was false |
-//! | a write or transaction that DynamoDB refused because of a running transaction on the same item | the estimate of a write whose condition was false |
+//! | a write or transaction that DynamoDB refused because of a running transaction on the same item | the same units as for a write whose condition was false |
 //! | a request without an answer, or a request whose future the caller dropped | the units of the item in the request, or of the item that the call has last read; at least the smallest cost of the request. A request without an answer may never have reached DynamoDB |
 //! | a throttled request, a request with invalid content, a request that was never sent | no units |
 //!
@@ -45,12 +45,12 @@
 //! | request | estimate before the request |
 //! |---|---|
 //! | a request for one item | the units of the item in the request, or of the item that the call has last read; at least the smallest cost of the request |
-//! | a batch or a transaction | the sum of the units of all items in the request, by the size of the items in the request |
+//! | a batch or a transaction | the sum of the units of all items in the request |
 //! | a page of a query or a scan | the units of the previous page of the call; for the first page, the smallest cost of a page |
 //!
 //! A request may consume more capacity than the library has estimated. A call can exceed the budget
 //! by the cost of one request. For example, the first page of a scan may cost 256 units. A parallel
-//! scan can exceed the budget by one page of each segment.
+//! scan can exceed the budget by the cost of one page for each segment.
 //!
 //! The budget does not apply to reads that the call sends after an applied write, or after a write
 //! without an answer. A read after a write finds out whether DynamoDB has applied the write, or
@@ -256,13 +256,13 @@ impl fmt::Display for Capacity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cost {
-    /// The capacity of the requests that a call needs if nothing goes wrong.
+    /// The capacity of the requests that a call needs without a conflict and without a lost reply.
     pub useful: Capacity,
     /// The capacity of refused writes, and of the reads after refused writes.
     pub conflicts: Capacity,
     /// The capacity of repeated requests after a lost reply.
     pub retries: Capacity,
-    /// The capacity of the requests of callers that wait for a lock.
+    /// The capacity of the requests that callers send while they wait for a lock.
     pub polls: Capacity,
     /// The capacity of the heartbeats of leases and locks.
     pub heartbeats: Capacity,
@@ -344,8 +344,8 @@ impl AddAssign for Cost {
     }
 }
 
-/// The text of a `Cost` contains the total capacity of all [causes](self#causes). After the total,
-/// the text of a `Cost` lists each cause with consumed capacity, except the cause `useful`.
+/// The `Display` text of a `Cost` begins with the total capacity of all [causes](self#causes).
+/// After the total, the text lists the causes with consumed capacity, except `useful`.
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.total())?;

@@ -81,8 +81,8 @@ pub enum Error {
 
     /// The stored item does not allow the patch, and the patch has written nothing. An attribute
     /// that the patch changes may have another type than the field of the struct, or may be stored
-    /// under an alias of the field. A value on the path of a change, or an attribute that the patch
-    /// requires, may be missing.
+    /// under an alias of the field. A value on the document path of a change, or an attribute that
+    /// the patch requires, may be missing.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -124,8 +124,8 @@ pub enum Error {
     #[error("the handle belongs to another transaction; use the one that this transaction gave")]
     ForeignHandle,
 
-    /// An item shows that an earlier call has committed a transaction with the token of the failed
-    /// call. The failed call has written nothing.
+    /// An earlier call has already committed a transaction with the token of the failed call. The
+    /// failed call has written nothing.
     #[error(
         "a transaction with this token was committed before ({spent}); \
          read the items to see what it left"
@@ -139,11 +139,11 @@ pub enum Error {
     /// In the last ten minutes, DynamoDB has committed a transaction with the ClientRequestToken of
     /// the failed call, but with other content. The failed call has written nothing.
     ///
-    /// Read the items before you send the changed transaction with a new token. A program that
+    /// Read the items before you send a changed transaction with a new token. A program that
     /// repeats a transaction with the same token, for example after a crash, must send the same
     /// content. Each process writes a `HashSet` or a `HashMap` in a different order, so the same
     /// transaction from another process would have different content. The content of a `BTreeSet`,
-    /// a `BTreeMap` or a `Vec` has a fixed order. If an item shows that DynamoDB has committed a
+    /// a `BTreeMap` or a `Vec` has a fixed order. If an item contains the write id of an earlier
     /// transaction with the token, the call returns [`Error::AlreadyCommitted`] instead of
     /// `TokenReused`.
     #[error(
@@ -209,7 +209,7 @@ pub enum Error {
     #[error("the lock is lost: {0}")]
     Lost(#[from] Lost),
 
-    /// The call needs an item, but the table has no item with the key in the call.
+    /// The call needs an existing item, but the table has no item with the given key.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
     #[non_exhaustive]
     NotFound {
@@ -233,8 +233,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid: either the key is empty, or serde and the `KeyAttribute` implementation of
-    /// the key return different values.
+    /// A key is invalid: either the key is empty, or serde and the `KeyAttribute` implementation
+    /// convert the key to different values.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {
@@ -247,8 +247,8 @@ pub enum Error {
     },
 
     /// A program that does not use dynalock has written one of the library's own attributes, for
-    /// example `_writes`, with an invalid value. The failed call has written nothing, except that a
-    /// patch may have been applied.
+    /// example `_writes`, with an invalid value. The failed call has written nothing, unless the
+    /// call is a patch, which may have been applied.
     #[error("attribute `{attribute}` of an item in table `{table}` is corrupt: {reason}")]
     #[non_exhaustive]
     Corrupt {
@@ -310,9 +310,9 @@ pub enum Error {
         found: Option<u64>,
         /// The number of requests that the failed call sent, and the duration of the failed call.
         spent: Spent,
-        /// The failure that ended the failed call, or `None` if the call ended because the item
-        /// does not show the outcome of the write. The message of `Indeterminate` contains the
-        /// message of `last`.
+        /// The failure that ended the call, or `None` if the call ended because the stored item did
+        /// not reveal whether DynamoDB had applied the write. The message of `Indeterminate`
+        /// contains the message of `last`.
         last: Option<Box<Error>>,
     },
 
@@ -339,7 +339,7 @@ pub enum Error {
     #[error("the next request needs {needed} units, and would pass the budget of {budget} ({spent})")]
     #[non_exhaustive]
     BudgetExceeded {
-        /// The budget of the call: read units and write units together.
+        /// The capacity budget of the call, for read units and write units together.
         budget: Units,
         /// The estimated capacity units of the request that the call did not send.
         needed: Units,
@@ -465,8 +465,8 @@ pub enum Error {
     #[error("refused ({0})")]
     Rejected(Refusal),
 
-    /// Serde cannot read a stored item into the struct. The failed call has written nothing, except
-    /// that a patch may have been applied.
+    /// Serde cannot read a stored item into the struct. The failed call has written nothing, unless
+    /// the call is a patch, which may have been applied.
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
     Decode(#[source] CodecError),
 
@@ -527,10 +527,10 @@ impl Error {
     /// | error | `is_retryable` | reason |
     /// |---|---|---|
     /// | [`Exhausted`](Self::Exhausted) | `true` | the call reached a limit: the deadline, the number of attempts or the retry budget |
-    /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the running transaction ends, or the table has new capacity |
+    /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the running transaction may have ended, or the table may have capacity again |
     /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard cannot release a lock after the end of the guard's runtime |
     /// | [`Cancelled`](Self::Cancelled) | `true` if each reason is contention or a lack of capacity | no condition was false |
-    /// | [`Locked`](Self::Locked) | `true` | the holder releases the lock, or the lease of the holder ends |
+    /// | [`Locked`](Self::Locked) | `true` | the holder may release the lock, or the lease of the holder may end |
     /// | [`QueueFull`](Self::QueueFull), [`Evicted`](Self::Evicted) | `true` | a later call can enter the queue |
     /// | [`Indeterminate`](Self::Indeterminate) | `false` | DynamoDB may have applied the write, and a repetition of the call could apply the write a second time |
     /// | [`Conflict`](Self::Conflict), [`AlreadyExists`](Self::AlreadyExists), [`NotFound`](Self::NotFound) | `false` | the caller must decide from the current item what to write |

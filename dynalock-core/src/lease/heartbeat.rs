@@ -11,8 +11,7 @@ use crate::{
     telemetry::{self, in_lease},
 };
 
-/// The longest pause between two heartbeats that a call of the holder sends, for example a call of
-/// `extend`.
+/// The maximum pause between the heartbeats of one call by the holder, for example of `extend`.
 const LONGEST_PAUSE_OF_CALLS: Duration = Duration::from_millis(250);
 
 /// The result of a heartbeat while the lock is held.
@@ -38,9 +37,8 @@ impl Grant {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause between two heartbeats that a call of the holder sends. A short pause
-    /// between the heartbeats lets a call of the holder end within seconds, even if the lease lasts
-    /// for hours.
+    /// Returns the pause between the heartbeats of one call by the holder. The pause has an upper
+    /// limit, so that the call can end soon even if the lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
@@ -105,7 +103,7 @@ impl Grant {
         }
     }
 
-    /// Sends one heartbeat by one request.
+    /// Sends one heartbeat in a single request, without a retry.
     async fn beat_once(
         &self,
         call_cost: Option<Arc<CallCost>>,
@@ -113,12 +111,12 @@ impl Grant {
         payload: Option<&[u8]>,
     ) -> Result<BeatResult, Error> {
         let beat = self.next_beat();
-        // The timeout of a heartbeat is short enough for a retry after a lost request, and long
-        // enough for a slow request to succeed.
+        // The timeout of a heartbeat leaves time for another heartbeat before the lease ends, but
+        // lets a slow request succeed.
         let patience = (self.options.ttl / 10).max((self.options.ttl / 4).min(Duration::from_millis(500)));
         let limits = Limits { attempt_timeout: patience, deadline: self.options.ttl, ..Limits::of_one_request() };
-        // For the holder, the renewed lease begins just before the holder sends the heartbeat. For
-        // a waiter, the renewed lease begins at the heartbeat or later.
+        // The holder measures the renewed lease from a time before the heartbeat, and a waiter
+        // measures it from a time after the heartbeat.
         let sent = clock::now();
         let mut attempts = Attempts::on(call_cost, connection, limits).with_purpose(Purpose::Heartbeat);
         let answer = attempts.write(|| {

@@ -117,14 +117,14 @@ impl Row {
         self.update(update, Vec::new(), &[condition], to)
     }
 
-    /// Returns the request that removes an owner whose lease has ended. Returns `None` if the
-    /// request may take over no lease.
+    /// Returns the request that removes an owner whose lease has ended. Returns `None` if `expired`
+    /// is [`Expired::Nobody`].
     pub(crate) fn remove_expired(&self, record: &LockRecord, expired: &Expired) -> Option<Write> {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let expired = clause::has_expired(lock, expired, to)?;
         let mut update = clause::without_owner(lock, to);
-        // The removal of an expired owner removes the owner's heartbeat number, which would
-        // otherwise count as a heartbeat of the queue's next head.
+        // The request removes the expired owner's heartbeat number, because the number would
+        // otherwise count as a heartbeat of the next caller in the queue.
         update.remove.push(to.name(lock.beat));
         let fence = record.observation().and_then(|observation| observation.stored_fence.as_ref());
         let conditions = [self.is_owned(to), clause::same(lock.fence, fence, to), expired];
@@ -185,7 +185,7 @@ impl Row {
     }
 
     /// Returns the condition that the leased item exists, or `None` if the lease is not stored in
-    /// an item.
+    /// the leased item.
     pub(super) fn subject_exists(&self, to: &mut Placeholders) -> Option<String> {
         match self.subject {
             LeaseSubject::Item { key_attribute } => Some(format!("attribute_exists({})", to.name(key_attribute))),

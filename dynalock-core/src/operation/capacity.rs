@@ -50,8 +50,8 @@ pub(crate) type KeyText = fn(&Item) -> Option<String>;
 pub(crate) struct RequestFacts {
     /// The budget of the call, and the capacity units that the call has consumed so far.
     pub(crate) allowance: Arc<Allowance>,
-    /// The functions that make the texts of keys for cost reports, each with the name of a table. A
-    /// function without a table name applies to the keys of all tables.
+    /// The functions that format keys for cost reports, each with the name of its table. A function
+    /// without a table name applies to the keys of all tables.
     pub(crate) keys: Vec<(Option<Arc<str>>, KeyText)>,
     /// The most recent item that the call has read or written, with the size of the item.
     pub(crate) seen: Option<SizedItem>,
@@ -109,8 +109,8 @@ enum RequestKind {
     Transaction,
 }
 
-/// The capacity that a request consumes for one of its keys. The capacity is an estimate until
-/// DynamoDB's answer reports the consumed capacity.
+/// The capacity that a request consumes for one key. The capacity is an estimate until DynamoDB's
+/// answer reports the consumed capacity.
 #[derive(Clone)]
 pub(crate) struct Share {
     pub(crate) table: String,
@@ -211,8 +211,8 @@ impl MeteredRequest {
         }
     }
 
-    /// Sets the estimated capacity of a refused write. `sizes` are the sizes of the items in
-    /// DynamoDB's refusal.
+    /// Sets the estimated capacity of a refused write. `sizes` are the sizes of the items that
+    /// DynamoDB returned with the refusal.
     pub(crate) fn refuse(&self, sizes: &[Option<usize>]) {
         let mut state = self.state();
         let factor = if state.kind == RequestKind::Transaction { 2 } else { 1 };
@@ -226,9 +226,9 @@ impl MeteredRequest {
         }
     }
 
-    /// Ends the measurement of a request, and returns the consumed capacity. In the budget, the
-    /// consumed units replace the reserved units. A request that the SDK has not handed to the HTTP
-    /// client has consumed no capacity.
+    /// Ends the measurement of a request, and returns the consumed capacity. In the budget of the
+    /// call, the consumed units replace the reserved units. A request that the SDK has not handed
+    /// to the HTTP client has consumed no capacity.
     pub(crate) fn end(&self, is_free: bool) -> Consumed {
         let RequestState { shares, kind, reserved, departed, seen, .. } = std::mem::take(&mut *self.state());
         let shares = if departed && !is_free { shares } else { Vec::new() };
@@ -245,8 +245,8 @@ impl MeteredRequest {
         Share { table, key, capacity, key_item: None }
     }
 
-    /// Returns the size of the given item if the call has read or written the item most recently,
-    /// and 0 if not. The argument `item` is a key or a whole item.
+    /// Returns the size of the given item, or 0 if the last item that the call has read or written
+    /// is another item. The argument `item` is a key or a whole item.
     fn seen(&self, table: &str, item: Option<&Item>) -> usize {
         let is_of = |seen: &&SizedItem| {
             seen.table == table
@@ -360,9 +360,9 @@ impl RequestState {
         self.shares.iter().all(|share| share.capacity.write.is_zero())
     }
 
-    /// Replaces the estimated capacity of the keys of one table by the capacity that DynamoDB has
-    /// reported. DynamoDB reports one sum for all items of a table in a request, so each key gets
-    /// an equal part of the sum.
+    /// For one table, replaces the capacity estimates by the capacity that DynamoDB has reported.
+    /// DynamoDB reports one sum for all items of a table in a request, so each key gets an equal
+    /// part of the sum.
     fn settle(&mut self, consumed: &ConsumedCapacity) {
         let capacity = capacity(consumed, self.is_read());
         let is_named = |share: &&mut Share| consumed.table_name.as_ref().is_none_or(|table| share.table == *table);

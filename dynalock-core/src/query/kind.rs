@@ -35,7 +35,7 @@ pub trait Sorted<R, M> {
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kind of a query of the table, which [`Repository::query`](crate::Repository::query) makes.
+/// The kind of a query of the table itself, for [`Repository::query`](crate::Repository::query).
 #[derive(Debug)]
 pub enum InTable {}
 
@@ -129,8 +129,8 @@ pub trait Ranged<T, R, M>: sealed::Sealed {
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kinds of reads that return items in the order of a sort key, because they read one
-/// partition.
+/// The kinds of reads that return items in the order of a sort key: the queries, because a query
+/// reads one partition.
 #[diagnostic::on_unimplemented(message = "a scan has no order", label = "only a query has an order")]
 pub trait Ordered: sealed::Sealed {}
 
@@ -141,8 +141,8 @@ pub trait Ordered: sealed::Sealed {}
 )]
 pub trait Consistent: sealed::Sealed {}
 
-/// The kinds of reads whose pages have one fixed order. A page token can name the next page only if
-/// the pages have a fixed order.
+/// The kinds of reads whose pages have one fixed order. A page token can identify the next page
+/// only if the pages have a fixed order.
 #[diagnostic::on_unimplemented(
     message = "a scan in segments has no single next page",
     label = "leave `segments` out to read page by page"

@@ -105,8 +105,8 @@ pub(super) async fn read(
         items.extend(page.items);
         after = page.next;
         // If DynamoDB evaluated more items than the caller wants, the next page must begin after
-        // the last item that the caller gets. DynamoDB's start key would make the next page skip
-        // the items that `truncate` removes.
+        // the last item that the caller gets. With the start key from DynamoDB, the next page would
+        // skip the items that `truncate` removes.
         if most.is_some_and(|most| items.len() > most) {
             items.truncate(most.unwrap_or_default());
             after = items.last().map(|last| plan.place_of(last));

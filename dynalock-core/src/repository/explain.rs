@@ -187,7 +187,7 @@ macro_rules! explain_each {
             ///
             /// # Errors
             ///
-            /// Each result may be an error that `explain` returns for a call with a single item.
+            /// Each result may be an error, with the same causes as for a call with a single item.
             pub fn explain(&self) -> Vec<Result<Explained>> {
                 self.kind.items.iter().map(|item| self.like(item.clone()).explain()).collect()
             }
@@ -267,8 +267,8 @@ where
     ///
     /// If the closure changes nothing, the result contains no write. If `stored` comes from
     /// [`Stored::assume`], or if the update expression would be too long, the result contains no
-    /// write, and is not [complete](Explained::is_complete). To make a put of the whole item, or to
-    /// compare the item with an etag, the call would need the whole stored item.
+    /// write, and is not [complete](Explained::is_complete). The library cannot compute a write
+    /// that depends on attributes missing from `stored`.
     ///
     /// # Examples
     ///

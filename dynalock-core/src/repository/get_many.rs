@@ -64,8 +64,8 @@ impl<T: Versioned> Repository<T> {
 
     /// Makes a `Stored` from an item that the program has read by the SDK. The program can write
     /// the `Stored` like a value that the repository has read, with the same checks of the version.
-    /// `read` accepts expired items. The item must be complete, so the request of the SDK must have
-    /// no projection expression.
+    /// `read` accepts expired items. The item must be complete, so read the item without a
+    /// projection expression.
     ///
     /// # Examples
     ///
@@ -86,8 +86,8 @@ impl<T: Versioned> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::Decode`](crate::Error::Decode): the item cannot be decoded into a `T`.
-    /// - [`Error::Corrupt`](crate::Error::Corrupt): an attribute of the library in the item, for
-    ///   example `_writes`, is invalid.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt): the item contains an invalid value in an
+    ///   attribute of the library, for example in `_writes`.
     pub fn read(&self, item: Item) -> Result<Stored<T>> {
         decode_stored(&self.table, item)
     }

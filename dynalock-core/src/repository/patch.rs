@@ -67,9 +67,9 @@ impl<T: Versioned> Repository<T> {
     ///
     /// If the item contains the id of the patch, the patch was applied, and the call returns the
     /// item. The returned item may contain later writes of other callers. If the item does not
-    /// contain the id of the patch, the call returns [`Error::Indeterminate`]. A missing id has
-    /// three possible causes, which the library cannot distinguish: the request was lost, the
-    /// request may still arrive at DynamoDB, or later patches have removed the id.
+    /// contain the id of the patch, the call returns [`Error::Indeterminate`]. The library cannot
+    /// distinguish the possible causes of a missing patch id: the request was lost, the request may
+    /// still arrive at DynamoDB, or later patches have removed the id.
     ///
     /// With [`exactly_once`](Request::exactly_once), the call sends the patch as a transaction with
     /// a ClientRequestToken. A transaction consumes twice the write units of an UpdateItem. The
@@ -92,8 +92,8 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::Encode`]: the call sent no request, because a value cannot be stored.
     /// - [`Error::ExpressionTooLong`]: the call sent no request, because the expressions are longer
     ///   than 4 KB.
-    /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB stores.
-    /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
+    /// - [`Error::ItemTooLarge`]: the item would be larger than DynamoDB can store.
+    /// - [`Error::VersionExhausted`]: the version of the item is the largest `u64`.
     /// - [`Error::Indeterminate`]: a reply was lost, and the outcome cannot be known. A transaction
     ///   returns no item, so the call reads the item after a patch with `exactly_once`. If the read
     ///   after a patch with `exactly_once` fails or finds no item, the call returns

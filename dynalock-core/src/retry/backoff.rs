@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Exponential backoff with equal jitter. Each pause is a random time between one half of a time
 /// window and the whole window, so a pause is never zero.
 ///
-/// The caller of [`next`](Self::next) gives the length of the window for the first pause. The time
+/// The caller of [`next`](Self::next) passes the length of the window for the first pause. The time
 /// window of the pauses doubles with each further failed request, by default up to one second. The
 /// article "Exponential Backoff and Jitter" in the AWS Architecture Blog (2015) describes
 /// exponential backoff with equal jitter.
@@ -31,15 +31,15 @@ impl Backoff {
     /// Returns the next pause like [`next`](Self::next), but with time windows of at most
     /// `longest`.
     pub(crate) fn next_up_to(&mut self, longest: Duration, first: Duration, rng: &mut fastrand::Rng) -> Duration {
-        // A limit of ten doublings prevents an overflow of the bit shift. Ten doublings of a window
-        // of one millisecond reach the default maximum of one second.
+        // A limit of ten doublings prevents an overflow of the bit shift. After ten doublings, a
+        // window of one millisecond is as long as the default maximum of one second.
         let window = first.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures += 1;
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
-    /// Forgets the failed requests, so that the window for the next pause is as short as the window
-    /// for the first pause. A call invokes `reset` after each answer of DynamoDB.
+    /// Resets the number of failed requests to zero, so that the next pause has the window of a
+    /// first pause. A call invokes `reset` after each answer of DynamoDB.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

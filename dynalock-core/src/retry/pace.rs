@@ -6,10 +6,9 @@ use std::{sync::Arc, time::Duration};
 /// The reaction of a read-modify-write call to conflicts: immediate attempts and sleeps.
 ///
 /// After each of its first conflicts, a call makes the next attempt immediately. An immediate
-/// attempt starts from the item that DynamoDB returned with the conflict. After a number of
-/// immediate attempts, the call sleeps, and starts the next attempt from a new read of the item. A
-/// call that has waited longer than other calls has a better chance to write first, for two
-/// reasons:
+/// attempt starts from the item that DynamoDB returned with the conflict. After several immediate
+/// attempts, the call sleeps, and then reads the item again for the next attempt. A call that has
+/// waited longer than other calls has a better chance to write first, for two reasons:
 ///
 /// - After its first sleep, a call has four times as many immediate attempts before each further
 ///   sleep.
@@ -17,7 +16,7 @@ use std::{sync::Arc, time::Duration};
 ///   n² / t` round trips, but at least 1 and at most 40 round trips. In `12 × n² / t`, `t` is the
 ///   time since the start of the call, in round trips. In `12 × n² / t`, `n` is the number of
 ///   running calls that have slept after a conflict, in a repository and all clones of the
-///   repository. The time window always leaves time for another attempt before the deadline.
+///   repository. Every sleep ends early enough for another attempt before the deadline.
 ///
 /// The constants in the formula of the time window come from a simulation, in which four processes
 /// write to one item. A process does not know the number of calls in other processes. A burst of 32
@@ -25,7 +24,7 @@ use std::{sync::Arc, time::Duration};
 ///
 /// If many callers write one item, about one write per round trip succeeds. If callers start more
 /// than one call per round trip on one item, for longer than the deadline of a call, some calls
-/// fail. A longer deadline, or fewer writers per item, prevents failures of calls at their
+/// fail. With a longer deadline, or with fewer writers per item, fewer calls fail at their
 /// deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -134,7 +133,8 @@ impl ConflictBackoff {
         }
         let contender = self.contender.get_or_insert_with(|| contenders.join());
         let window = match self.mode {
-            // Five doublings of 10 round trips reach the limit of 200 round trips.
+            // After five doublings, a window of 10 round trips exceeds the limit of 200 round
+            // trips.
             Pace::Economy => (10 * times.round_trip * (1 << self.sleeps.min(5))).min(200 * times.round_trip),
             Pace::Latency | Pace::Balanced => window(times, contender.count()),
         };

@@ -39,7 +39,8 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
 /// Returns the attributes of a key. Returns an error if DynamoDB would refuse the key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
-        // DynamoDB would refuse an empty key value, but a check in the library saves the request.
+        // DynamoDB would refuse an empty key value, so the library returns an error without a
+        // request.
         if let Some(reason) = attribute.refusal_of(value) {
             return Err(invalid(table, attribute, reason));
         }

@@ -21,14 +21,14 @@ pub(crate) struct Plan {
     /// the write of the lease row and the write of the item together, or applies neither of the two
     /// writes.
     pub(crate) companion: Option<Box<Write>>,
-    /// The state of the item after the write, which the next write of the item will require, or
-    /// `None` for a delete, a patch or a check of the item.
+    /// The state of the item after the write, or `None` for a delete, a patch or a check of the
+    /// item. The condition of the next write compares the stored item with `next`.
     pub(crate) next: Option<Basis>,
-    /// The time, in epoch milliseconds, with which the conditions compare the end of a lease. If
+    /// The time in epoch milliseconds that the conditions compare with the end of a lease. If
     /// DynamoDB refuses the write, the library compares the end of the stored lease with the time
     /// in `judged_at`. `judged_at` is `None` if the write does not compare the end of a lease.
     pub(crate) judged_at: Option<u64>,
-    /// The size of the changed attributes in bytes, for an update in a transaction.
+    /// The size in bytes of the attributes that an update in a transaction changes.
     pub(crate) changed_bytes: usize,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct WritePosition {
     /// operation has no lease condition. If the lease is in a separate lease row, `lease` is the
     /// index of the transaction's write to the lease row.
     pub(crate) lease: Option<usize>,
-    /// The time, in epoch milliseconds, with which the write compares the end of a lease.
+    /// The time in epoch milliseconds that the write compares with the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 
@@ -51,8 +51,7 @@ impl Plan {
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
         let companion = companion(model, &write.table, key, clause)?;
-        // Only a write by a caller that does not hold the lease compares the end of the lease with
-        // a time.
+        // Only a caller that does not hold the lease sends a condition on the end of the lease.
         let judged_at = match clause {
             LeaseClause::Outside { expired_before } => *expired_before,
             LeaseClause::Ignoring | LeaseClause::Holder(_) => None,

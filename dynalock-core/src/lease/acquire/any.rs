@@ -51,8 +51,7 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
             }
             Some(_) | None => {}
         }
-        // The futures of rare steps are boxed, so that the task that acquires a free lock stays
-        // small.
+        // The futures of rare steps are boxed, so that the future of an acquire call stays small.
         Box::pin(wait(all, caller)).await?;
     }
 }
@@ -97,8 +96,8 @@ impl Acquisition<'_> {
         let mut sent = clock::now();
         let mut now = 0;
         let request = || {
-            // Each repetition of the acquire request contains the time at which it is sent. The
-            // granted lease begins just before the last repetition of the acquire request.
+            // The granted lease begins at the time of the last repetition, because each repetition
+            // of the acquire request contains the time at which it is sent.
             sent = clock::now();
             now = spec.options.now();
             let fields = AcquireFields { owner, until: spec.options.until(), now, payload: spec.payload.as_deref() };
@@ -139,15 +138,15 @@ impl Acquisition<'_> {
                 Box::pin(self.confirm(self.grant(fence, fence.checked_sub(1), clock::now()), met)).await
             }
             _ if record.is_held_by_another(owner) => Ok(AttemptResult::Denied(record)),
-            // If the row of the lock names the call's owner text as released, an earlier grant to
+            // If the row of the lock stores the call's owner text as released, an earlier grant to
             // the call has already ended.
             _ => Ok(AttemptResult::GrantOver),
         }
     }
 
-    /// Renews the lease of a granted lock by a heartbeat. The call sends the heartbeat after a slow
-    /// answer to the acquire request, or if a lost reply hides the time of the grant. The renewed
-    /// lease lasts for one ttl from the time of the heartbeat.
+    /// Renews the lease of a granted lock by a heartbeat. The heartbeat is necessary if the answer
+    /// to the acquire request was slow, or if the time of the grant is unknown after a lost reply.
+    /// The renewed lease lasts for one ttl from the time of the heartbeat.
     async fn confirm(
         &self,
         grant: Arc<Grant>,

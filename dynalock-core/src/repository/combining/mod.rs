@@ -1,4 +1,4 @@
-//! Combined calls: a task writes the changes of several concurrent calls on one key in one write.
+//! Combined calls: one write stores the changes of several concurrent calls on one key.
 
 mod call;
 mod change;
@@ -49,10 +49,10 @@ use crate::{
 ///   a panic, the worker does not run the closure again.
 /// - If a closure returns an error or changes nothing, the caller that passed the closure receives
 ///   the result only after the write of the batch. A batch ends without a write only if the worker
-///   has read the item after all calls of the batch entered the queue. A batch that has nothing to
-///   write repeats the read and all its closures if a call entered the queue after the read. If a
-///   closure returned an error because of changes that DynamoDB did not store, the caller never
-///   gets the error.
+///   has read the item after the last call of the batch entered the queue. If a batch has nothing
+///   to write, and one of its calls entered the queue after the read, the worker repeats the read
+///   and all closures. A caller never receives an error that its closure returned because of
+///   changes that DynamoDB did not store.
 /// - The worker applies a patch to the copy of the item in memory, by the same rules as DynamoDB. A
 ///   batch writes whole attributes, like `update_with`. If a batch changes a nested struct, the
 ///   write replaces the whole stored map, and removes keys that are not fields of the struct.
@@ -75,9 +75,9 @@ use crate::{
 /// After a conflict, a batch uses the pace [`Pace::Latency`], unless the repository has
 /// [`Pace::Economy`]. The default pace of a batch is `Pace::Latency`, because all calls of a batch
 /// share the cost of a refused write. Between two sleeps, the worker may attempt the write of a
-/// batch several times. After a batch whose write was refused, the next batch waits for four round
-/// trips, but at most 100 milliseconds. While the next batch waits, other processes can write the
-/// item, and more calls enter the next batch.
+/// batch several times. After a batch whose write was refused, the worker pauses for four round
+/// trips, but at most 100 milliseconds. The pause before the next batch gives other processes time
+/// to write the item, and lets more calls join the batch.
 ///
 /// While another caller holds a lease on an item, combined calls on the item fail with
 /// [`Error::Locked`], like calls of `update_with`.
@@ -304,9 +304,9 @@ impl<T: Versioned + Clone> Combining<T> {
     /// - [`Error::ConditionFailed`]: the condition of the caller is false for the item with the
     ///   changes of the earlier calls of the batch. `ConditionFailed` contains the item with the
     ///   changes of the earlier calls of the batch.
-    /// - [`Error::OutOfRange`], [`Error::Unpatchable`], [`Error::InvalidPatch`] and
-    ///   [`Error::Decode`] have the same causes as for [`Repository::patch`], and the patch was not
-    ///   applied.
+    /// - [`Error::OutOfRange`], [`Error::Unpatchable`], [`Error::InvalidPatch`] or
+    ///   [`Error::Decode`]: the cause is the same as for [`Repository::patch`], and the patch was
+    ///   not applied.
     /// - The errors of [`update_with`](Self::update_with) are possible.
     ///
     /// # Cancel safety

@@ -30,13 +30,13 @@ pub(super) enum Call {
     /// call that several processes make.
     Given,
     /// An upsert through a handle that combines calls. Consecutive `Combined` calls of a script
-    /// wait in one queue. The client models the worker of the queue, and writes one or more of the
-    /// waiting calls together, with one write id.
+    /// wait in one queue. Like the worker of the queue, the client writes the changes of one or
+    /// more waiting calls together, with one write id.
     Combined,
     /// The client updates the item that its last batch has returned, without a read.
     UpdateReturned,
-    /// A call of a program that does not use the library. A program without the library sends one
-    /// request in each call, and always receives the answer.
+    /// A call of a program that does not use the library. In the model, a foreign call sends one
+    /// request, and always receives the answer.
     Foreign(Foreign),
 }
 
@@ -69,8 +69,8 @@ pub(super) enum End {
     Open,
     Applied,
     /// A delete has returned `certain: false`: the item is absent, but another caller may have
-    /// deleted the item. The field `life` is the number of deletes before the create of the deleted
-    /// item.
+    /// deleted the item. The field `life` is the number of deletes that the server had applied
+    /// before it created the deleted item.
     Gone {
         life: Option<u8>,
     },
@@ -87,8 +87,8 @@ pub(super) struct Client {
     /// The number of calls of the client that have ended.
     done: u8,
     phase: Phase,
-    /// The item that the client's last call returned, or `None` if the last call was not a combined
-    /// call.
+    /// The item that the client's last call returned, or `None` if the last call was not a
+    /// successful combined call.
     returned: Option<Basis>,
 }
 
@@ -122,8 +122,8 @@ struct Attempt {
 struct Batch {
     /// The number of calls whose changes the batch writes.
     calls: u8,
-    /// The number of callers that have left the batch, so that the batch no longer writes their
-    /// changes.
+    /// The number of callers that have left the batch. The batch does not write the change of a
+    /// caller that has left.
     left: u8,
 }
 
@@ -217,9 +217,10 @@ impl Client {
         (batch.calls..=most.max(batch.calls)).map(move |calls| Batch { calls, ..batch })
     }
 
-    /// Returns the state of the model after the last caller of a batch has left the batch. A caller
-    /// that leaves a batch gets an error, as if its call had no effect. To keep the number of model
-    /// states small, a caller leaves a batch only when the queue is empty.
+    /// Returns the state of the model after a caller has left the batch. Only the caller of the
+    /// batch's last call may leave. A caller that leaves a batch receives an error: its call has
+    /// written nothing. To keep the number of model states small, a caller leaves a batch only when
+    /// the queue is empty.
     fn left(&self, setup: &Setup, world: &World, batch: Batch) -> Option<(World, Batch)> {
         let is_queue_empty = self.joined(setup, batch).count() == 1;
         let calls = batch.calls.checked_sub(1).filter(|calls| *calls > 0 && is_queue_empty)?;
@@ -233,9 +234,9 @@ impl Client {
     fn start(&self, setup: &Setup, world: World, basis: Option<Basis>, batch: Batch, sent: u8, at: u64) -> World {
         let call = setup.scripts[usize::from(self.number)][usize::from(self.done)];
         if basis.as_ref().is_some_and(|basis| self.shows_refused_run(setup, basis, sent)) {
-            // The server has applied a delayed duplicate of a refused batch. The current batch may
-            // contain other calls than the refused batch, so the client reports an unknown outcome
-            // for all calls of the batch.
+            // The server refused an earlier batch, but later applied a delayed duplicate of that
+            // batch. The current batch may contain calls that were not in the earlier batch, so the
+            // client reports an unknown outcome for all calls of the current batch.
             let end = if call == Call::Combined { End::Indeterminate } else { End::Applied };
             return self.ends(setup, world, end);
         }
@@ -345,8 +346,8 @@ impl Client {
         world
     }
 
-    /// Decides from the current item whether the server has applied a refused request, or a patch
-    /// whose reply was lost.
+    /// After a refusal, or after a lost reply to a patch, finds out from the current item whether
+    /// the server has applied the write.
     fn judge(&self, setup: &Setup, world: &World, call: Call, attempt: &Attempt, mut step: impl FnMut(World)) {
         let item = world.item.clone();
         let found = item.as_deref().map(|item| &item.revision);
@@ -415,8 +416,8 @@ impl Client {
         world
     }
 
-    /// Returns the number of the client's current call in the model. All `Given` calls have the
-    /// same number, because they have the same token.
+    /// Returns the number of the client's current call in the model. All [`Call::Given`] calls have
+    /// the same number, because they have the same token.
     fn call(&self, setup: &Setup) -> u8 {
         if setup.scripts[usize::from(self.number)][usize::from(self.done)] == Call::Given {
             let first = setup.scripts.iter().copied().flatten().position(|call| *call == Call::Given).unwrap();

@@ -41,8 +41,8 @@ pub(super) struct Item {
     patches: Vec<u8>,
 }
 
-/// The history of the model: facts that no client can see, but that reveal violations to the
-/// search.
+/// The history of the model, in which the search looks for violations. No client can see the
+/// history.
 #[derive(Clone, Hash)]
 struct Ghost {
     /// For each call, the number of times that the server has applied the write of the call.
@@ -103,8 +103,8 @@ pub(super) enum Change {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Request {
     pub(super) call: u8,
-    /// The number of calls whose changes the request writes together. If the request writes several
-    /// calls, the field `call` is the number of the first call.
+    /// The number of calls whose changes the request writes together. If the request writes the
+    /// changes of several calls, the field `call` is the number of the first call.
     pub(super) calls: u8,
     pub(super) change: Change,
     pub(super) id: u8,
@@ -114,7 +114,7 @@ pub(super) struct Request {
     pub(super) keep: u8,
 }
 
-/// The number of patch ids that an item of the model keeps. An item of the library keeps eight
+/// The number of patch ids that an item of the model keeps. Outside the model, an item keeps eight
 /// patch ids.
 const REGISTER: usize = 2;
 
@@ -142,9 +142,8 @@ impl Request {
         }
     }
 
-    /// Returns a number that identifies the item that the write requires: the server had applied
-    /// this number of deletes when the item was created. Returns `None` if the write requires no
-    /// particular item.
+    /// Returns the number of deletes that the server had applied before it created the item that
+    /// the write requires. Returns `None` if the write requires no particular item.
     pub(super) fn life(&self) -> Option<u8> {
         self.basis().map(|basis| basis.deletes)
     }
@@ -162,7 +161,7 @@ impl Request {
         matches!(self.change, Change::Create | Change::Patch(_))
     }
 
-    /// Returns the sort key of the request in a list of requests. If the lists were not sorted, two
+    /// Returns the value by which lists of requests are sorted. If the lists were not sorted, two
     /// states of the model that differ only in the order of the requests would count as different
     /// states.
     fn order(&self) -> impl Ord + use<> {
@@ -221,8 +220,8 @@ impl Request {
     }
 }
 
-/// Returns the number that represents the attributes of the item after one write of several calls.
-/// `call` is the number of the first call, and `calls` is the number of calls.
+/// Returns the field `content` of an item after a write. `call` is the number of the first call in
+/// the write, and `calls` is the number of calls in the write.
 fn content_of(call: u8, calls: u8) -> u8 {
     16 * (calls - 1) + call + 1
 }
@@ -275,8 +274,8 @@ impl World {
         let life = now.revision.ring.as_ref()?.incarnation();
         let ring = written.revision.ring.map(|ring| Ring::of(life, ring.time(), ring.ids()));
         let written = Item { revision: Revision { ring, ..written.revision }, ..written };
-        // The model never applies `u8::MAX` writes, so the search reports a write that starts from
-        // the wrong item as a lost update.
+        // A wrong item gets `u8::MAX` as its number of writes. No stored item reaches this number,
+        // so the search reports a write from a wrong item as a lost update.
         let writes = if written.has_content_of(now) { self.ghost.writes } else { u8::MAX };
         let calls = match setup.rules.returned {
             Returned::AsTheBatchLeftIt => request.calls,
