@@ -207,8 +207,8 @@ impl<T> PatchContent<T> {
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
 
-    /// Returns the texts of the patch for the update expression and the condition of a request.
-    /// `nulls` contains the indexes of the changes that must replace a stored null.
+    /// Returns the texts that the patch adds to the update expression and to the condition of a
+    /// request. `nulls` contains the indexes of the changes that must replace a stored null.
     pub(crate) fn render(&self, nulls: &[usize], table: &Arc<str>, to: &mut Placeholders) -> Result<PatchTexts, Error> {
         let mut texts = PatchTexts::default();
         for (index, change) in self.changes.iter().enumerate() {
@@ -221,7 +221,7 @@ impl<T> PatchContent<T> {
     }
 
     /// Returns the attribute of the first change that the stored item does not allow, and the
-    /// reason. Returns `None` if the item allows all changes.
+    /// reason. Returns `None` if the stored item allows all changes of the patch.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
