@@ -37,7 +37,7 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 ///
 /// If the item has no version or no write ids, the condition requires that each attribute that the
 /// read returned is unchanged. An attribute that the read did not return must be absent if the Rust
-/// type has the attribute, or if `written` contains the name of the attribute.
+/// type has a field for it, or if `written` contains its name.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,

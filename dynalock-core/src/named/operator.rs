@@ -119,7 +119,7 @@ impl Locks {
     /// # Cancel safety
     ///
     /// If the caller drops the future of `retire`, the row of the lock may or may not have been
-    /// deleted. The caller can safely call `retire` again.
+    /// deleted. The caller can call `retire` again.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
     }

@@ -160,9 +160,9 @@ impl LocalWaiter {
         self.row.borrow().waiters.front().is_some_and(|first| first.number == self.number)
     }
 
-    /// Returns `true` if `owner` is the owner name of a waiting call of this process, or of the
-    /// call of this process that most recently stopped waiting. If `is_local` returns `true` for
-    /// the holder of the lock, this process will send the release of the lock.
+    /// Returns `true` if `owner` names a waiting call of this process, or the call of this process
+    /// that most recently stopped waiting. If `is_local` returns `true` for the holder of the lock,
+    /// this process will send the release of the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         let mut waiting = row.waiters.iter().map(|waiting| &waiting.owner);

@@ -41,8 +41,8 @@ pub(super) async fn resolve(
                         let others = operations.into_iter().map(|operation| operation.item_ref);
                         let others = others.chain(pending.map(|operation| operation.item_ref));
                         let mut reasons: Vec<_> = others.map(|item_ref| (item_ref, ActionReason::innocent())).collect();
-                        // An earlier attempt to commit this transaction may have deleted the item.
-                        // The code then looks for the transaction's write id in the other items.
+                        // If an earlier attempt to commit this transaction deleted the item, the
+                        // transaction's write id may be in its other items.
                         if let Some(id) = known
                             && is_shown(attempts, reasons.iter().map(|(item_ref, _)| item_ref), id).await
                         {

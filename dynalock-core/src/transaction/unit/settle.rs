@@ -1,4 +1,5 @@
-//! The end of a run of the closure: the commit, and the decision whether the closure runs again.
+//! The end of a run of the closure: the commit, and the decision about whether the closure runs
+//! again.
 
 use aws_sdk_dynamodb::Client;
 
