@@ -50,8 +50,8 @@ pub(crate) struct Placeholders {
     before: (usize, usize),
 }
 
-/// The placeholder of a name in an expression. The key of a map is user data, so the placeholder of
-/// a map key has another form than the placeholder of an attribute name.
+/// The placeholder of a name in an expression. The placeholder of a map key differs in form from
+/// the placeholder of an attribute name, because only map keys are user data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Attribute(usize),

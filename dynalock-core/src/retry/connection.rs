@@ -184,9 +184,9 @@ impl Intercept for Passage {
         Ok(())
     }
 
-    /// Reads the consumed capacity from the response, and refuses a successful response without a
-    /// body. From a successful response without a body, the SDK would conclude that a write was
-    /// applied or that an item is missing.
+    /// Reads the consumed capacity from the response, and returns an error for a successful
+    /// response without a body. From a successful response without a body, the SDK would conclude
+    /// that a write was applied or that an item is missing.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

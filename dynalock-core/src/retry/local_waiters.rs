@@ -200,7 +200,8 @@ impl LocalWaiter {
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
             // The map of the lock rows keeps the sender of the `watch` channel as long as a call
-            // waits. A closed channel can never deliver a lock row, so the code waits forever.
+            // waits. A closed channel never delivers a lock row, so the future of `seen` stays
+            // pending.
             if self.row.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
