@@ -51,7 +51,8 @@ pub(crate) struct Placeholders {
 }
 
 /// The placeholder of a name in an expression. The placeholder of a map key differs in form from
-/// the placeholder of an attribute name, because only map keys are user data.
+/// the placeholder of an attribute name, because a map key is user data, and an attribute name is
+/// not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Attribute(usize),

@@ -132,7 +132,7 @@ impl Unit {
         (known, pending)
     }
 
-    /// Ends a run of the closure that recorded no write. A closure that reads several items one
+    /// Ends a run of the closure that has written nothing. A closure that reads several items one
     /// after another may see states of the items that never existed at the same moment. With
     /// [`snapshot`](super::UnitOfWork::snapshot), a TransactGetItems request checks that no item of
     /// the run has changed since the closure read it. Without `snapshot`, the closure runs again
