@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 /// the text is not a number, returns the text unchanged.
 pub(crate) fn canonical(text: String) -> String {
     let plain = text.strip_prefix('-').unwrap_or(&text);
-    // Nearly all numbers already have canonical notation. A number in canonical notation is
+    // Nearly all number keys already have canonical notation. A number in canonical notation is
     // returned without a copy.
     let is_plain = plain.bytes().all(|byte| byte.is_ascii_digit()) && !plain.starts_with('0');
     if is_plain || text == "0" {

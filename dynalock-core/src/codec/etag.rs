@@ -42,8 +42,7 @@ pub struct Etag {
 /// The part of an etag that distinguishes two states of an item with the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Life {
-    /// The random id that the create of the item has generated, for an item that has a version and
-    /// write ids.
+    /// The random id that the item got at its creation, if the item has a version and write ids.
     Incarnation([u8; 8]),
     /// A digest of the whole item, if the item has no version or no write ids.
     Content(u64),
@@ -53,8 +52,8 @@ impl Etag {
     pub(super) fn new(key: &Key, revision: &Revision, image: Option<&Item>) -> Self {
         let life = match (image, &revision.ring) {
             // The library copies a whole item into `image` only if the item has no version or no
-            // write ids. An incarnation does not identify the state of an item without a version,
-            // so the etag of an item without a version contains a digest of the whole item.
+            // write ids. Without a version, the incarnation does not identify the state of an item,
+            // so the etag contains a digest of the whole item.
             (None, Some(ring)) => Life::Incarnation(*ring.incarnation().as_bytes()),
             (image, _) => Life::Content(image.map_or(0, digest_item)),
         };

@@ -16,9 +16,9 @@ use crate::{
 /// The cancellation of a transaction, with a reason for each operation. DynamoDB has applied no
 /// operation of a cancelled transaction.
 ///
-/// The method [`reason`](Self::reason) takes the handle of an operation, and returns the reason for
-/// the operation. The method [`reasons`](Self::reasons) returns the reasons for all operations of
-/// the transaction.
+/// The method [`reason`](Self::reason) takes the handle of an operation, and returns the
+/// cancellation reason of this operation. The method [`reasons`](Self::reasons) returns the
+/// cancellation reasons of all operations of the transaction.
 #[derive(Clone)]
 pub struct Cancelled(Arc<CancelledParts>);
 
@@ -64,7 +64,7 @@ pub enum CancellationClass {
     Mixed,
 }
 
-/// One operation of a cancelled transaction, with the reason for the operation.
+/// One operation of a cancelled transaction, with its cancellation reason.
 #[derive(Clone, Copy)]
 pub struct OperationReason<'c> {
     index: usize,
@@ -82,9 +82,9 @@ impl Cancelled {
         self.0.transaction
     }
 
-    /// Returns the reasons for all operations, in the order in which the caller added the
-    /// operations. For an operation that did not cause the cancellation, [`OperationReason::class`]
-    /// returns `None`.
+    /// Returns the cancellation reasons of all operations, in the order in which the caller added
+    /// the operations. For an operation that did not cause the cancellation,
+    /// [`OperationReason::class`] returns `None`.
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,

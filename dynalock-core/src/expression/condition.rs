@@ -24,8 +24,8 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
 }
 
 /// Returns the condition that the item has not expired. The condition is true if the time to live
-/// of the item is outside of the range `over`. The range `over` contains the times to live that
-/// count as expired, in epoch seconds.
+/// of the item is outside the range `over`. The range `over` contains the times to live that count
+/// as expired, in epoch seconds.
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
@@ -35,10 +35,9 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 /// version of the item, and the random id (the incarnation) that the item got when a write created
 /// the item.
 ///
-/// For an item without a version or without write ids, the condition compares the content of the
-/// item: each attribute that the read returned must be unchanged. An attribute that the read did
-/// not return must be absent if the Rust type has the attribute, or if `written` contains the name
-/// of the attribute.
+/// If the item has no version or no write ids, the condition requires that each attribute that the
+/// read returned is unchanged. An attribute that the read did not return must be absent if the Rust
+/// type has a field for it, or if `written` contains its name.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -77,9 +76,9 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// Adds the terms of the condition that the stored item still has the attributes in `image`. If
-/// `image` lacks an attribute that the model or `written` names, the stored item must lack the
-/// attribute. The condition names the attributes in a fixed order, because a retry with the same
+/// Adds terms that require each attribute in `image` to be unchanged in the stored item. If `image`
+/// lacks an attribute that the model or `written` names, the stored item must lack the attribute.
+/// The condition names the attributes in a fixed order, because a retry with the same
 /// ClientRequestToken must have the same text.
 fn same_content<'a>(
     model: &'a Model,
@@ -90,7 +89,7 @@ fn same_content<'a>(
 ) {
     let stored = image.keys().map(String::as_str);
     let names: BTreeSet<&str> = stored.chain(model.attributes.iter().copied()).chain(written).collect();
-    // The version and `_writes` have separate terms in the condition. The key selects the item, so
+    // Other terms of the condition compare the version and `_writes`. The key selects the item, so
     // the condition needs no term for the key.
     let is_content = |name: &&str| *name != model.version && *name != WRITES && !model.is_key(name);
     for name in names.into_iter().filter(is_content) {

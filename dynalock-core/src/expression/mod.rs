@@ -50,8 +50,9 @@ pub(crate) struct Placeholders {
     before: (usize, usize),
 }
 
-/// The placeholder of a name in an expression. The key of a map is user data, so the placeholder of
-/// a map key has another form than the placeholder of an attribute name.
+/// The placeholder of a name in an expression. The placeholder of a map key differs in form from
+/// the placeholder of an attribute name, because a map key is user data, and an attribute name is
+/// not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Attribute(usize),
@@ -168,8 +169,8 @@ fn push_placeholder(sign: &str, index: usize, text: &mut String) {
     write_digits(index, text).expect("a string takes any text");
 }
 
-/// Writes the number of a placeholder in base 36. With decimal numbers, an expression of 4 KB
-/// (DynamoDB's maximum) would have room for about 20 % fewer attributes.
+/// Writes the number of a placeholder in base 36. With decimal numbers in its placeholders, an
+/// expression of 4 KB (DynamoDB's maximum) would have room for about 20 % fewer attributes.
 fn write_digits(number: usize, to: &mut impl fmt::Write) -> fmt::Result {
     const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     if number >= DIGITS.len() {
@@ -213,7 +214,7 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// Starts a list of terms whose text begins with `start`.
+    /// Makes a text that begins with `start` and contains no terms yet.
     pub(crate) fn new(start: &str, separator: &'static str) -> Self {
         // Most expressions need no more than 96 bytes after the text `start`, so one allocation is
         // enough.

@@ -49,7 +49,7 @@ impl<T> PatchContent<T> {
         let path = place.into_path();
         let (start, presence) = match path.missing {
             // The condition of the request requires that the attribute exists, so the patch never
-            // uses zero as its start value.
+            // adds to this zero.
             Missing::Refused => (P::Value::zero(), Presence::Required),
             Missing::Empty => (P::Value::zero(), Presence::Optional),
             Missing::Default(default) => (default(), Presence::Optional),
@@ -173,8 +173,9 @@ impl<T> PatchContent<T> {
             if matches!(kind, ChangeKind::Insert(..) | ChangeKind::Delete(_)) && !path.is_top_level() {
                 return invalid(InvalidPatch::NestedSet { attribute: path.to_string() });
             }
-            // DynamoDB would refuse overlapping changes. The library returns an error before it
-            // sends the patch, because DynamoDB's error would not name both overlapping attributes.
+            // DynamoDB would refuse a patch with overlapping changes. The library returns an error
+            // before it sends the patch, because DynamoDB's error would not name both overlapping
+            // attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
                 return invalid(InvalidPatch::Overlap { first, second });
@@ -198,8 +199,8 @@ impl<T> PatchContent<T> {
 
     /// Returns the index of each change whose attribute is a null in `item`, if the change treats a
     /// stored null as absent. The update expression that the patch uses for a missing attribute
-    /// does not work for a stored null. If an attribute is a stored null, the patch sends a second
-    /// request, which replaces the null.
+    /// does not work for a stored null. If DynamoDB stores an attribute as a null, the patch sends
+    /// a second request, which replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)
@@ -207,8 +208,8 @@ impl<T> PatchContent<T> {
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
 
-    /// Returns the texts of the patch for the update expression and the condition of a request.
-    /// `nulls` contains the indexes of the changes that must replace a stored null.
+    /// Returns the texts that the patch adds to the update expression and to the condition of a
+    /// request. `nulls` contains the indexes of the changes that must replace a stored null.
     pub(crate) fn render(&self, nulls: &[usize], table: &Arc<str>, to: &mut Placeholders) -> Result<PatchTexts, Error> {
         let mut texts = PatchTexts::default();
         for (index, change) in self.changes.iter().enumerate() {
@@ -221,7 +222,7 @@ impl<T> PatchContent<T> {
     }
 
     /// Returns the attribute of the first change that the stored item does not allow, and the
-    /// reason. Returns `None` if the item allows all changes.
+    /// reason. Returns `None` if the stored item allows all changes of the patch.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }

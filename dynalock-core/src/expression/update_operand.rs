@@ -80,7 +80,7 @@ pub struct Sum {
     /// attribute's type.
     pub(super) start: Option<(AttributeValue, AttributeValue)>,
     /// The value that replaces a stored null: the sum of zero and the delta. `from_null` is `None`
-    /// if the delta is outside the range of the attribute's type.
+    /// if zero plus the delta is outside the range of the attribute's type.
     pub(super) from_null: Option<AttributeValue>,
 }
 

@@ -27,9 +27,9 @@ pub enum Expiry {
     /// library never compares the clocks of two machines under `Observed`. To take over a lease
     /// under `Observed`, a caller must wait for one ttl. Under `Observed`, all users of a lock must
     /// set the same ttl. A call that writes an item does not wait for the lease, so the call cannot
-    /// observe the end of a lease. Under `Observed`, DynamoDB refuses the writes of other callers
-    /// after the holder of an item's lease has crashed. After the crash of a holder, callers can
-    /// write the item again when one caller has acquired and released the lease of the item.
+    /// observe the end of a lease. Under `Observed`, if the holder of an item's lease crashes,
+    /// DynamoDB refuses the writes of other callers until one caller has acquired and released the
+    /// lease.
     Observed,
 }
 
@@ -82,8 +82,8 @@ pub enum Heartbeat {
     /// gives no answers while the runtime that drives the connection is blocked. If a heartbeat
     /// gets no answer before the timeout of the request, the heartbeat thread repeats the heartbeat
     /// on another connection. The SDK clients of the program and of the heartbeat thread share one
-    /// credentials provider. If the credentials provider waits for a blocked runtime, the
-    /// heartbeats wait for the same runtime.
+    /// credentials provider. If the credentials provider waits for the program's runtime, and this
+    /// runtime is blocked, the heartbeats are delayed as well.
     ///
     /// With `Thread`, a worker that makes no progress holds its lock until the process ends, unless
     /// a `max_hold` is set. Do not use `Thread` in tests that pause tokio's clock, because the

@@ -18,8 +18,8 @@ pub(crate) enum GrantKind {
     Plain,
     /// The head of the queue is the holder. While a queue exists, the fence attribute is one less
     /// than the fence of the queue's head. The request that removes the head of the queue raises
-    /// the fence attribute. A request that enters the queue does not raise the fence attribute, so
-    /// the request has the same text for an empty and a non-empty queue.
+    /// the fence attribute. The request that appends an entry leaves the fence attribute unchanged,
+    /// whether the queue is empty or not.
     Fair,
 }
 
@@ -85,9 +85,9 @@ pub(crate) struct QueueEntry {
 
 /// The lease attributes of a holder, as one read has returned them. If a later read returns
 /// different lease attributes, the holder has renewed its lease, or the lock has a new grant.
-/// `Observation` includes the fence, because a delayed duplicate of an acquire request may grant
-/// the lock to one owner twice. `Observation` includes the end of the lease, because another
-/// program may renew a lease without a heartbeat number.
+/// `Observation` includes the fence, because a delayed duplicate of an acquire request may give the
+/// same owner a second grant, with a higher fence. `Observation` includes the end of the lease,
+/// because another program may renew a lease without a heartbeat number.
 ///
 /// The fields of `Observation` keep the stored types of the attributes, because the conditions of
 /// requests compare the fields with the stored attributes.
@@ -245,9 +245,9 @@ impl LockRecord {
     }
 
     /// Returns the time, in epoch milliseconds, at which the head of the queue became the holder.
-    /// If the head does not hold the lock, `granted_at` returns the end of the lease minus `ttl`.
-    /// If the holder has the same ttl as the caller, the end of the lease minus `ttl` is the time
-    /// of the grant or of the last heartbeat.
+    /// If the head of the queue does not hold the lock, `granted_at` returns the end of the lease
+    /// minus `ttl`. If the holder has the same ttl as the caller, the end of the lease minus `ttl`
+    /// is the time of the grant or of the last heartbeat.
     pub(crate) fn granted_at(&self, ttl: Duration) -> Option<u64> {
         match self.head() {
             Some(_) => self.head_since(),
@@ -262,7 +262,8 @@ impl LockRecord {
         self.head().is_some() && ends.is_some_and(|(moment, end)| end < moment)
     }
 
-    /// Returns the remaining time of the lease at the time `now` in epoch milliseconds.
+    /// Returns the time until the end of the lease. `now` is the current time in epoch
+    /// milliseconds.
     pub(crate) fn remaining(&self, now: u64, ttl: Duration) -> Duration {
         Duration::from_millis(self.end(ttl).unwrap_or(0).saturating_sub(now))
     }

@@ -45,7 +45,7 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    /// The call can fail with any of the [errors of every call](Locks#errors-of-every-call).
     ///
     /// # Cancel safety
     ///
@@ -114,12 +114,12 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    /// The call can fail with any of the [errors of every call](Locks#errors-of-every-call).
     ///
     /// # Cancel safety
     ///
     /// If the caller drops the future of `retire`, the row of the lock may or may not have been
-    /// deleted. The caller can repeat the call of `retire`.
+    /// deleted. The caller can call `retire` again.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
         observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
     }
@@ -136,11 +136,11 @@ impl Locks {
 
     /// Takes a lock away from the holder, if the fence of the holder is the expected fence. The
     /// former holder may continue its work until its next heartbeat, which reports the loss of the
-    /// lock. Before the next heartbeat of the former holder, only systems that check the fence
-    /// refuse the requests of the former holder.
+    /// lock. Until the next heartbeat of the former holder, only systems that check the fence
+    /// refuse its requests.
     ///
-    /// Returns `true` if `break_lock` ended the grant with the expected fence. Returns `false` if
-    /// the lock is free, or if the fence of the holder differs from the expected fence. If
+    /// Returns `true` if `break_lock` ended the grant that has the expected fence. Returns `false`
+    /// if the lock is free, or if the fence of the holder differs from the expected fence. If
     /// DynamoDB's reply was lost, `true` means that the grant has ended, either by the call of
     /// `break_lock` or by a release by the holder.
     ///
@@ -158,12 +158,12 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    /// The call can fail with any of the [errors of every call](Locks#errors-of-every-call).
     ///
     /// # Cancel safety
     ///
     /// If the caller drops the future of `break_lock`, the lock may or may not have been taken from
-    /// the holder. The caller can repeat the call of `break_lock`.
+    /// the holder. The caller can safely call `break_lock` again with the same fence.
     pub async fn break_lock(&self, name: impl AsRef<str>, expected_fence: u64) -> Result<bool> {
         observe("break_lock", Arc::clone(&self.settings.table), self.end_grant(name.as_ref(), expected_fence)).await
     }
@@ -186,14 +186,14 @@ impl Locks {
                 let reason = DequeueReason::Operator(head.clone());
                 Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
                     DequeueResult::Removed => true,
-                    // Either an earlier attempt whose reply was lost has removed the first queue
-                    // entry, or the holder itself has left the queue.
+                    // If a reply was lost, either an earlier attempt of this call has removed the
+                    // first queue entry, or the holder has left the queue.
                     DequeueResult::AlreadyGone => attempts.is_in_doubt(),
                     DequeueResult::StillThere => false,
                 })
             }
-            // Either an earlier attempt whose reply was lost has ended the grant, or the holder has
-            // released the lock.
+            // If a reply was lost, either an earlier attempt of this call has ended the grant, or
+            // the holder has released the lock.
             Some(_) | None => Ok(attempts.is_in_doubt() && record.fence.is_some_and(|last| last >= expected_fence)),
         }
     }
@@ -216,7 +216,7 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The [errors of every call](Locks#errors-of-every-call) are possible.
+    /// The call can fail with any of the [errors of every call](Locks#errors-of-every-call).
     ///
     /// # Cancel safety
     ///

@@ -83,8 +83,8 @@ fn severity(class: CancellationClass) -> u8 {
 
 /// Parses the cancellation reason of one action. `whole` is the error of the whole transaction.
 fn read(reason: CancellationReason, whole: &Refusal) -> ActionReason {
-    // Some cancellation reasons have no message. The message of the whole transaction, which lists
-    // the codes of all reasons, replaces a missing message.
+    // A cancellation reason without a message gets the message of the whole transaction, which
+    // lists the codes of all reasons.
     let message = reason.message.unwrap_or_else(|| whole.message().to_owned());
     let request_id = whole.request_id().map(str::to_owned);
     ActionReason { refusal: Refusal::new(reason.code.unwrap_or_default(), message, request_id), item: reason.item }

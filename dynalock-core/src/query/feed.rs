@@ -94,7 +94,7 @@ impl Feed {
         }
     }
 
-    /// Returns the next page from the first segment that answers. After an error of a page, the
+    /// Returns the next page from the first segment that answers. After a failed page request, the
     /// feed returns no more pages.
     pub(super) fn poll_page(
         &mut self,
@@ -110,8 +110,8 @@ impl Feed {
         for index in 0..self.segments.len() {
             let segment = &mut self.segments[index];
             if let Err(error) = segment.advance(Demand::Now, wanted, context) {
-                // After an error of a page, the next poll must report the end of the read, and must
-                // not send requests.
+                // After a failed page request, the next poll must report the end of the read
+                // without sending requests.
                 self.segments.clear();
                 return Poll::Ready(Some(Err(error)));
             }

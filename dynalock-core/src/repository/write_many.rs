@@ -25,12 +25,12 @@ use crate::{
     telemetry::{BoxedCall, observe_as, set_batch},
 };
 
-/// The kind of a call that writes many items, for example [`Repository::create_many`]. The type
-/// parameter `K` is the kind of write that the call applies to each item, for example a create.
+/// The kind of a [`Request`] that writes many items. The type parameter `K` is the kind of write
+/// that the call applies to each item, for example a create.
 ///
-/// `WriteMany` is the kind of the calls [`create_many`](Repository::create_many),
-/// [`update_many`](Repository::update_many), [`delete_many`](Repository::delete_many) and
-/// [`import_unchecked`](Repository::import_unchecked).
+/// The methods [`create_many`](Repository::create_many), [`update_many`](Repository::update_many),
+/// [`delete_many`](Repository::delete_many) and [`import_unchecked`](Repository::import_unchecked)
+/// return a request of the kind `WriteMany`.
 ///
 /// # What a call for many items promises
 ///
@@ -233,7 +233,7 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Indeterminate`]: a reply was lost, and no later request of the import wrote the
     ///   item.
-    /// - The [errors of every call](Repository#errors-of-every-call) are possible.
+    /// - Any of the [errors of every call](Repository#errors-of-every-call).
     ///
     /// # Cancel safety
     ///

@@ -113,7 +113,7 @@ impl Connection {
 }
 
 /// The smoothed round trip time of requests to DynamoDB, computed as in RFC 6298. A new round trip
-/// counts one eighth in the average, and the earlier average counts seven eighths.
+/// has the weight 1/8 in the average, and the earlier average has the weight 7/8.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip(AtomicU64);
 
@@ -139,8 +139,8 @@ impl RoundTrip {
 
 /// The library's interceptor, through which the SDK passes each request and each answer. `Passage`
 /// stores the body of a request that the library may repeat, and records that the SDK has handed
-/// the request to the network. `Passage` asks DynamoDB for the consumed capacity, and refuses a
-/// successful response without a body.
+/// the request to the network. `Passage` asks DynamoDB to report the consumed capacity, and treats
+/// a successful response without a body as an error.
 #[derive(Debug)]
 struct Passage;
 
@@ -184,9 +184,9 @@ impl Intercept for Passage {
         Ok(())
     }
 
-    /// Reads the consumed capacity from the response, and refuses a successful response without a
-    /// body. From a successful response without a body, the SDK would conclude that a write was
-    /// applied or that an item is missing.
+    /// Reads the consumed capacity from the response, and returns an error for a successful
+    /// response without a body. From a successful response without a body, the SDK would conclude
+    /// that a write was applied or that an item is missing.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

@@ -1,4 +1,4 @@
-//! Shares the content of lock rows between the waiters for locks in one process.
+//! Shares each lock row among the calls of this process that wait for the lock.
 //!
 //! Calls that wait for the same lock over the same connection share DynamoDB's answers. The waiter
 //! that has waited longest reads the row of the lock for all waiters of the process. When a holder
@@ -18,8 +18,8 @@ use crate::{clock::Instant, codec::Item};
 /// The calls of this process that wait for changes of lock rows. Calls that wait for the same lock
 /// row share the answers to their requests, so only one of the calls reads the row.
 ///
-/// A lock row that another call has read may be outdated. A call that has received no lock row from
-/// another call for a whole poll interval reads the row itself.
+/// A lock row that another call has read may be outdated. If no other call has shared the row for a
+/// whole poll interval, a waiting call sends a read of its own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 
@@ -64,7 +64,7 @@ pub(crate) struct SeenRow {
 pub(crate) enum RowSource {
     /// An eventually consistent read, whose result may be outdated.
     EventualRead,
-    /// A consistent read, or a write that DynamoDB refused.
+    /// The row comes from a consistent read, or from a write that DynamoDB refused.
     ConsistentRead,
     /// A write that has removed the previous holder of the lock. After the removal of the holder,
     /// the waiters of the lock in this process share the new content of the lock row.
@@ -118,8 +118,8 @@ impl LocalWaiters {
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
-            // Each grant of the lock increments the fence by one, so a gap between two fences shows
-            // a grant to another process.
+            // Each grant of the lock increments the fence by one. If the fence has grown by more
+            // than one, another process has held the lock.
             let is_next = row.last_fence.checked_add(1) == Some(fence);
             let releases = if is_next { row.releases } else { 0 };
             let mut seen = seen();
@@ -160,9 +160,9 @@ impl LocalWaiter {
         self.row.borrow().waiters.front().is_some_and(|first| first.number == self.number)
     }
 
-    /// Returns `true` if `owner` is local: the owner of a waiting call of this process, or of the
-    /// call that has most recently stopped waiting for the lock. If `is_local` returns `true` for
-    /// the holder of the lock, this process will send the release of the lock.
+    /// Returns `true` if `owner` names a waiting call of this process, or the call of this process
+    /// that most recently stopped waiting. If `is_local` returns `true` for the holder of the lock,
+    /// this process will send the release of the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
         let mut waiting = row.waiters.iter().map(|waiting| &waiting.owner);
@@ -181,16 +181,16 @@ impl LocalWaiter {
         });
     }
 
-    /// Gives the other waiting calls of this process the lock row that the call has read. After the
-    /// call of `share`, the waiting call ignores the answers to requests that were sent before the
-    /// time `sent`.
+    /// Gives the lock row that this call has read to the other waiting calls of this process. After
+    /// the call of `share`, the waiting call ignores the answers to requests that were sent before
+    /// the time `sent`.
     pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
         self.since = sent;
         let is_alone = self.row.borrow().waiters.len() < 2;
         if !is_alone && let Some(sender) = self.all.rows().get(&self.key) {
             sender.send_modify(|row| row.seen = Some(seen()));
-            // The call that shares a lock row has read the row itself, so `seen` must not return
-            // the row to the same call.
+            // This call read the row before it shared the row, so `seen` must not return the row to
+            // this call.
             self.row.mark_unchanged();
         }
     }
@@ -200,7 +200,8 @@ impl LocalWaiter {
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
             // The map of the lock rows keeps the sender of the `watch` channel as long as a call
-            // waits. A closed channel can never deliver a lock row, so the code waits forever.
+            // waits. A closed channel never delivers a lock row, so the future of `seen` stays
+            // pending.
             if self.row.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -266,8 +267,8 @@ mod tests {
         let mut waiter = join(&all, "waiter", clock::now());
         let expected = [Removal, Removal, Removal, Removal, RemovalForOthers, Removal];
         assert_eq!(sources(&all, &mut waiter, 1..=6), expected);
-        // The missing fences 7, 9, 11, 13 and 15 mean that other processes have held the lock
-        // between the releases by this process.
+        // The fences 7, 9, 11, 13 and 15 are missing, so other processes have held the lock between
+        // the releases by this process.
         assert_eq!(sources(&all, &mut waiter, [8, 10, 12, 14, 16]), [Removal; 5]);
     }
 

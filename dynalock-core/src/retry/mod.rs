@@ -75,8 +75,8 @@ impl Limits {
     }
 
     /// Returns the default limits of a transaction. The default deadline of a transaction is longer
-    /// than the 5 seconds for a write of a single item. After a lost reply, DynamoDB may take 5
-    /// seconds to report the outcome of a transaction.
+    /// than the default deadline of 5 seconds for a write of one item. After a lost reply, DynamoDB
+    /// may take 5 seconds to report the outcome of a transaction.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// A token bucket. A retry after a throttled request or a lost reply takes one token from the
 /// bucket. An answered request returns half a token to the bucket.
 ///
-/// The bucket starts full. Two answered requests pay for one retry, so the bucket does not become
-/// empty if at most a third of all requests is lost. In an outage, the client sends at most
-/// [`RetryBudget::CAPACITY`] retries. When the bucket is empty, the client sends only the first
-/// attempt of each request. A retry after a conflict takes no token, because a conflict shows that
-/// DynamoDB works.
+/// The bucket starts full. The bucket does not become empty if at most one third of all requests is
+/// lost. In an outage, the client sends at most [`RetryBudget::CAPACITY`] retries. When the bucket
+/// is empty, the client sends only the first attempt of each request. A retry after a conflict
+/// takes no token, because a conflict shows that DynamoDB works.
 #[derive(Debug)]
 pub(crate) struct RetryBudget(AtomicI64);
 

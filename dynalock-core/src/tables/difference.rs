@@ -174,8 +174,9 @@ pub enum TableDifference {
         /// The attribute that the table uses for time to live.
         found: String,
     },
-    /// Time to live is on for a field without `#[dynalock(expires)]`. DynamoDB deletes an item
-    /// after its time to live, but the library does not treat the item as expired.
+    /// Time to live is on for an attribute of the struct, but no field of the struct has
+    /// `#[dynalock(expires)]`. DynamoDB deletes an item after its time to live, but the library
+    /// does not treat the item as expired.
     #[non_exhaustive]
     TimeToLiveUndeclared {
         /// The attribute that the table uses for time to live.

@@ -9,8 +9,8 @@ use crate::{codec::Stored, error::TransactionId};
 /// [`Committed::get`](crate::transaction::Committed::get) returns the result of the operation.
 /// After a cancelled commit, [`Cancelled::reason`](crate::error::Cancelled::reason) returns the
 /// reason why DynamoDB refused the operation, if any. A handle is valid only for the transaction
-/// that made the handle. A method of a different transaction returns an error if the caller passes
-/// the handle.
+/// that made the handle. If a caller passes the handle to a method of another transaction, the
+/// method returns an error.
 pub struct Op<T, Out = Stored<T>> {
     transaction: TransactionId,
     index: usize,

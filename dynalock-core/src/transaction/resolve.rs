@@ -30,8 +30,8 @@ pub(super) async fn resolve(
                 if !etag.is_of(&item_ref.key) {
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
-                // The code compares the item with the etag only once, directly after the read. The
-                // condition of the write requires that the item has not changed since the read.
+                // The item is compared with the etag once, directly after the read. The condition
+                // of the write requires that the item has not changed since the read.
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
@@ -41,8 +41,8 @@ pub(super) async fn resolve(
                         let others = operations.into_iter().map(|operation| operation.item_ref);
                         let others = others.chain(pending.map(|operation| operation.item_ref));
                         let mut reasons: Vec<_> = others.map(|item_ref| (item_ref, ActionReason::innocent())).collect();
-                        // If an earlier commit of the transaction has deleted the item, another
-                        // item of the transaction may contain the write id.
+                        // If an earlier attempt to commit this transaction deleted the item, the
+                        // transaction's write id may be in its other items.
                         if let Some(id) = known
                             && is_shown(attempts, reasons.iter().map(|(item_ref, _)| item_ref), id).await
                         {

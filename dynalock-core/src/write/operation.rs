@@ -39,8 +39,8 @@ impl Operation {
         Ok(Self::new(item_ref, OperationKind::Check(requirement)))
     }
 
-    /// Adapts the operation to the item that is stored under the key, for example to an expired
-    /// item.
+    /// Changes the operation so that it fits the stored item, for example if the stored item has
+    /// expired.
     pub(crate) fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
         let ItemRef { table, model, expiry, .. } = &self.item_ref;
         match (&mut self.kind, stored) {

@@ -21,8 +21,8 @@ impl AttemptOutcome {
         if failure.leaves_doubt() { Self::Unknown } else { self }
     }
 
-    /// Returns `stop` if the outcome of each attempt is known, or [`Error::Indeterminate`] if the
-    /// outcome of an attempt is unknown.
+    /// Returns the error `stop` if DynamoDB has answered each attempt, and [`Error::Indeterminate`]
+    /// otherwise.
     pub(crate) fn end(self, attempts: &Attempts, table: &Arc<str>, expected: Option<u64>, stop: Error) -> Error {
         match self {
             Self::Known => stop,
@@ -31,8 +31,8 @@ impl AttemptOutcome {
     }
 
     /// Returns `true` if DynamoDB could apply both an earlier attempt with an unknown outcome and
-    /// the next attempt. DynamoDB can apply two attempts with the same ClientRequestToken only
-    /// after DynamoDB has forgotten the token.
+    /// the next attempt. While DynamoDB remembers a ClientRequestToken, it does not apply a second
+    /// attempt with this token.
     pub(crate) fn may_apply_twice(self, attempts: &Attempts) -> bool {
         self == Self::Unknown && !attempts.tokens_are_known()
     }

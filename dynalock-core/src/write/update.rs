@@ -11,8 +11,9 @@ use crate::{
 };
 
 /// Returns an update expression that writes the changes, the next version and the next write ids.
-/// The update expression removes the aliases of the written attributes. If an alias stayed in the
-/// item, serde would report a duplicate field, or would read a removed attribute from its alias.
+/// The update expression removes attributes whose name is a serde alias of a written attribute. If
+/// an attribute with an alias stayed in the item, serde would report a duplicate field, or would
+/// read a removed value.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,

@@ -54,7 +54,7 @@ async fn acquire_together(
         };
         // If DynamoDB refused the transaction because of a lock that has no other holder, an
         // earlier grant of the lock to this call has already ended. After the end of a grant, the
-        // next attempt needs a new owner text in the row of the lock.
+        // next attempt must write a new owner text into the row of the lock.
         if !denied.iter().all(|denial| denial.record.is_held_by_another(&all[0].owner)) {
             renew_owner(all);
         }
@@ -69,9 +69,8 @@ async fn acquire_together(
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
     let mut attempts = first.attempts_within(first.limits_of(limits));
-    // All repetitions of the transaction have the same content. The leases begin before the call
-    // first sends the transaction, because DynamoDB does not report which repetition of the
-    // transaction it applied.
+    // All attempts of the transaction send the same request. The leases begin before the first
+    // attempt, because DynamoDB does not report which attempt it applied.
     let sent = clock::now();
     let writes = all.iter().map(|Acquisition { spec, owner, .. }| {
         let (now, until) = (spec.options.now(), spec.options.until());
@@ -90,8 +89,8 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
             if !denied.iter().any(|denial| denial.record.owner.as_deref() == Some(&*first.owner)) {
                 return Ok(AttemptResult::Denied(denied));
             }
-            // The time at which DynamoDB applied a repetition of the transaction is unknown, so the
-            // call renews each lease by a heartbeat.
+            // The time at which DynamoDB applied the transaction is unknown, so the call renews
+            // each lease by a heartbeat.
             read(all, &mut attempts, clock::now()).await?
         }
     };

@@ -1,4 +1,5 @@
-//! The end of a run of the closure: the commit, and the decision whether the closure runs again.
+//! The end of a run of the closure: the commit, and the decision about whether the closure runs
+//! again.
 
 use aws_sdk_dynamodb::Client;
 
@@ -103,8 +104,9 @@ impl Unit {
         match sent {
             Ok(CommitResult::Everything) => Ok(Next::Done),
             Ok(CommitResult::Nothing) => self.without_writing(known).await,
-            // Another running transaction uses an item of the refused commit. `known` stays empty,
-            // so the next run of the closure reads all items from DynamoDB.
+            // DynamoDB refused the commit because another transaction was running on one of its
+            // items. `known` stays empty, so the next run of the closure reads all items from
+            // DynamoDB.
             Err(Error::Cancelled(refused)) if refused.class() == CancellationClass::Contention => {
                 self.as_of_one_moment = false;
                 Ok(Next::Again)
@@ -130,8 +132,8 @@ impl Unit {
         (known, pending)
     }
 
-    /// Ends a run of the closure without a write. A closure that reads several items one after
-    /// another may see states of the items that never existed at the same moment. With
+    /// Ends a run of the closure that has written nothing. A closure that reads several items one
+    /// after another may see states of the items that never existed at the same moment. With
     /// [`snapshot`](super::UnitOfWork::snapshot), a TransactGetItems request checks that no item of
     /// the run has changed since the closure read it. Without `snapshot`, the closure runs again
     /// with new reads if it has used items that an earlier run of the closure had read.
@@ -190,8 +192,8 @@ impl Unit {
         }
         match OnlyWrite::of(&operations, &assembly) {
             // The commit sends a write without a token only if the write requires the state of the
-            // item that the closure has read. Without a token, a repeated create or delete could
-            // undo a write that another caller made after the first attempt.
+            // item that the closure has read. Without a ClientRequestToken, a repeated create or
+            // delete could undo a write that another caller made after the first attempt.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
@@ -285,8 +287,8 @@ async fn write_alone(
     stamps: WriteStamps,
 ) -> Result<(), Error> {
     // A companion write is the operation on the separate lease row that accompanies a write of an
-    // item. A plain write needs no companion write: if an item has a separate lease row, the
-    // library writes the item by a transaction.
+    // item. The library writes an item with a separate lease row by a transaction, so a plain write
+    // has no companion write.
     let mut companion = CompanionWrite::Check;
     let writer = Writer {
         intent: only,
@@ -314,8 +316,8 @@ fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
 
 /// Returns an item for the next run of the closure, or `None` if the next run must read the item
 /// from DynamoDB. If the item caused the refusal of the commit, the returned item has the content
-/// that DynamoDB sent with the refusal. An item that did not cause the refusal keeps the content
-/// from the last run of the closure.
+/// that DynamoDB sent with the refusal. An item that did not cause the refusal is returned
+/// unchanged.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {
