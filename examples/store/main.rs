@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The service takes an `Arc<dyn Store<Order>>`. The program gives the service a repository behind
-//! two decorators: a cache and an audit. The cache removes an item when the item is written, and
+//! two decorators: a cache and an audit log. The cache removes an item when the item is written, and
 //! the audit records each write. A second run of the service uses a replacement in memory, as in a
 //! test, and prints the same output.
 
@@ -140,7 +140,7 @@ async fn run() -> Result<(), Box<dyn StdError>> {
     let cached = Arc::new(Cached::new(Arc::new(orders.clone())));
     let audited = Arc::new(Audited::new(cached.clone()));
     let in_dynamodb = a_day(audited.clone()).await?;
-    println!("A day on DynamoDB, behind a cache and an audit:");
+    println!("A day on DynamoDB, behind a cache and an audit log:");
     for line in &in_dynamodb {
         println!("  {line}");
     }
