@@ -21,10 +21,10 @@ use crate::{
 /// | `a..b` | the integers from `a` to `b - 1`, only for an integer sort key |
 /// | `..` | all sort keys |
 ///
-/// A bound is a value or a reference of the type `S`, or a `&str` if the sort key is a string. The
-/// trait `SortRange` is implemented for single values and for Rust ranges. The type parameter `M`
-/// distinguishes the implementations of `SortRange`, and the compiler infers `M`, so a caller never
-/// names `M`.
+/// A bound is a value of the type `S` or a reference to such a value. For a string sort key, a
+/// bound may be a `&str`. The trait `SortRange` is implemented for single values and for Rust
+/// ranges. The type parameter `M` distinguishes the implementations of `SortRange`, and the
+/// compiler infers `M`, so a caller never names `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of a sort key of type `{S}`",
     label = "expected a `{S}`, or a range of it",
@@ -116,9 +116,8 @@ impl SortBounds {
         }
     }
 
-    /// Returns a range without empty bounds, because DynamoDB refuses empty key values. The
-    /// returned range contains the same stored keys as the original range, because an empty bound
-    /// is smaller than all stored keys.
+    /// Returns a range with the same sort keys whose bounds are not empty strings or empty bytes.
+    /// DynamoDB refuses empty key values, and each stored key is greater than an empty value.
     pub(super) fn without_empty(self) -> Self {
         match self {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,

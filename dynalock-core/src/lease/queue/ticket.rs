@@ -68,8 +68,8 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Records the time `sent`, at which the call sent the request that enters the queue. The
-    /// call's entry becomes the head of the queue after the time `sent`.
+    /// Records the time `sent`, at which the call sent the request that adds its entry to the
+    /// queue. The call's entry becomes the head of the queue after the time `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
@@ -109,9 +109,8 @@ impl<'a> Ticket<'a> {
             RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
-                // The lock row comes from a write that removed the previous head of the queue.
-                // Until the removal of the previous head, the call's entry was not the head of the
-                // queue.
+                // DynamoDB returned the lock row in the answer to a write that removed the head of
+                // the queue. Before the write, the call's entry was not the head.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
@@ -188,12 +187,13 @@ impl<'a> Ticket<'a> {
     /// Returns the time at which the lease of the queue's head began, or `None` if the time is not
     /// known.
     ///
-    /// The expiry rule decides from which time callers count the lease of the queue's head.
+    /// The expiry rule decides at which time the lease of the queue's head begins, for its caller
+    /// and for other callers.
     ///
-    /// | rule | other callers count the head's lease from | the head counts its lease from |
+    /// | rule | begin of the lease for other callers | begin of the lease for the caller at the head |
     /// |---|---|---|
-    /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the last consistent read that showed an earlier head |
-    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the last consistent read that showed an earlier head, but no earlier than the stored time minus `max_skew`, and no later than the stored time |
+    /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the latest known time at which another entry was the head |
+    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | as for `Observed`, but at most `max_skew` before the stored time, and never after it |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };
