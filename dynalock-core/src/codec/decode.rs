@@ -62,8 +62,8 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 }
 
 fn strip_patches(item: &mut Item) {
-    // The attributes `_p0` to `_p7` contain the ids of the last patches. Each patch writes all of
-    // these attributes, so an item without `_p0` has no attribute `_p1` to `_p7`.
+    // The attributes `_p0` to `_p7` contain the ids of the last patches. Each patch writes all
+    // eight attributes `_p0` to `_p7`, so an item without `_p0` has none of them.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);

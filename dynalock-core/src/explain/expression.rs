@@ -92,7 +92,7 @@ fn is_operator(c: char) -> bool {
 #[derive(Default)]
 struct Resolved {
     parts: Vec<Part>,
-    /// The text at the end of the expression that the code has not yet added to `parts`.
+    /// The last part of the text, which the code has not yet added to `parts`.
     text: String,
 }
 

@@ -32,8 +32,7 @@ impl Test {
             Self::Function(function, path, operand) => {
                 path.find(item).is_some_and(|value| apply(function, value, operand))
             }
-            // `Fault` is a condition with an invalid operand. The library never sends such a
-            // condition.
+            // The library never sends a condition with an invalid operand (`Fault`) to DynamoDB.
             Self::Fault(..) => false,
             Self::All(tests) => tests.iter().all(|test| test.is_true(item)),
             Self::Any(tests) => tests.iter().any(|test| test.is_true(item)),

@@ -278,8 +278,8 @@ impl Grant {
     }
 
     /// Returns whether the row of the lock shows that a write of the guard has released the lease.
-    /// The row looks the same after an operator has broken the lock, so the method returns `true`
-    /// only if the guard may have sent a write that releases the lease.
+    /// The row looks the same after an operator has broken the lock. The method therefore returns
+    /// `true` only if the guard may have sent a write that releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -324,9 +324,9 @@ impl Grant {
     }
 
     /// Removes the holder's entry from the queue. If the queue has only the holder's entry, removes
-    /// the whole queue. The two removals need different update expressions, and the wrong
-    /// expression costs another write. A holder that has seen no waiter therefore reads the lock's
-    /// row first.
+    /// the whole queue. The removal of an entry and the removal of the queue need different update
+    /// expressions. The wrong expression costs another write, so a holder that has seen no waiter
+    /// first reads the lock's row.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
@@ -340,7 +340,7 @@ impl Grant {
     }
 
     /// Removes a queue without entries. A write that releases a leased item may leave an empty
-    /// queue, because the holder does not know whether a caller waits behind it.
+    /// queue, because the holder does not know whether another caller waits for the lock.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {

@@ -56,7 +56,7 @@ pub struct Prefix<P>(pub(super) P);
 pub enum SortBounds {
     /// The range contains all sort keys.
     All,
-    /// The range contains no sort key, because the end of the range is before the start.
+    /// The range contains no sort key, for example because its end is before its start.
     Nothing,
     /// The range contains exactly one sort key.
     Is(KeyValue),
@@ -116,8 +116,9 @@ impl SortBounds {
         }
     }
 
-    /// Returns a range with the same sort keys whose bounds are not empty strings or empty bytes.
-    /// DynamoDB refuses empty key values, and each stored key is greater than an empty value.
+    /// Removes bounds that are an empty string or empty bytes, because DynamoDB refuses empty key
+    /// values. Each stored key is greater than an empty value, so the returned range contains the
+    /// same stored keys as the original range.
     pub(super) fn without_empty(self) -> Self {
         match self {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,

@@ -13,7 +13,7 @@ use super::{
 use crate::error::{CancellationClass, Error, Lost};
 
 /// Says whether DynamoDB has applied a write whose reply was lost. `Unknown` means that the library
-/// could not find out.
+/// could not find out whether DynamoDB has applied the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LostReply {
     Applied,

@@ -130,12 +130,12 @@ impl Writer<'_> {
     /// Returns whether DynamoDB has applied the attempts whose replies were lost. Returns
     /// [`LostReply::Unknown`] if the write ended with an error.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
-        // DynamoDB can apply two attempts of a delete without a condition. The success of the last
-        // attempt does not show whether DynamoDB has applied an earlier one.
+        // DynamoDB can apply two attempts of a delete without a condition, so the success of the
+        // last attempt proves nothing about earlier attempts.
         let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
-            // An applied attempt makes the conditions of all later attempts false. If the last
-            // attempt succeeds, DynamoDB has applied no earlier attempt.
+            // An applied attempt makes the conditions of all later attempts false, so the success
+            // of the last attempt shows that no earlier attempt was applied.
             Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
                 if self.delivery == Delivery::Plain && !self.intent.is_relative() && !is_repeatable =>
             {
@@ -206,8 +206,8 @@ impl Writer<'_> {
 
     /// Reads the item after a patch whose outcome is unknown. If the item contains the write id of
     /// the patch, DynamoDB has applied the patch. If the item does not contain the write id of the
-    /// patch, the outcome of the patch stays unknown. Later patches may have pushed the write id
-    /// out of the item, or DynamoDB may still apply the patch.
+    /// patch, the outcome of the patch stays unknown. Later patches may have removed the write id
+    /// from the item, or DynamoDB may still apply the patch.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -241,7 +241,7 @@ impl Writer<'_> {
         let token = match self.delivery {
             // Two attempts may have different content, for example different heartbeat numbers, so
             // the SDK generates a new token for each attempt. After a lost reply, the write id in
-            // the item shows the outcome of the write.
+            // the item shows whether DynamoDB has applied the write.
             Delivery::Plain => None,
             // A request with different content gets a new token, because DynamoDB refuses a
             // remembered token with different content.
@@ -347,8 +347,8 @@ impl Writer<'_> {
         } else {
             (None, false)
         };
-        // Without a ClientRequestToken, the library can send the next attempt at once: the write id
-        // in the item will show whether DynamoDB has applied an earlier attempt. With a
+        // Without a ClientRequestToken, the library can send the next attempt at once. The write id
+        // in the item will show later whether DynamoDB has applied an earlier attempt. With a
         // ClientRequestToken, the next attempt has a new token, so DynamoDB does not recognise the
         // attempt as a repetition. The library must first find out whether DynamoDB has applied an
         // earlier attempt.
@@ -395,7 +395,8 @@ impl Writer<'_> {
     }
 
     /// Returns the item that made the condition false. DynamoDB returns this item with the refusal,
-    /// but some compatible servers do not. If the refusal contains no item, `seen` reads the item.
+    /// but some DynamoDB-compatible servers do not. If the refusal contains no item, `seen` reads
+    /// the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -404,7 +405,7 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(error))
     }
 
-    /// Decides after a false condition whether DynamoDB has applied an earlier attempt of the
+    /// After a false condition, decides whether DynamoDB has applied an earlier attempt of the
     /// write.
     fn judge(&self, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {

@@ -114,8 +114,8 @@ impl<'a> Queued<'a> {
         };
         let waited = self.wait_for_turns(duplicate, progress, caller).await;
         match &waited {
-            // After `NotFound`, the call has no queue entry to remove: the missing item contained
-            // the queue, or the call has already released the lease.
+            // After `NotFound`, the call has no queue entry to remove: the queue was deleted with
+            // the item, or the call has already released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
             // Another caller may already have removed the call's entry. The call still sends a
@@ -137,9 +137,9 @@ impl<'a> Queued<'a> {
             for Denial { index, record } in denied {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
-            // Waiting callers compute the lease end of the queue's head from the time in the head's
-            // entry. The time in an entry must be the time of the request, so the call makes a new
-            // entry for each attempt to enter the queue.
+            // Waiting callers use the time in the head's entry to compute when the lease of the
+            // head ends. The time in an entry must be the time of the request, so the call makes a
+            // new entry for each attempt to enter the queue.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);

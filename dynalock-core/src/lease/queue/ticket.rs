@@ -110,7 +110,7 @@ impl<'a> Ticket<'a> {
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
                 // DynamoDB returned the lock row in the answer to a write that removed the head of
-                // the queue. Before the write, the call's entry was not the head.
+                // the queue. Before that removal, the call's entry was not the head of the queue.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
@@ -156,8 +156,8 @@ impl<'a> Ticket<'a> {
     }
 
     /// Returns the grant of a call whose entry is the head of the queue, or `None` if other callers
-    /// have removed the entry. The holder counts the lease of the returned grant from the same time
-    /// as other callers, or from an earlier time.
+    /// have removed the entry. For the holder, the lease of the returned grant begins no later than
+    /// for other callers.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
@@ -187,10 +187,9 @@ impl<'a> Ticket<'a> {
     /// Returns the time at which the lease of the queue's head began, or `None` if the time is not
     /// known.
     ///
-    /// The expiry rule decides at which time the lease of the queue's head begins, for its caller
-    /// and for other callers.
+    /// The expiry rule decides when the lease of the queue's head begins.
     ///
-    /// | rule | begin of the lease for other callers | begin of the lease for the caller at the head |
+    /// | rule | start of the lease for other callers | start of the lease for the caller at the head |
     /// |---|---|---|
     /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the latest known time at which another entry was the head |
     /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | as for `Observed`, but at most `max_skew` before the stored time, and never after it |

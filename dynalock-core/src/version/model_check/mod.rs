@@ -1,6 +1,6 @@
-//! A model of the rules by which the library decides the outcome of a write after a lost reply. A
-//! search of the model explores all interleavings of a few clients that write to one item. The
-//! network of the model loses, delays and repeats requests.
+//! A model of the rules by which the library decides, after a lost reply, whether DynamoDB has
+//! applied the write. A search of the model explores all interleavings of a few clients that write
+//! to one item. The network of the model loses, delays and repeats requests.
 //!
 //! | the model includes | in this way |
 //! |---|---|
@@ -467,9 +467,8 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
 
 /// If an item still contains the newest write id that a client has read, the item contains the ids
 /// of all writes since the read. An item that was deleted and created again contains no earlier
-/// write id. So `nothing_fell_between` compares write ids, and need not compare incarnations
-/// (random ids of items). If the client has read no write ids, `nothing_fell_between` returns
-/// `false`.
+/// write id. Because of this, `nothing_fell_between` need not compare incarnations (random ids of
+/// items). If the client has read no write ids, `nothing_fell_between` returns `false`.
 #[test]
 fn the_gap_rule_implies_the_incarnation_and_a_short_ring_does_not() {
     let setup = Setup::new(Start::Empty, &[&[Update], &[Delete], &[Create]]);
@@ -494,8 +493,8 @@ fn a_short_ring_proves_nothing_about_an_adoption() {
     let rules = judged_by(rules::an_adoption_that_met_a_short_ring_is_a_conflict);
     let setup = Setup { rules, ..Setup::new(Start::Foreign, &[&[Update], &[Delete], &[Create]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
-    // If no client deletes the item, a short list of write ids contains the ids of all writes, so
-    // the search finds no violation.
+    // If no client deletes the item, an item with few write ids still contains the ids of all
+    // writes, so the search finds no violation.
     Setup { attempts: 3, scripts: &[&[Upsert], &[Upsert], &[Upsert]], ..setup }.holds();
 }
 

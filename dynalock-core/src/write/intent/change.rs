@@ -98,8 +98,8 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the caller's value, together with the state of the item after the write, as a
     /// [`Stored`]. `next` is the state of the item after the write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
-        // `next` is `None` only for a delete, and the library makes no `Stored` for a delete, so
-        // the code never uses the default value `nothing`.
+        // `next` is `None` only for a delete, and the library makes no `Stored` for a delete. The
+        // code therefore never uses the default value `nothing`.
         let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
@@ -115,9 +115,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns `true` if the stored item has attributes that neither the type nor the value
-    /// contains. A PutItem of the value could undo another program's change of an attribute that is
-    /// unknown to the type. The condition of the PutItem does not compare attributes that the type
-    /// does not name.
+    /// contains. A PutItem of the value could undo another program's change of an attribute that
+    /// the type does not name. The condition of the PutItem does not compare such an attribute.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
@@ -195,7 +194,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the content of the item after an update with the changes in `changes`. After an
-    /// overwrite, the item contains only the attributes that serde writes for the value.
+    /// overwrite, the content consists of the attributes that serde writes for the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
@@ -209,8 +208,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the plan (the request and the state of the item after the write) of a PutItem of the
-    /// whole value. The PutItem never replaces an item that contains a lease, so the PutItem needs
-    /// no condition on lease attributes. A create requires that the key has no item. To replace an
+    /// whole value. This PutItem never replaces an item that contains a lease, so its condition
+    /// does not compare lease attributes. A create requires that the key has no item. To replace an
     /// item that contains a lease, the library sends an UpdateItem or a `PutOver`.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
