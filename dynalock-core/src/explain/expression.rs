@@ -30,7 +30,7 @@ pub struct ExplainedExpression {
 
 #[derive(Clone, PartialEq)]
 enum Part {
-    /// A text without user data: operators, functions and attribute names.
+    /// Text without user data: operators, functions and attribute names.
     Text(String),
     /// The key of a map. Map keys are user data.
     MapKey(String),

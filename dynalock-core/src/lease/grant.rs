@@ -278,8 +278,9 @@ impl Grant {
     }
 
     /// Returns whether the row of the lock shows that a write of the guard has released the lease.
-    /// The row looks the same after an operator has broken the lock. The method therefore returns
-    /// `true` only if the guard may have sent a write that releases the lease.
+    /// The row looks the same after a release by the guard and after an operator has broken the
+    /// lock. The method therefore returns `true` only if the guard may have sent a write that
+    /// releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -298,7 +299,7 @@ impl Grant {
         }
     }
 
-    /// Releases a lock that is held without a queue, and shows the released row to the waiters of
+    /// Releases a lock that is held without a queue, and passes the released row to the waiters of
     /// this process.
     async fn release_plain(&self, attempts: &mut Attempts) -> Result<(), Error> {
         let mut sent = clock::now();

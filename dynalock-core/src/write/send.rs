@@ -311,9 +311,9 @@ impl Writer<'_> {
     }
 
     /// Decides the result of a write that DynamoDB refused because the condition on the separate
-    /// lease row was false. If the item contains the write id of the write, the write counts as
-    /// applied. A lease error takes precedence over a version conflict. Returns `None` if the call
-    /// should send another attempt.
+    /// lease row was false. If the item contains the write id of the write, DynamoDB has applied
+    /// the write. A lease error takes precedence over a version conflict. Returns `None` if the
+    /// call should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
@@ -350,8 +350,8 @@ impl Writer<'_> {
         // Without a ClientRequestToken, the library can send the next attempt at once. The write id
         // in the item will show later whether DynamoDB has applied an earlier attempt. With a
         // ClientRequestToken, the next attempt has a new token, so DynamoDB does not recognise the
-        // attempt as a repetition. The library must first find out whether DynamoDB has applied an
-        // earlier attempt.
+        // attempt as a repetition. Before the next attempt, the library must find out whether
+        // DynamoDB has applied an earlier attempt.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -421,8 +421,8 @@ impl Writer<'_> {
             // of a patch in the attributes `_p0` to `_p7`.
             _ if shows_patch => Verdict::Applied,
             // The item does not contain the write id, but its lease attributes show a release by
-            // the holder that sends the write. Only the write itself can have released the lease,
-            // because the holder sends a separate release only after the write has failed.
+            // the holder that sends the write. Only this write can have released the lease, because
+            // the holder sends a separate release only after the write has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
             Verdict::Unknown if self.intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
             verdict => verdict,

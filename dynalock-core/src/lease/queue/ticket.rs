@@ -110,7 +110,7 @@ impl<'a> Ticket<'a> {
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
                 // DynamoDB returned the lock row in the answer to a write that removed the head of
-                // the queue. Before that removal, the call's entry was not the head of the queue.
+                // the queue. Before the removal of the head, the call's entry was not the head.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)

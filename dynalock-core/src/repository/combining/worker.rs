@@ -257,8 +257,8 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         Ok(match result {
             WriteResult::Applied(stored) => {
-                // If the version is not one higher than `expected`, another writer has changed the
-                // item after the write, so the next batch must read the item.
+                // Any version other than `expected` plus one shows that another writer has changed
+                // the item after the write. The next batch must then read the item.
                 let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
                 // During a pause between two attempts, another writer may have changed the written
                 // item, so the next batch must read the item.

@@ -82,8 +82,8 @@ impl Run {
     /// `read_known` records that the closure has read the item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The unit of work sends the writes of the closure only after the closure ends. If the
-        // closure recorded a write and then read the item, DynamoDB would return the old content of
-        // the item.
+        // closure recorded a write and then read the item, DynamoDB would return the item without
+        // that write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();

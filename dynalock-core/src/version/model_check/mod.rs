@@ -467,8 +467,8 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
 
 /// If an item still contains the newest write id that a client has read, the item contains the ids
 /// of all writes since the read. An item that was deleted and created again contains no earlier
-/// write id. Because of this, `nothing_fell_between` need not compare incarnations (random ids of
-/// items). If the client has read no write ids, `nothing_fell_between` returns `false`.
+/// write id, so `nothing_fell_between` need not compare incarnations (random ids of items). If the
+/// client has read no write ids, `nothing_fell_between` returns `false`.
 #[test]
 fn the_gap_rule_implies_the_incarnation_and_a_short_ring_does_not() {
     let setup = Setup::new(Start::Empty, &[&[Update], &[Delete], &[Create]]);

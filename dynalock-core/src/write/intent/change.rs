@@ -115,8 +115,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns `true` if the stored item has attributes that neither the type nor the value
-    /// contains. A PutItem of the value could undo another program's change of an attribute that
-    /// the type does not name. The condition of the PutItem does not compare such an attribute.
+    /// contains. A PutItem could undo another program's change of an attribute without a field in
+    /// `T`, because its condition does not compare the attribute.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
