@@ -35,10 +35,10 @@ pub type Change<'f, T> = dyn FnMut(&mut T) + Send + 'f;
 /// A store of items of type `T`: a [`Repository`], a decorator of a repository, or a replacement of
 /// a repository in a test.
 ///
-/// A service that takes an `Arc<dyn Store<Order>>` works with a repository, with a decorated
-/// repository (a cache, an audit, metrics), and with a replacement in tests. Each method of `Store`
-/// has the same result and errors as the method of [`Repository`] with the same name. The calls of
-/// a `Store` use the settings of the repository, for example the deadline.
+/// A service that takes an `Arc<dyn Store<Order>>` works with a repository, with a decorator (for
+/// example a cache), and with a replacement in tests. Each method of `Store` has the same result
+/// and errors as the method of [`Repository`] with the same name. The calls of a `Store` use the
+/// settings of the repository, for example the deadline.
 ///
 /// # Examples
 ///
@@ -337,8 +337,8 @@ impl<T: Versioned> Store<T> for Repository<T> {
     }
 }
 
-/// Makes the error of an update, a replace or a delete of `written` that conflicts with the stored
-/// item `current`. If the key has no item, `current` is `None`.
+/// Makes the error of an update, a replace or a delete that failed with a conflict. `written` is
+/// the caller's value. `current` is the stored item, or `None` if the key has no item.
 ///
 /// # Examples
 ///

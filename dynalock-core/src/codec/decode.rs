@@ -63,7 +63,7 @@ pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
 
 fn strip_patches(item: &mut Item) {
     // The attributes `_p0` to `_p7` contain the ids of the last patches. Each patch writes all
-    // eight attributes, so an item without `_p0` has no attribute `_p1` to `_p7`.
+    // eight attributes `_p0` to `_p7`, so an item without `_p0` has none of them.
     if item.remove(PATCHES[0]).is_some() {
         for name in &PATCHES[1..] {
             item.remove(*name);
@@ -189,8 +189,8 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the name of the type of a stored value, for error messages. If serde refuses a list or a
-/// map, the cause may be any inner value, so the returned name begins with `another value`.
+/// Returns the name of the type of a stored value, for error messages. For a list or a map, the
+/// name begins with `another value`, because serde may have refused an inner value.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

@@ -30,7 +30,7 @@ pub struct ExplainedExpression {
 
 #[derive(Clone, PartialEq)]
 enum Part {
-    /// A text without user data: operators, functions and attribute names.
+    /// Text without user data: operators, functions and attribute names.
     Text(String),
     /// The key of a map. Map keys are user data.
     MapKey(String),
@@ -92,7 +92,7 @@ fn is_operator(c: char) -> bool {
 #[derive(Default)]
 struct Resolved {
     parts: Vec<Part>,
-    /// The end of the expression so far, which `parts` does not contain yet.
+    /// The last part of the text, which the code has not yet added to `parts`.
     text: String,
 }
 
@@ -105,7 +105,7 @@ impl Resolved {
     }
 
     /// Adds an operator with one space on each side. The library sends expressions without
-    /// unnecessary spaces, so an operator in a sent expression may have no spaces around it.
+    /// unnecessary spaces, for example `#0=:0`.
     fn operator(&mut self, operator: &str) {
         if !self.text.ends_with(' ') {
             self.text.push(' ');

@@ -32,8 +32,7 @@ impl Test {
             Self::Function(function, path, operand) => {
                 path.find(item).is_some_and(|value| apply(function, value, operand))
             }
-            // The library never sends a condition with an invalid operand, so DynamoDB cannot have
-            // refused the condition.
+            // The library never sends a condition with an invalid operand (`Fault`) to DynamoDB.
             Self::Fault(..) => false,
             Self::All(tests) => tests.iter().all(|test| test.is_true(item)),
             Self::Any(tests) => tests.iter().any(|test| test.is_true(item)),
@@ -98,7 +97,7 @@ fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
 /// example `1` and `1.0`. Two sets are equal if both sets contain the same elements.
 fn equal(left: &AttributeValue, right: &AttributeValue) -> bool {
     match (left, right) {
-        // Equal numbers may have different texts, for example `1` and `1.0`.
+        // Equal numbers may be written in different ways, for example `1` and `1.0`.
         (AttributeValue::N(left), AttributeValue::N(right)) => same_number(left, right),
         (AttributeValue::L(left), AttributeValue::L(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))

@@ -45,7 +45,7 @@ pub(crate) struct Grant {
     /// previous holder.
     pub(crate) taken_over: Option<u64>,
     /// `Duplicate::Possible` if DynamoDB may still receive a delayed duplicate of the request that
-    /// entered the queue.
+    /// added the holder's entry to the queue.
     duplicate: Duplicate,
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
@@ -54,8 +54,7 @@ pub(crate) struct Grant {
     pub(super) span: Span,
 }
 
-/// The values of a held lock that the holder receives in the answer to a request, or from a lock
-/// token.
+/// The fields of a [`Grant`] that come from DynamoDB's answer to a request, or from a lock token.
 pub(crate) struct GrantFields {
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
@@ -242,8 +241,8 @@ impl Grant {
     /// Decides from the stored row of the lock why DynamoDB refused a heartbeat or a write of the
     /// holder. Returns `Ok` if the holder still has the lock. DynamoDB may refuse a request of the
     /// current holder, for example because another process with the same lock token has stored a
-    /// higher heartbeat number. If the stored heartbeat number is not below the holder's heartbeat
-    /// number, the holder's next heartbeat gets a number far above the stored number.
+    /// higher heartbeat number. If the stored heartbeat number is not lower than the holder's, the
+    /// holder's next heartbeat gets a far higher number.
     pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
         match self.refusal(met) {
             Some(error) => Err(error),
@@ -279,8 +278,9 @@ impl Grant {
     }
 
     /// Returns whether the row of the lock shows that a write of the guard has released the lease.
-    /// Returns `false` if the guard has sent no write that releases the lease, because the row
-    /// looks the same after an operator has broken the lock.
+    /// The row looks the same after a release by the guard and after an operator has broken the
+    /// lock. The method therefore returns `true` only if the guard may have sent a write that
+    /// releases the lease.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
@@ -299,7 +299,7 @@ impl Grant {
         }
     }
 
-    /// Releases a lock that is held without a queue, and shows the released row to the waiters of
+    /// Releases a lock that is held without a queue, and passes the released row to the waiters of
     /// this process.
     async fn release_plain(&self, attempts: &mut Attempts) -> Result<(), Error> {
         let mut sent = clock::now();
@@ -315,8 +315,8 @@ impl Grant {
                 let seen = || SeenRow { item, sent, source: RowSource::Removal };
                 waiters.share_release(table, key, self.fence, seen);
             }
-            // The lease had ended, and another caller has removed the holder from the row of the
-            // lock.
+            // The row no longer contains the holder: an earlier attempt has released the lock, or
+            // another caller or an operator has removed the holder.
             Answered::Refused(item) => {
                 waiters.share(table, key, || SeenRow { item, sent, source: RowSource::ConsistentRead });
             }
@@ -325,9 +325,9 @@ impl Grant {
     }
 
     /// Removes the holder's entry from the queue. If the queue has only the holder's entry, removes
-    /// the whole queue. One update expression cannot choose between the removal of an entry and the
-    /// removal of the queue. A wrong choice of the update expression costs another write, so a
-    /// holder that has seen no waiter first reads the lock's row.
+    /// the whole queue. The removal of an entry and the removal of the queue need different update
+    /// expressions. The wrong expression costs another write, so a holder that has seen no waiter
+    /// first reads the lock's row.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
@@ -341,7 +341,7 @@ impl Grant {
     }
 
     /// Removes a queue without entries. A write that releases a leased item may leave an empty
-    /// queue, because the holder does not know whether a caller waits behind it.
+    /// queue, because the holder does not know whether another caller waits for the lock.
     pub(crate) async fn sweep_queue(&self, over: &Arc<Connection>) {
         let record = self.read(over, true).await;
         if record.is_some_and(|record| record.has_empty_queue && record.fence == Some(self.fence)) {

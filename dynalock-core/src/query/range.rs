@@ -21,10 +21,10 @@ use crate::{
 /// | `a..b` | the integers from `a` to `b - 1`, only for an integer sort key |
 /// | `..` | all sort keys |
 ///
-/// A bound is a value or a reference of the type `S`, or a `&str` if the sort key is a string. The
-/// trait `SortRange` is implemented for single values and for Rust ranges. The type parameter `M`
-/// distinguishes the implementations of `SortRange`, and the compiler infers `M`, so a caller never
-/// names `M`.
+/// A bound is a value of the type `S` or a reference to such a value. For a string sort key, a
+/// bound may be a `&str`. The trait `SortRange` is implemented for single values and for Rust
+/// ranges. The type parameter `M` distinguishes the implementations of `SortRange`, and the
+/// compiler infers `M`, so a caller never names `M`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of a sort key of type `{S}`",
     label = "expected a `{S}`, or a range of it",
@@ -56,7 +56,7 @@ pub struct Prefix<P>(pub(super) P);
 pub enum SortBounds {
     /// The range contains all sort keys.
     All,
-    /// The range contains no sort key, because the end of the range is before the start.
+    /// The range contains no sort key, for example because its end is before its start.
     Nothing,
     /// The range contains exactly one sort key.
     Is(KeyValue),
@@ -116,9 +116,9 @@ impl SortBounds {
         }
     }
 
-    /// Returns a range without empty bounds, because DynamoDB refuses empty key values. The
-    /// returned range contains the same stored keys as the original range, because an empty bound
-    /// is smaller than all stored keys.
+    /// Removes bounds that are an empty string or empty bytes, because DynamoDB refuses empty key
+    /// values. Each stored key is greater than an empty value, so the returned range contains the
+    /// same stored keys as the original range.
     pub(super) fn without_empty(self) -> Self {
         match self {
             Self::AtLeast(from) | Self::Prefix(from) if from.is_empty() => Self::All,

@@ -79,7 +79,7 @@ impl<T: Versioned> InMany<T> for Import<T> {
     }
 }
 
-/// The part of an import that writes one group of up to 25 values.
+/// The writes of one group of up to 25 values of an import.
 struct ImportCall<T> {
     table: Arc<str>,
     attempts: Attempts,

@@ -21,8 +21,8 @@ use super::Connection;
 pub(crate) struct Thread {
     pub(crate) runtime: Handle,
     pub(crate) connection: Arc<Connection>,
-    /// The sender of a channel to the heartbeat thread. When the sender is dropped, the thread
-    /// ends.
+    /// The sender of a channel to the heartbeat thread. When the sender is dropped, the heartbeat
+    /// thread ends.
     _alive: oneshot::Sender<()>,
 }
 

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::error::{CancellationClass, Error, Lost};
 
-/// The outcome of a write whose reply was lost. `Unknown` means that the library could not find out
-/// the outcome.
+/// Says whether DynamoDB has applied a write whose reply was lost. `Unknown` means that the library
+/// could not find out whether DynamoDB has applied the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LostReply {
     Applied,
@@ -61,7 +61,7 @@ fn reason(last: &Error) -> &'static str {
     }
 }
 
-/// Records the outcome that the library has found out about a write whose reply was lost.
+/// Records whether DynamoDB has applied a write whose reply was lost.
 pub(crate) fn lost_reply(outcome: LostReply) {
     let call = current();
     let (operation, table) = call.map_or(("", Arc::default()), |call| (call.operation, call.table()));

@@ -54,7 +54,7 @@ impl Link {
         self.call_cost.clone()
     }
 
-    /// Starts the deadline and the count of attempts of the transaction.
+    /// Returns the [`Attempts`] of the transaction, and starts the deadline.
     pub(super) fn attempts(&mut self, limits: Limits) -> Attempts {
         let call_cost = self.call_cost(limits.budget);
         Attempts::on(call_cost, self.connection(), limits)

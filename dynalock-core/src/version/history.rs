@@ -16,8 +16,8 @@ pub struct WriteHistory {
     /// incarnation is a random id that distinguishes the item from earlier items with the same key.
     pub incarnation: Option<[u8; 8]>,
     /// The last time that a write has stored in the attribute `_writes`, in seconds since the
-    /// epoch. `last_time` is `None` if `_writes` contains no time. Patches and writes with a token
-    /// of the caller leave the stored time unchanged.
+    /// epoch. `last_time` is `None` if `_writes` contains no time. A patch, or a write with a token
+    /// of the caller, does not change the stored time.
     pub last_time: Option<u32>,
     /// The ids of the last writes of the item, newest first.
     pub writes: Vec<RememberedWrite>,

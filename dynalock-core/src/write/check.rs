@@ -74,8 +74,8 @@ pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requi
             let clause = LeaseClause::Holder(holder.clone());
             let held = clause.condition(model, &mut placeholders);
             let held = held.or_else(|| clause.row_condition(model, &mut placeholders));
-            // `held` is always `Some`, because only a type with leases has guards, so the code
-            // never calls `exists`.
+            // Only a type with leases has guards, so `held` is always `Some`, and the code never
+            // calls `exists`.
             held.unwrap_or_else(|| exists(model, &mut placeholders))
         }
         Requirement::Condition(render) => render(&write.table, &mut placeholders)?,

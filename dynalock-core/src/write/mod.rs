@@ -1,5 +1,4 @@
-//! Writes of items: the library represents each write as a value before the library sends the
-//! write.
+//! Writes of items. The library first describes each write as a value, and then sends the write.
 //!
 //! An [`Intent`](intent::Intent) is a change of one item. For each attempt, an `Intent` makes a
 //! [`Plan`](plan::Plan): the request of the attempt, and the version and write ids of the item

@@ -24,8 +24,9 @@ use crate::{
 pub(crate) enum WriteResult<A, C = Option<Item>> {
     /// DynamoDB has applied the write.
     Applied(A),
-    /// DynamoDB has applied no attempt of the write, and never will. For a single write, `Conflict`
-    /// contains the item that made the condition false, or `None` if the key had no item.
+    /// DynamoDB has applied no attempt of the write, and will apply none later. For a single write,
+    /// `Conflict` contains the item that made the condition false, or `None` if the key had no
+    /// item.
     Conflict(C),
 }
 
@@ -126,15 +127,15 @@ impl Writer<'_> {
         result
     }
 
-    /// Returns the outcome of the attempts whose replies were lost. Returns [`LostReply::Unknown`]
-    /// if the result of the write does not show the outcome.
+    /// Returns whether DynamoDB has applied the attempts whose replies were lost. Returns
+    /// [`LostReply::Unknown`] if the write ended with an error.
     fn found_out(&self, result: &Result<WriteResult<Applied>, Error>) -> LostReply {
         // DynamoDB can apply two attempts of a delete without a condition, so the success of the
-        // last attempt does not show whether DynamoDB has applied an earlier attempt.
+        // last attempt proves nothing about earlier attempts.
         let is_repeatable = matches!(self.intent.target().expected, Expected::Anything);
         match result {
             // An applied attempt makes the conditions of all later attempts false, so the success
-            // of the last attempt shows that DynamoDB has applied no earlier attempt.
+            // of the last attempt shows that no earlier attempt was applied.
             Ok(WriteResult::Applied(Applied { proof: Proof::Reply, .. }))
                 if self.delivery == Delivery::Plain && !self.intent.is_relative() && !is_repeatable =>
             {
@@ -168,9 +169,10 @@ impl Writer<'_> {
                 Err(failure) => failure,
             };
             let judged = match failure {
-                // DynamoDB accepts most writes, so the code boxes the futures of the rare refusals,
-                // which keeps the future of the write small. The `match` reaches the arm
-                // `Cancelled` only if the condition on a separate lease row was false.
+                // The code boxes the futures that handle a refusal, to keep the future of
+                // `send_until_known` small. Refusals are rare, so the boxes cost little. The
+                // `match` reaches the arm `Cancelled` only if the condition on a separate lease row
+                // was false.
                 Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
                 Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
                 // Without a ClientRequestToken, another attempt of a patch could apply the changes
@@ -180,8 +182,8 @@ impl Writer<'_> {
                 }
                 failure => {
                     Box::pin(self.pause(failure)).await?;
-                    // A request with a token is repeated with the same content, because DynamoDB
-                    // refuses a repeated token with other content.
+                    // The library repeats a request with a token unchanged, because DynamoDB
+                    // refuses a repeated token with different content.
                     if let (Delivery::Once, Some(transact)) = (self.delivery, transact) {
                         // After DynamoDB has forgotten the ClientRequestToken, another attempt
                         // could apply a patch twice.
@@ -204,8 +206,8 @@ impl Writer<'_> {
 
     /// Reads the item after a patch whose outcome is unknown. If the item contains the write id of
     /// the patch, DynamoDB has applied the patch. If the item does not contain the write id of the
-    /// patch, the outcome of the patch stays unknown. Later patches may have pushed the write id
-    /// out of the item, or DynamoDB may still apply the patch.
+    /// patch, the outcome of the patch stays unknown. Later patches may have removed the write id
+    /// from the item, or DynamoDB may still apply the patch.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -213,8 +215,8 @@ impl Writer<'_> {
         if !self.attempts.may_go_on(Duration::ZERO) {
             return Err(self.stop(last));
         }
-        // The library reads the item without a pause, because eight later patches would push the
-        // write id of the patch out of the item. If the read fails, the library repeats the read at
+        // The library reads the item without a pause, because eight later patches would remove the
+        // write id of this patch from the item. If the read fails, the library repeats the read at
         // once, and pauses only between further repetitions.
         let get = item_ref.read()?;
         let item = match self.attempts.read_once(&get).await {
@@ -237,12 +239,12 @@ impl Writer<'_> {
         let is_put = matches!(plan.write.action, Action::Put(_));
         let late = if is_put { LateCopies::MayPass } else { self.intent.target().policy.late() };
         let token = match self.delivery {
-            // Two attempts have different content, for example a different time of the write, so
+            // Two attempts may have different content, for example different heartbeat numbers, so
             // the SDK generates a new token for each attempt. After a lost reply, the write id in
-            // the item shows the outcome of the write.
+            // the item shows whether DynamoDB has applied the write.
             Delivery::Plain => None,
-            // A request with new content gets a new token, because DynamoDB refuses new content
-            // with a remembered token.
+            // A request with different content gets a new token, because DynamoDB refuses a
+            // remembered token with different content.
             Delivery::Once => Some(random::token(self.attempts.rng())),
         };
         let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
@@ -255,7 +257,7 @@ impl Writer<'_> {
         Ok(PlannedRequest { content, facts })
     }
 
-    /// Sleeps before the next attempt after a failed attempt. Returns an error if the failure ends
+    /// After a failed attempt, sleeps until the next attempt. Returns an error if the failure ends
     /// the call.
     async fn pause(&mut self, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(self.intent.target().table);
@@ -295,9 +297,9 @@ impl Writer<'_> {
     ) -> Result<Option<WriteResult<Applied>>, Error> {
         let item = self.seen(returned).await?;
         match self.judge(facts, item)? {
-            // If a lease has caused the refusal, the call returns the lease error, even if the
-            // version of the item has changed. The holder may have written the item, and an error
-            // that names the lease helps the caller more than a conflict.
+            // If DynamoDB refused the write because of a lease, the call returns the lease error,
+            // even if the version of the item has changed. The holder of the lease may have written
+            // the item. The lease error helps the caller more than a conflict.
             WriteResult::Conflict(met) if self.intent.target().asks_for_lease_in_item() => {
                 match self.intent.refusal(met.as_ref(), facts.position.judged_at, self.attempts.spent()) {
                     Some(refusal) => self.evict(met, refusal).await.map(|()| None),
@@ -309,9 +311,9 @@ impl Writer<'_> {
     }
 
     /// Decides the result of a write that DynamoDB refused because the condition on the separate
-    /// lease row was false. If the item contains the write id of the write, the write counts as
-    /// applied. A lease error takes precedence over a version conflict. Returns `None` if the call
-    /// should send another attempt.
+    /// lease row was false. If the item contains the write id of the write, DynamoDB has applied
+    /// the write. A lease error takes precedence over a version conflict. Returns `None` if the
+    /// call should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
@@ -345,10 +347,11 @@ impl Writer<'_> {
         } else {
             (None, false)
         };
-        // Without a ClientRequestToken, the library can send the next attempt before the outcome of
-        // an earlier attempt is known, because the write id in the item shows the outcome later.
-        // With a ClientRequestToken, the next attempt has a new token, so the library must first
-        // find out the outcome of earlier attempts.
+        // Without a ClientRequestToken, the library can send the next attempt at once. The write id
+        // in the item will show later whether DynamoDB has applied an earlier attempt. With a
+        // ClientRequestToken, the next attempt has a new token, so DynamoDB does not recognise the
+        // attempt as a repetition. Before the next attempt, the library must find out whether
+        // DynamoDB has applied an earlier attempt.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }
@@ -359,8 +362,8 @@ impl Writer<'_> {
             }
             WriteResult::Conflict(_) if !may_pass => {
                 let spent = self.attempts.spent();
-                // If no lease has caused the refusal, `may_pass` is false only because the call has
-                // reached the deadline or the limit of attempts.
+                // If no lease caused the refusal, `may_pass` is false only because the call has
+                // reached its deadline or its limit of attempts.
                 let refusal = self.intent.refusal(row.as_ref(), facts.position.judged_at, spent);
                 let refusal = refusal.unwrap_or_else(|| self.attempts.too_late());
                 self.evict(row, refusal).await.map(|()| None)
@@ -372,7 +375,7 @@ impl Writer<'_> {
     /// Removes an expired first entry of the lock queue, because the entry has caused the refusal
     /// of the write. Returns the error `refusal` if the first entry of the queue has not expired.
     async fn evict(&mut self, met: Option<Item>, refusal: Error) -> Result<(), Error> {
-        // DynamoDB's refusal of the write proves that DynamoDB has applied no earlier attempt.
+        // `judge` has found that DynamoDB has applied no earlier attempt of the write.
         self.settle_doubt();
         let (policy, item_ref) = (self.intent.target().policy, self.intent.item_ref());
         match met {
@@ -383,16 +386,17 @@ impl Writer<'_> {
         }
     }
 
-    /// Records that DynamoDB has applied no earlier attempt of the write, and never will.
+    /// Records that DynamoDB has applied no earlier attempt of the write, and will apply none
+    /// later.
     fn settle_doubt(&mut self) {
         if mem::replace(&mut self.outcome, AttemptOutcome::Known) == AttemptOutcome::Unknown {
             lost_reply(LostReply::NotApplied);
         }
     }
 
-    /// Returns the item that made the condition false. After a false condition, DynamoDB returns
-    /// the item, but some servers that are compatible with DynamoDB do not. If a refusal contains
-    /// no item, `seen` reads the item.
+    /// Returns the item that made the condition false. DynamoDB returns this item with the refusal,
+    /// but some DynamoDB-compatible servers do not. If the refusal contains no item, `seen` reads
+    /// the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -401,7 +405,7 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(error))
     }
 
-    /// Decides after a false condition whether DynamoDB has applied an earlier attempt of the
+    /// After a false condition, decides whether DynamoDB has applied an earlier attempt of the
     /// write.
     fn judge(&self, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
@@ -417,8 +421,8 @@ impl Writer<'_> {
             // of a patch in the attributes `_p0` to `_p7`.
             _ if shows_patch => Verdict::Applied,
             // The item does not contain the write id, but its lease attributes show a release by
-            // the holder that sends the write. Only the write itself can have released the lease,
-            // because the holder sends a separate release only after the write has failed.
+            // the holder that sends the write. Only this write can have released the lease, because
+            // the holder sends a separate release only after the write has failed.
             Verdict::Unknown if shows_release(policy.release(model), item.as_ref()) => Verdict::Applied,
             Verdict::Unknown if self.intent.is_refused_for_good(item.as_ref()) => Verdict::Conflict,
             verdict => verdict,

@@ -5,8 +5,8 @@ use crate::version::{Incarnation, WriteId};
 pub(crate) struct WriteStamp {
     /// The write id, which all attempts of the write share.
     pub(crate) id: WriteId,
-    /// The incarnation of the item, if the attempt creates the item. An incarnation is a random id
-    /// that distinguishes an item from an earlier item with the same key.
+    /// The random id (incarnation) of the item, if the attempt creates the item. The incarnation
+    /// distinguishes the item from an earlier item with the same key.
     pub(crate) incarnation: Incarnation,
 }
 

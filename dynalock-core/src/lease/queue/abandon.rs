@@ -79,13 +79,13 @@ pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut 
     waited.unwrap_or_else(|| Err(acquisition.unanswered().into()))
 }
 
-/// Starts a task that removes a caller's entry from a queue. Returns `None` if the caller's tokio
-/// runtime has ended.
+/// Starts a task that removes a caller's entry from a queue. Returns `None` if the code runs
+/// outside a tokio runtime.
 fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
     let runtime = tokio::runtime::Handle::try_current().ok()?;
-    // If DynamoDB has not answered the request that enters the queue, the connection may be broken.
-    // The code registers the removal of the queue entry before the removal task runs, so that the
-    // next call of the client waits for the removal.
+    // If DynamoDB has not answered the call's request, the connection may be broken. The code
+    // registers the removal of the queue entry before the removal task runs, so that the next call
+    // of the client waits for the removal.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
     let leave = async move { abandonment.run(pending).await };
@@ -97,8 +97,8 @@ impl Abandonment {
     /// entry end after ten minutes, or after a ttl if the ttl is longer than ten minutes.
     ///
     /// A queue entry without a waiting caller delays all later queue entries by one ttl. A client
-    /// that gets no answers could fill the queue, so a later call waits until the entries of
-    /// earlier calls are removed ([`after_abandoned`]).
+    /// that gets no answers could fill the queue with the entries of ended calls. A later call of
+    /// the client therefore waits until these entries are removed ([`after_abandoned`]).
     async fn run(&self, mut pending: Option<PendingGuard<RowId>>) {
         const LONGEST: Duration = Duration::from_mins(10);
         let started = clock::now();

@@ -30,9 +30,9 @@ use crate::{
 pub(crate) struct QueueLimits {
     /// The maximum number of entries in each queue, including the head of the queue.
     pub(crate) most: usize,
-    /// The limits of the transaction that enters several queues. By default, the reads of a waiter
-    /// have shorter limits than `transaction`, because a waiter must notice within one ttl that its
-    /// entry has become the head.
+    /// The limits of the transaction that adds the call's entry to several queues. By default, the
+    /// reads of a waiter have shorter limits: a waiter must notice within one ttl that its entry
+    /// has become the head.
     pub(crate) transaction: Limits,
 }
 
@@ -114,13 +114,13 @@ impl<'a> Queued<'a> {
         };
         let waited = self.wait_for_turns(duplicate, progress, caller).await;
         match &waited {
-            // A call that fails with `NotFound` has no queue entry to remove, because the missing
-            // item contained the queue, or because the call has already released the lease.
+            // After `NotFound`, the call has no queue entry to remove: the queue was deleted with
+            // the item, or the call has already released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
-            // Even if another caller has already removed the call's entry, the call sends a request
-            // to remove the entry. A delayed duplicate of the request that enters the queue may
-            // have added the call's entry to the queue again.
+            // Another caller may already have removed the call's entry. The call still sends a
+            // request to remove the entry, because a delayed duplicate may have added the entry
+            // again.
             Err(_) => abandon_later(self.specs(), &self.owner, duplicate),
         }
         waited
@@ -137,9 +137,9 @@ impl<'a> Queued<'a> {
             for Denial { index, record } in denied {
                 self.tickets[index].acquisition.after_denial(record, caller).await?;
             }
-            // Waiting callers compute the lease end of the queue's head from the time in the head's
-            // entry. The time in an entry must be the time of the request, so the call makes a new
-            // entry for each attempt to enter the queue.
+            // Waiting callers use the time in the head's entry to compute when the lease of the
+            // head ends. The time in an entry must be the time of the request, so the call makes a
+            // new entry for each attempt to enter the queue.
             self.owner = self.tickets[0].acquisition.spec.entry();
             for ticket in &mut self.tickets {
                 ticket.acquisition.owner = Arc::clone(&self.owner);
@@ -183,8 +183,8 @@ impl<'a> Queued<'a> {
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
 
-    /// Returns whether DynamoDB may still apply a delayed duplicate of a request that enters the
-    /// queues and that got no answer. DynamoDB applies a transaction only once, because the
+    /// Returns whether DynamoDB may apply a delayed duplicate of the request that adds the call's
+    /// entry, if that request got no answer. DynamoDB applies a transaction only once, because the
     /// transaction has a ClientRequestToken.
     fn duplicate_without_answer(&self) -> Duplicate {
         if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
@@ -201,8 +201,8 @@ impl<'a> Queued<'a> {
         if !is_applied && denied.iter().all(|denial| denial.record.place_of(&self.owner).is_none()) {
             return Ok(EnterResult::Denied(denied));
         }
-        // If DynamoDB refused the transaction because a queue already has the call's entry,
-        // DynamoDB applied an earlier attempt of the transaction at an unknown time.
+        // If DynamoDB refused the transaction because a queue already has the call's entry, an
+        // earlier attempt added the entry at an unknown time.
         for ticket in self.tickets.iter_mut().filter(|_| is_applied) {
             ticket.began_waiting(sent);
         }
@@ -282,8 +282,8 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     };
     let mut record = LockRecord::of(&row.layout, item.as_ref());
     if is_applied {
-        // The answer to the UpdateItem shows the row before the update, so the code adds the call's
-        // entry to the parsed row.
+        // The answer to the UpdateItem contains the row before the update, so the code adds the
+        // call's entry to the parsed row.
         record.queue.push(QueueEntry::parse(&owner));
         record.fence.get_or_insert(now);
     }

@@ -68,8 +68,8 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Records the time `sent`, at which the call sent the request that enters the queue. The
-    /// call's entry becomes the head of the queue after the time `sent`.
+    /// Records the time `sent`, at which the call sent the request that adds its entry to the
+    /// queue. The call's entry becomes the head of the queue after the time `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
@@ -109,9 +109,8 @@ impl<'a> Ticket<'a> {
             RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
             RowSource::ConsistentRead => self.saw(item, sent),
             RowSource::Removal | RowSource::RemovalForOthers => {
-                // The lock row comes from a write that removed the previous head of the queue.
-                // Until the removal of the previous head, the call's entry was not the head of the
-                // queue.
+                // DynamoDB returned the lock row in the answer to a write that removed the head of
+                // the queue. Before the removal of the head, the call's entry was not the head.
                 self.last_other = place.map(|_| sent).or(self.last_other);
                 let record = self.record(item.as_ref());
                 self.move_to(item, record)
@@ -157,8 +156,8 @@ impl<'a> Ticket<'a> {
     }
 
     /// Returns the grant of a call whose entry is the head of the queue, or `None` if other callers
-    /// have removed the entry. The holder counts the lease of the returned grant from the same time
-    /// as other callers, or from an earlier time.
+    /// have removed the entry. For the holder, the lease of the returned grant begins no later than
+    /// for other callers.
     async fn grant(&self, record: &LockRecord, duplicate: Duplicate) -> Result<Option<Arc<Grant>>, Error> {
         let AcquireSpec { connection, row, options, payload, limits, .. } = self.acquisition.spec;
         let now = clock::now();
@@ -188,12 +187,12 @@ impl<'a> Ticket<'a> {
     /// Returns the time at which the lease of the queue's head began, or `None` if the time is not
     /// known.
     ///
-    /// The expiry rule decides from which time callers count the lease of the queue's head.
+    /// The expiry rule decides when the lease of the queue's head begins.
     ///
-    /// | rule | other callers count the head's lease from | the head counts its lease from |
+    /// | rule | start of the lease for other callers | start of the lease for the caller at the head |
     /// |---|---|---|
-    /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the last consistent read that showed an earlier head |
-    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | the last consistent read that showed an earlier head, but no earlier than the stored time minus `max_skew`, and no later than the stored time |
+    /// | [`Expiry::Observed`] | the first read by the other caller that showed the current head | the latest known time at which another entry was the head |
+    /// | [`Expiry::Clock`] | the stored time at which the entry became the head, plus `max_skew` | as for `Observed`, but at most `max_skew` before the stored time, and never after it |
     fn since(&self, record: &LockRecord, now: Instant) -> Option<Instant> {
         let options = &self.acquisition.spec.options;
         let Expiry::Clock { max_skew } = options.expiry else { return self.last_other };

@@ -39,7 +39,7 @@ enum WorkerState {
     Done,
 }
 
-/// The calls on one key that one write combines.
+/// Calls on one key that the worker combines into one write.
 struct Batch<T> {
     calls: Vec<BoxedQueuedCall<T>>,
     /// The number of times that the worker has run the closures of the batch, once for each
@@ -67,7 +67,7 @@ enum ItemAge {
     AfterCalls,
 }
 
-/// The result of a batch whose outcome is certain.
+/// The result of a finished batch.
 struct Committed<T> {
     /// The result for the callers of the batch: the item, or `NotFound` if the key has no item.
     stored: Result<Stored<T>, Error>,
@@ -93,7 +93,7 @@ enum Attempt<T> {
 /// The longest pause after a batch whose write DynamoDB refused because another writer was faster.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The number of bytes that the calls after the first call may add to the write of a batch. If the
+/// The number of bytes that the second and all later calls of a batch may add to its write. If the
 /// calls have added more than `MOST_GROWTH` bytes, the worker runs no further closure of the batch.
 const MOST_GROWTH: usize = 64 * 1024;
 
@@ -114,8 +114,8 @@ impl<T: Versioned + Clone> Worker<T> {
                 telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
             last = next;
             // While the worker sleeps, other processes can write the item, and more calls enter the
-            // next batch, so DynamoDB refuses fewer writes. After the sleep, the item of the last
-            // batch may be outdated.
+            // next batch, so DynamoDB refuses fewer writes. After the sleep, the worker's copy of
+            // the item may be outdated.
             if refusals > 0 {
                 clock::sleep((4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE)).await;
                 last = None;
@@ -168,8 +168,9 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Attempts to write a batch until the outcome is certain. The first attempt starts from
-    /// `last`, the item that the last batch wrote, or from a read if `last` is `None`.
+    /// Attempts to write a batch until an attempt succeeds, or until an error ends the batch. The
+    /// first attempt starts from `last`, the item that the last batch wrote, or from a read if
+    /// `last` is `None`.
     async fn write(
         &self,
         session: &mut Session<T>,
@@ -256,11 +257,11 @@ impl<T: Versioned + Clone> Worker<T> {
         };
         Ok(match result {
             WriteResult::Applied(stored) => {
-                // If DynamoDB applied the write late, another writer may have changed the item
-                // before the library read the item, so the next batch must read the item.
+                // Any version other than `expected` plus one shows that another writer has changed
+                // the item after the write. The next batch must then read the item.
                 let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
-                // If the batch slept between its attempts, another writer may have changed the item
-                // after the write of the batch, so the next batch must read the item.
+                // During a pause between two attempts, another writer may have changed the written
+                // item, so the next batch must read the item.
                 let is_fresh = session.pauses() == 0;
                 let mut next = after.filter(|_| is_newest && is_fresh);
                 if let Some(item) = &mut next {
@@ -322,8 +323,8 @@ impl<T> Batch<T> {
         for call in rest.by_ref() {
             self.calls.extend(call.run(copy));
             let bytes = copy.changed_bytes();
-            // The limit counts only the bytes that the calls after the first call add, so that a
-            // batch can write a large item.
+            // The limit does not include the bytes of the first call, because one call may write a
+            // large item.
             let most_bytes = *most_bytes.get_or_insert(bytes + MOST_GROWTH);
             if bytes > most_bytes || clock::now().duration_since(started) > LONGEST_RUN {
                 break;

@@ -82,8 +82,8 @@ impl Run {
     /// `read_known` records that the closure has read the item.
     pub(super) fn read_known(&mut self, table: &str, key: &Key) -> Result<Option<&KnownItem>, Error> {
         // The unit of work sends the writes of the closure only after the closure ends. If the
-        // closure recorded a write and then read the item, DynamoDB would return the old content of
-        // the item.
+        // closure recorded a write and then read the item, DynamoDB would return the item without
+        // that write.
         if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
         {
             let table = table.into();
@@ -95,9 +95,8 @@ impl Run {
         }))
     }
 
-    /// Keeps an item, which the closure has read, in the memory of the unit of work. If two parts
-    /// of the closure read the same item at the same time, both parts get the answer that arrived
-    /// first.
+    /// Stores in memory an item that the closure has read. If the closure reads the same item twice
+    /// at the same time, both reads return the answer that arrived first.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.read_known(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),

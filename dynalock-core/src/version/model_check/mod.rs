@@ -1,16 +1,16 @@
-//! A model of the rules by which the library decides the outcome of a write after a lost reply. A
-//! search of the model explores all interleavings of a few clients that write to one item. The
-//! network of the model loses, delays and repeats requests.
+//! A model of the rules by which the library decides, after a lost reply, whether DynamoDB has
+//! applied the write. A search of the model explores all interleavings of a few clients that write
+//! to one item. The network of the model loses, delays and repeats requests.
 //!
 //! | the model includes | in this way |
 //! |---|---|
 //! | lost replies | A request without an answer may never arrive at the server, or may arrive at any later time, even after the end of the call. |
-//! | repeated requests | A request that the server has answered may arrive a second time. Creates and patches arrive a second time only in some searches. |
-//! | patches | After a lost reply to a patch without a token, the client does not repeat the patch, but reads the item at any later time. An item keeps the ids of its last two patches. |
+//! | repeated requests | A request that the server has answered may arrive a second time. Duplicates of creates and patches arrive only in some searches. |
+//! | patches | After a lost reply to a patch without a token, the client does not repeat the patch. The client reads the item at an arbitrary later time. An item keeps the ids of its last two patches. |
 //! | other programs | Other programs increment or remove the version, put items without write ids, remove the ids of patches, and delete items. |
 //! | runs | After a conflict, a call starts a new run of its closure from the current item, with a new write id. |
 //! | batches | A client sends several combined calls in one write (a batch), with one write id for each run of the batch. After a conflict, calls may join and leave a batch. A batch may start from the item that the last batch returned. |
-//! | tokens | The server remembers the tokens of the requests that it has applied. In some searches, the server forgets all tokens. Two processes may make the same call with one token of the caller. |
+//! | tokens | The server remembers the tokens of the requests that it has applied. In some searches, the server forgets all tokens. Two processes may make the same call with the same token. |
 //! | clocks | In some searches, the clock of each call is either right or an hour ahead. |
 //!
 //! A search checks each reachable state of the model (a world) once. The searches with the rules of
@@ -84,10 +84,10 @@ enum Start {
 enum Sending {
     /// Only a write with a token of the caller has a ClientRequestToken.
     Plain,
-    /// All writes have a token.
+    /// All writes have a ClientRequestToken.
     Once,
-    /// All writes except updates have a token, like the writes of a unit of work that writes only
-    /// one item.
+    /// All writes except updates have a ClientRequestToken, like the writes of a unit of work that
+    /// writes only one item.
     UnitOfWork,
 }
 
@@ -327,12 +327,12 @@ fn nothing_breaks_with_clocks_that_lie() {
     assert_eq!(worlds, 239_427);
 }
 
-/// The calls of three clients: two clients make the same call with one token of the caller, and the
-/// third client makes two updates.
+/// The calls of three clients: two clients make the same call with the same token, and the third
+/// client makes two updates.
 const GIVEN_TWICE: [&[Call]; 3] = [&[Given], &[Given], &[Update, Update]];
 
-/// Returns the setup of a search in which the calls have tokens of the caller, and the server may
-/// forget the tokens.
+/// Returns the setup of a search in which the caller passes a token with each call, and the server
+/// may forget the tokens.
 fn given<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { tokens: Tokens::AreForgotten, ..with_clocks_that_lie(start, scripts) }
 }
@@ -466,10 +466,9 @@ fn without_the_gap_rule_ids_that_were_pushed_out_are_taken_for_conflicts() {
 }
 
 /// If an item still contains the newest write id that a client has read, the item contains the ids
-/// of all writes since the read. An item that was deleted and created again contains no write id of
-/// the deleted item. `nothing_fell_between` searches the item for a write id, and need not compare
-/// incarnations (random ids of items). If the client has read no write ids, `nothing_fell_between`
-/// returns `false`.
+/// of all writes since the read. An item that was deleted and created again contains no earlier
+/// write id, so `nothing_fell_between` need not compare incarnations (random ids of items). If the
+/// client has read no write ids, `nothing_fell_between` returns `false`.
 #[test]
 fn the_gap_rule_implies_the_incarnation_and_a_short_ring_does_not() {
     let setup = Setup::new(Start::Empty, &[&[Update], &[Delete], &[Create]]);
@@ -494,8 +493,8 @@ fn a_short_ring_proves_nothing_about_an_adoption() {
     let rules = judged_by(rules::an_adoption_that_met_a_short_ring_is_a_conflict);
     let setup = Setup { rules, ..Setup::new(Start::Foreign, &[&[Update], &[Delete], &[Create]]) };
     assert_eq!(setup.breaks(), Violation::FalseConflict(0));
-    // If no client deletes the item, a short list of write ids contains the ids of all writes, so
-    // the search finds no violation.
+    // If no client deletes the item, an item with few write ids still contains the ids of all
+    // writes, so the search finds no violation.
     Setup { attempts: 3, scripts: &[&[Upsert], &[Upsert], &[Upsert]], ..setup }.holds();
 }
 
@@ -545,8 +544,8 @@ fn a_create_that_the_network_repeats_may_be_applied_after_a_refusal() {
     assert_eq!(Setup { duplicates: Duplicates::OfAll, ..setup }.breaks(), Violation::FalseConflict(0));
 }
 
-/// Returns the setup of a search in which all requests have tokens, and clients may delete the item
-/// at any time.
+/// Returns the setup of a search in which all writes have a ClientRequestToken, and clients may
+/// delete the item at any time.
 fn with_tokens<'a>(start: Start, scripts: &'a [&'a [Call]]) -> Setup<'a> {
     Setup { sending: Sending::Once, deletes: Deletes::AtAnyTime, ..Setup::new(start, scripts) }
 }
@@ -604,8 +603,8 @@ fn nothing_breaks_with_units_of_work_that_write_one_item() {
     assert_eq!(worlds, 36_920);
 }
 
-/// If a missing item counted as the success of a delete, two workers could each believe that they
-/// had deleted the item.
+/// If the library took a missing item for a successful delete, two workers could each believe that
+/// they had deleted the item.
 #[test]
 fn a_unit_of_work_that_deletes_without_a_token_takes_absence_for_its_own_success() {
     let unit = units_of_work(Start::Written, &[&[Delete], &[Delete]]);
@@ -805,8 +804,8 @@ fn patched_by(patched: fn(rules::Patch, &Revision, Incarnation) -> Option<Revisi
 }
 
 /// After another program has removed the version of an item, a patch sets version 1. If the patch
-/// keeps the incarnation of the item, a delayed update that requires version 1 is applied to the
-/// patched item.
+/// keeps the incarnation of the item (its random id), the server applies a delayed update that
+/// requires version 1.
 #[test]
 fn a_patch_that_keeps_stray_ids_loses_updates() {
     let setup = Setup::new(Start::Written, &[&[Update], &[STRIP], &[Patch]]);

@@ -35,8 +35,7 @@ pub(crate) struct IntentOf<T> {
     /// The condition that the caller has added to a write that is not an operation of a
     /// [`Transaction`](crate::Transaction).
     pub(crate) condition: Option<Arc<Condition<T>>>,
-    /// The time of the write, in epoch milliseconds. All attempts write the same time, so each
-    /// attempt stores the same item.
+    /// The time of the write, in epoch milliseconds. All attempts write the same timestamp.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
 }
@@ -53,9 +52,9 @@ pub(crate) enum Change {
     /// The write sets all attributes of the value, and removes all attributes that the value does
     /// not contain.
     Replace(Basis),
-    /// The write replaces an item that contains its lease. The [`Item`] in the second field is the
-    /// whole item as the library has read it. A [`Basis`] does not contain all attributes of an
-    /// item.
+    /// The write replaces an item that contains lease attributes. The [`Item`] in the second field
+    /// is the whole item as the library has read it. A [`Basis`] does not contain all attributes of
+    /// an item.
     Overwrite(Basis, Item),
     /// The write creates an item over an expired item, with a new incarnation: a random id that
     /// distinguishes the new item from the expired item. The write keeps the lease attributes of
@@ -99,8 +98,8 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the caller's value, together with the state of the item after the write, as a
     /// [`Stored`]. `next` is the state of the item after the write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
-        // `next` is `None` only for a delete, and the library makes no `Stored` for a delete, so
-        // the code never uses the default value `nothing`.
+        // `next` is `None` only for a delete, and the library makes no `Stored` for a delete. The
+        // code therefore never uses the default value `nothing`.
         let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
@@ -116,8 +115,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns `true` if the stored item has attributes that neither the type nor the value
-    /// contains. A PutItem of the value could undo another program's change of an attribute that is
-    /// unknown to the type. The condition of a PutItem does not compare unknown attributes.
+    /// contains. A PutItem could undo another program's change of an attribute without a field in
+    /// `T`, because its condition does not compare the attribute.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
@@ -154,8 +153,8 @@ impl<T: Versioned> IntentOf<T> {
         let key_item = checked_key(T::MODEL, &self.table, &key)?;
         let next = self.next(stamp)?;
         let mut to = Placeholders::default();
-        // The update removes the aliases of the changed attributes, so the condition must compare
-        // the stored aliases.
+        // The update removes attributes that are stored under a serde alias of a changed field, so
+        // the condition must compare these attributes.
         let aliases = changes.names().flat_map(|name| T::MODEL.aliases_of(name)).copied();
         let flattened = self.names_in_flattened();
         let written = changes.names().chain(aliases).chain(flattened.iter().map(String::as_str));
@@ -195,7 +194,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the content of the item after an update with the changes in `changes`. After an
-    /// overwrite, the item contains only the attributes that serde writes for the value.
+    /// overwrite, the content consists of the attributes that serde writes for the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         match &self.change {
             Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
@@ -209,9 +208,9 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the plan (the request and the state of the item after the write) of a PutItem of the
-    /// whole value. The PutItem never replaces an item that contains a lease, so the PutItem needs
-    /// no condition on lease attributes. A create requires that the key has no item. To replace an
-    /// item that contains a lease, the library sends an UpdateItem.
+    /// whole value. This PutItem never replaces an item that contains a lease, so its condition
+    /// does not compare lease attributes. A create requires that the key has no item. To replace an
+    /// item that contains a lease, the library sends an UpdateItem or a `PutOver`.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -248,9 +247,9 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
-    /// each stored attribute that the value does not contain. A PutItem must not replace an item
-    /// that contains its lease, because the PutItem would overwrite the stored fence with an older
-    /// fence.
+    /// each stored attribute that the value does not contain. A PutItem of the value must not
+    /// replace an item that contains a lease, because the PutItem could overwrite a newer fence
+    /// with an older one.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -338,8 +337,8 @@ impl<T: Versioned> Intent for IntentOf<T> {
         self.check_key()?;
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
-            // A PutItem over an item that contains its lease would overwrite the stored fence with
-            // an older fence.
+            // Over an item that contains a lease, a PutItem of the value could overwrite a newer
+            // fence with an older one.
             Change::Recreate(..) if T::MODEL.lock_in_item().is_none() => return self.plan_put(stamp, clause),
             Change::Delete(_) => return self.plan_delete(clause),
             Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {}
@@ -406,9 +405,8 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns the data that a write of a value with an etag needs. `item` is the item that the library
-/// has read before the write. Returns `None` if the item is not in the state that the etag
-/// identifies.
+/// Returns the [`Basis`] for a write of a value with an etag, or `None` if the item has changed
+/// since the caller got the etag. `item` is the item that the library has read before the write.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     // The caller has edited the value outside the library, so the changed attributes are the

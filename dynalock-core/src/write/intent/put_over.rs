@@ -16,9 +16,8 @@ use crate::{
 /// An update or an overwrite that the library sends as a PutItem of the whole item. The library
 /// sends a `PutOver` if the update expression would be too long.
 ///
-/// The PutItem writes the attributes in `content`, and the lease attributes of the item after the
-/// write. The condition of the PutItem requires that the stored item still has the lease attributes
-/// of `stored`.
+/// The PutItem writes the attributes in `content` and the new lease attributes. The condition of
+/// the PutItem requires that the stored item still has the lease attributes of `stored`.
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
     /// The stored item that the library has read.
@@ -46,8 +45,8 @@ impl<T: Versioned> Intent for PutOver<'_, T> {
         let left = Content::of(T::MODEL, &content);
         next.write_into(T::MODEL.version, &mut content);
         clause.apply(T::MODEL, &mut content);
-        // The PutItem overwrites the lease attributes, so the condition of the PutItem requires
-        // that no lease attribute has changed since the library read the item.
+        // The PutItem overwrites the lease attributes, so its condition requires that these
+        // attributes have not changed since the library read the item.
         let mut to = Placeholders::default();
         let mut condition = self.intent.unchanged(None, &mut to);
         if let Some(lock) = T::MODEL.lock_in_item() {
