@@ -20,7 +20,8 @@ use crate::key::{Key, KeyType, KeyValue};
 )]
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The key type that `#[derive(Versioned)]` generates, for example `ProductKey` for a struct
-    /// `Product`. The values of the key fields convert into the generated key type.
+    /// `Product`. A value of a partition key converts into the generated key type; if the table has
+    /// a sort key, a tuple of both key values converts.
     type Key: Into<Key> + Send;
 
     /// The names and settings that `#[derive(Versioned)]` has read from the attributes of the
@@ -349,7 +350,7 @@ impl LockModel {
 /// |---|---|
 /// | Other systems compare fences, and an item may be deleted and created again. | `separate` rows: the lease row and its fence outlive the item, so the fences of the item always grow. |
 /// | The items are large, and their leases last for several heartbeats. | `separate` rows: a heartbeat writes only the lease row. |
-/// | The items match no other row of the table. | the items: the grant of a lease is one request, and a write of an item is not a transaction. |
+/// | All other items. | the items: the grant of a lease is one request, and a write of an item is not a transaction. |
 ///
 /// If an item contains its lease, the first fence of the item is the current time in milliseconds.
 /// If an item contains its lease, the fence usually grows even if the item is deleted and created

@@ -56,7 +56,7 @@ enum StoredOrigin {
     /// The library has read or written the value in this process.
     Known(Basis),
     /// A user edited the value outside this process, for example in a browser. The etag identifies
-    /// the state of the item before the edit.
+    /// the state of the item before the user edited the value.
     Assumed(Etag),
 }
 
@@ -71,8 +71,8 @@ pub(crate) struct Basis {
     content: Content,
 }
 
-/// A copy of the item without the library's own attributes. A `Content` contains no copy if the
-/// type of the item has no flattened field.
+/// A copy of the item without the library's own attributes. A `Content` is empty if the type of the
+/// item has no flattened field.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
@@ -160,7 +160,7 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value, and the same result as `origin`: the data for the next write, or an etag.
+    /// Returns the value, and the result of the method `origin`.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
             StoredOrigin::Known(basis) => (self.value, Ok(basis)),
@@ -193,7 +193,7 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// Makes a `Stored` from a value that a user edited outside this process, for example in a
-    /// browser. `etag` identifies the state of the item before the edit.
+    /// browser. `etag` identifies the state of the item before the user edited the value.
     ///
     /// Before a write of a `Stored` from `assume`, the library reads the item. If the item is no
     /// longer in the state that the etag identifies, the write fails with [`Error::Conflict`]. If
@@ -244,8 +244,8 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // Each stored item has a random id, the incarnation. The random id of an item never
-        // consists of zeros, so the result of `detached` cannot update an item.
+        // Each stored item has a random id, the incarnation, which is never zero. With an
+        // incarnation of zero, the result of `detached` cannot update an item.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))

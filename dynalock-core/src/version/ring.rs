@@ -53,8 +53,8 @@ pub(super) struct StoredId([u8; ID_LEN]);
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
 /// The content of the attribute `_writes`. `_writes` contains the ids of the newest writes of the
-/// item, with no id missing between two ids. The type of the item sets the largest number of ids in
-/// `_writes`.
+/// item, with no id missing between two ids. The largest number of ids in `_writes` is a constant
+/// of the item's type.
 ///
 /// If a clock is wrong, the library may remove old write ids too early or too late. If `_writes` no
 /// longer contains the id of a write, the library may report the outcome of the write as unknown,
@@ -147,8 +147,8 @@ impl Ring {
         Self(bytes)
     }
 
-    /// Parses the bytes of the attribute `_writes`. Returns `None` if `bytes` does not have the
-    /// length of a random id of the item (the incarnation), an optional time and whole write ids.
+    /// Parses the bytes of the attribute `_writes`. Returns `None` if the length of `bytes` is
+    /// invalid.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
@@ -177,8 +177,8 @@ impl Ring {
 
     /// Returns a copy of the content of `_writes` with one more write id at the front. `at` is the
     /// time of the write in epoch milliseconds. `push` removes the oldest ids if `_writes` would
-    /// contain more than `keep` ids. If the last write was long ago, `push` keeps only the newest
-    /// stored id.
+    /// contain more than `keep` ids. If the last write is older than `REST` seconds, `push` keeps
+    /// only the newest stored id.
     ///
     /// For a write with a token of the caller, `push` keeps the stored time, and ignores the age of
     /// the stored ids. A later call with the same token must send the same request.

@@ -27,8 +27,8 @@ pub struct CombinedTryUpdate<F> {
     pub(super) change: F,
 }
 
-/// A change by a closure that creates a missing item, for
-/// [`Combining::upsert_with`](super::Combining::upsert_with).
+/// A change by a closure, for [`Combining::upsert_with`](super::Combining::upsert_with). If the
+/// item is missing, the call creates the item.
 pub struct CombinedUpsert<I, F> {
     pub(super) key: Key,
     pub(super) init: I,

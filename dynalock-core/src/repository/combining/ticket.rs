@@ -29,7 +29,7 @@ pub(super) enum Phase {
 
 impl Ticket {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch has sent before the write in flight.
+    /// earlier requests of the batch.
     pub(super) fn freeze(&self, attempts: u32) {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }

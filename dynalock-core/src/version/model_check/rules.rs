@@ -88,8 +88,8 @@ pub(super) enum Register {
     IsIgnored,
 }
 
-/// Says whether a call searches the item for the write ids of its refused writes before the next
-/// run of its closure.
+/// Says whether a call looks for the ids of its refused writes in the item before the call runs its
+/// closure again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusedRuns {
     /// If the item contains the write id of a refused write, the server has applied a delayed
@@ -101,10 +101,10 @@ pub(super) enum RefusedRuns {
 /// Says how often a client draws a random value for a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
-    /// The client draws the random value once for each call.
+    /// The client draws one random value for each call.
     Once,
-    /// The client draws the random value once for each run of the call's closure. A run of the
-    /// closure ends when the server has certainly refused the write.
+    /// The client draws one random value for each run of the call's closure. A run of the closure
+    /// ends when the server has certainly refused the write.
     PerRun,
     PerAttempt,
 }
@@ -126,7 +126,7 @@ pub(super) const REAL: Rules = Rules {
     tokens: Drawn::Once,
 };
 
-/// The smallest number of write ids that a type can choose to keep in an item.
+/// The smallest allowed setting for the number of write ids in an item.
 const SMALLEST_RING: usize = 4;
 
 /// Evaluates the condition of an update or a delete. The condition is true if the stored item `now`
