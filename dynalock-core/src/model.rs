@@ -20,8 +20,7 @@ use crate::key::{Key, KeyType, KeyValue};
 )]
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The key type that `#[derive(Versioned)]` generates, for example `ProductKey` for a struct
-    /// `Product`. A value of a partition key converts into the generated key type; if the table has
-    /// a sort key, a tuple of both key values converts.
+    /// `Product`.
     type Key: Into<Key> + Send;
 
     /// The names and settings that `#[derive(Versioned)]` has read from the attributes of the

@@ -270,7 +270,7 @@ impl AttributeSink for Diff<'_> {
         self.buffer.clear();
         let after = self.buffer.push(value).map_err(|error| error.in_field(&name))?;
         if let Some(index) = known {
-            // If serde writes an attribute twice, one of the two values would be lost without an
+            // If serde wrote an attribute twice, one of the two values would be lost without an
             // error.
             if mem::replace(&mut self.seen[index], true) {
                 return Err(written_twice(&name));

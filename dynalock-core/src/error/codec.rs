@@ -113,8 +113,8 @@ impl CodecError {
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
     /// known.
     pub fn attribute(&self) -> Option<&str> {
-        // The name of the attribute is the last element, because the innermost field or list
-        // element adds itself to the `Vec` first.
+        // The name of the attribute is the last element, because the code adds the innermost part
+        // of the path first.
         match self.0.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,

@@ -75,8 +75,8 @@ pub enum InvalidTransaction {
         /// The name of the table that contains the item.
         table: Arc<str>,
     },
-    /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned.
-    /// Writes through the clone of the `Tx` would come too late for the commit.
+    /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned. A
+    /// write through a `Tx` after the end of the closure would come too late for the commit.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]

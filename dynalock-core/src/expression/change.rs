@@ -243,8 +243,8 @@ impl PatchChange {
     }
 }
 
-/// Returns a condition that is true if `condition` is true. If `may_be_absent` is set, the returned
-/// condition is also true for an absent attribute.
+/// Returns `condition` or, if `may_be_absent` is set, a condition that is also true for an absent
+/// attribute.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

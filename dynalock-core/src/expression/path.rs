@@ -69,7 +69,7 @@ impl Role for Fixed {
 
 /// A location in an item: an [`Attribute`], or a [`Path`] to a value inside an attribute.
 pub trait Place: sealed::Sealed {
-    /// The struct whose items contain the attribute or path.
+    /// The struct whose items contain the value.
     type Item;
     /// The Rust type of the value at the attribute or path.
     type Value;
@@ -259,8 +259,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Nested<P::Item>,
     {
-        // The new path ends at the inner field, so the inner field decides the role and the start
-        // value of the new path.
+        // The new path ends at the inner field, so the new path has the start value of the inner
+        // field.
         let Path { document: inner, missing, .. } = field.into_path();
         let mut document = self.document;
         document.steps.push(Step::Field(inner.root));

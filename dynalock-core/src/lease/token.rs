@@ -85,7 +85,7 @@ impl LockToken {
 }
 
 /// The prefix of an encoded item key in a lock token. If the name of a lock begins with U+0000, the
-/// library takes the lock's token for the token of an item lease, and cannot resume the lock.
+/// library mistakes the lock's token for the token of an item lease, and cannot resume the lock.
 const ITEM: &str = "\u{0}";
 
 /// Parses one key value from the start of `text`. Returns the key value and the remaining text, or

@@ -207,8 +207,8 @@ impl MeteredAttempt {
     pub(super) fn end<O>(mut self, answer: &Result<O, Failure>) -> CostOutcome {
         self.outcome = match answer {
             _ if self.request.is_answered() => CostOutcome::Answered,
-            // The future of a request may return `Ok` after a refusal by DynamoDB. Without a
-            // successful answer, an `Ok` means a refusal.
+            // Some requests report a refusal by DynamoDB as `Ok`. If DynamoDB has not answered with
+            // a success, an `Ok` is a refusal.
             Ok(_) | Err(Failure::Contention(_)) => CostOutcome::Refused,
             Err(Failure::Condition(item)) => {
                 self.request.refuse(&[item.as_ref().map(size)]);

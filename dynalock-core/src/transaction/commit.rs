@@ -96,8 +96,8 @@ impl Commit<'_> {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
                     return Err(which_is_missing(self.attempts, &item_refs, missing).await);
                 }
-                // DynamoDB refuses a remembered token if the bytes of the request differ, for
-                // example because of another order of a `HashMap`. The write id in an item proves
+                // DynamoDB refuses a remembered token if the bytes of the request have changed, for
+                // example because a `HashMap` has another order. The write id in an item proves
                 // that the earlier commit with the token was a commit of the same transaction.
                 Err(Error::TokenReused { .. })
                     if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
@@ -121,8 +121,8 @@ impl Commit<'_> {
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         self.outcome = AttemptOutcome::Known;
-        // If the deadline leaves no time for a request, the call ends without a request. The error
-        // of a call without a request proves that the call has written nothing.
+        // If the call ends before its first request, its error shows that the call has written
+        // nothing.
         self.attempts.check_time()?;
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
@@ -157,10 +157,9 @@ impl Commit<'_> {
 
     /// Decides whether DynamoDB applied an earlier attempt of a transaction whose last attempt was
     /// cancelled. After a lost reply, `judge` interprets DynamoDB's cancellation reason for each
-    /// write in the same way as the refusal of a single write with a token. One write can decide
-    /// about the whole transaction: if the written item contains the id of the write, DynamoDB has
-    /// applied the transaction. If the condition of the write can never be true again, DynamoDB can
-    /// never apply the transaction.
+    /// write in the same way as the refusal of a single write with a token. If one of the written
+    /// items contains the id of its write, DynamoDB has applied the whole transaction. If the
+    /// condition of one write can never be true again, DynamoDB can never apply the transaction.
     fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
         if self.outcome == AttemptOutcome::Known {
@@ -235,9 +234,8 @@ impl Commit<'_> {
         table_names(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
 
-    /// Adapts the operations to the items that a refusal returned, so that the commit can send a
-    /// request with other content. Returns the error of the transaction if no changed request can
-    /// succeed.
+    /// Changes the operations so that DynamoDB may accept the next request. Returns the error of
+    /// the transaction if no changed request can succeed.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
         // DynamoDB forgets a token after ten minutes, but the items may still contain the id of the
@@ -250,9 +248,8 @@ impl Commit<'_> {
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Adapts the operations to the items and lease rows that the refusal returned. `adapt` changes
-    /// an operation if a lease or the item has expired, or if a patch needs another update
-    /// expression for the item.
+    /// Changes operations for the next request. `adapt` changes an operation if a lease or the item
+    /// has expired, or if a patch needs another update expression for the item.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {

@@ -54,7 +54,7 @@ pub(crate) struct Acquisition<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Any,
-    /// The callers get the lock in the order of their arrival, by a queue with at most `most`
+    /// The callers get the lock in the order of their arrival, through a queue with at most `most`
     /// entries.
     Fair {
         most: usize,
@@ -248,9 +248,9 @@ impl<'a> Acquisition<'a> {
     /// lease has ended. If the holder's lease has not ended, waits until DynamoDB may grant the
     /// next attempt. Returns an error if the queue is full.
     ///
-    /// The request that enters a queue cannot remove an owner, so a separate request removes an
+    /// The request that adds a queue entry cannot remove an owner, so a separate request removes an
     /// expired owner. The answer to a transaction does not show whether the transaction took over
-    /// an expired lease. A separate request removes an expired holder before the next transaction.
+    /// an expired lease, so a separate request first removes an expired holder.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -293,8 +293,8 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Renews the lease of a granted lock by a heartbeat before the call returns. The heartbeat
-    /// ends when the call's wait for the lock ends, even if the lease lasts longer.
+    /// Renews the lease of a granted lock by a heartbeat before the call returns. The deadline of
+    /// the heartbeat is the end of the call's wait for the lock, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.unanswered()))

@@ -28,7 +28,7 @@ use crate::{
 /// type of the call's closure, so that one queue can contain calls with different closures.
 pub(super) trait QueuedCall<T>: Send {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch has sent before the write in flight.
+    /// earlier requests of the batch.
     fn freeze(&self, attempts: u32);
 
     /// Records that the write of the call's batch was not applied, and forgets the error of the

@@ -31,8 +31,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// A handle of one run of the closure of a unit of work. After the closure has ended,
-/// [`Handle::end`] returns the reads and writes of the closure.
+/// The reads and writes of one run of a closure, which [`Handle::end`] returns after the closure
+/// has ended.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {
@@ -74,8 +74,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `Tx::get` at any time. After a dropped `Tx::get`, the item
-    /// does not count as read by the closure.
+    /// The caller may drop the future of `Tx::get` at any time. If the caller drops the future, the
+    /// item does not count as read by the closure.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -122,8 +122,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `get_many` at any time. After a dropped `get_many`, the
-    /// commit may check items that only an earlier run of the closure has read.
+    /// The caller may drop the future of `get_many` at any time. If the caller drops the future,
+    /// the commit may check items that only an earlier run of the closure has read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
