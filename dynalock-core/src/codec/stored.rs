@@ -148,8 +148,7 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Adds the version, the write ids and the times that the last write has stored to the
-    /// attributes of `item`.
+    /// Adds to `item` the version, the write ids and the times that the last write has stored.
     pub(crate) fn write_state_into(&self, item: &mut Item)
     where
         T: Versioned,
@@ -387,7 +386,7 @@ impl<T> Deref for Stored<T> {
 
 impl<T: Versioned> DerefMut for Stored<T> {
     // `deref_mut` computes the fingerprints before the program can change the value, so the
-    // fingerprints describe the stored state.
+    // fingerprints describe the stored item.
     fn deref_mut(&mut self) -> &mut T {
         if let StoredOrigin::Known(basis) = &mut self.origin {
             basis.remember(&self.value);

@@ -19,7 +19,7 @@ struct CodecErrorParts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecReason {
-    /// The stored value has another type than the field of the struct.
+    /// The type of the stored value differs from the type of the struct's field.
     #[error("expected {expected}, found {found}")]
     #[non_exhaustive]
     Type {

@@ -111,7 +111,7 @@ pub enum InvalidPatch {
         second: String,
     },
     /// The patch inserts elements into a nested set, or deletes elements from a nested set.
-    /// DynamoDB changes only a set that is an attribute of the item itself.
+    /// DynamoDB can change a set only if the set is a top-level attribute of the item.
     #[error(
         "`{attribute}` is inside an attribute, and DynamoDB changes only sets that are attributes; use `update_with`"
     )]

@@ -181,8 +181,8 @@ impl PatchChange {
     }
 
     /// Returns the value with which a patch replaces a stored null. An addition treats a stored
-    /// null as zero, and an extension of a list treats a stored null as an empty list. A different
-    /// serde default of the field has no effect.
+    /// null as zero, and an extension of a list treats a stored null as an empty list. The serde
+    /// default of the field does not affect the replacement of a stored null.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),

@@ -162,7 +162,8 @@ macro_rules! conditions_of {
 
         /// The conditions `lt`, `le`, `gt`, `ge` and `between` compare the order of two values.
         /// DynamoDB orders numbers by value, strings by UTF-8 bytes, and binary values by unsigned
-        /// bytes. Each of these conditions is false for a missing attribute and for a null.
+        /// bytes. For a missing attribute and for a null, `lt`, `le`, `gt`, `ge` and `between` are
+        /// false.
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {

@@ -61,8 +61,8 @@ macro_rules! patch_methods {
         /// type, the patch changes nothing, and the call fails with
         /// [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored number could give a sum in
         /// the range, the library sends no request, and the call fails with
-        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38 digits,
-        /// and may refuse a float whose sum needs more digits with
+        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38 digits.
+        /// If the sum of floats needs more digits, the call may fail with
         /// [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples

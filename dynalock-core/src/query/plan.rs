@@ -109,8 +109,8 @@ impl Plan {
         Ok(page)
     }
 
-    /// If the index does not hold whole items, reads the items `named` from the table. The result
-    /// contains only items that still exist in the table.
+    /// If the index does not hold whole items, reads the items with the keys in `named` from the
+    /// table. The result contains only items that still exist in the table.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);

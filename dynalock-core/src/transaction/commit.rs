@@ -44,7 +44,7 @@ pub(super) enum AfterContention {
 }
 
 /// The commit of a transaction. If DynamoDB refuses a request, the commit may send a request with
-/// other content and another ClientRequestToken.
+/// different content and another ClientRequestToken.
 pub(super) struct Commit<'a> {
     pub(super) attempts: &'a mut Attempts,
     pub(super) transaction: TransactionId,
@@ -72,7 +72,7 @@ impl Commit<'_> {
                 WriteResult::Applied(()) => return Ok(self.assembly.next),
                 WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
             }
-            // The next request has other content than the refused request, so the next request
+            // The content of the next request differs from the refused request, so the next request
             // needs another token.
             *self.token = random::token(self.attempts.rng());
             self.assembly = assemble(self.operations, &mut self.stamps)?;
@@ -104,10 +104,10 @@ impl Commit<'_> {
                 {
                     return Err(already_committed(self.attempts));
                 }
-                // If DynamoDB remembers a token that the library has generated, an earlier run of
-                // the closure has sent the token. DynamoDB refused the request of the earlier run,
-                // but later received and applied a duplicate of the request. The unit of work no
-                // longer has the result of the earlier run of its closure.
+                // If DynamoDB remembers a token that the library has generated, DynamoDB has
+                // applied a delayed duplicate of a request from an earlier run of the closure. The
+                // unit of work no longer has the result of the earlier run, so the call reports an
+                // unknown outcome.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -243,13 +243,13 @@ impl Commit<'_> {
         if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
-        // If the caller has set a token, the commit must not send a request with other content.
+        // If the caller has set a token, the commit must not send a request with different content.
         let may_pass = !self.has_given_token() && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Changes operations for the next request. `adapt` changes an operation if a lease or the item
-    /// has expired, or if a patch needs another update expression for the item.
+    /// Changes an operation if a lease or the item has expired, or if a patch needs another update
+    /// expression for the item.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {

@@ -201,9 +201,9 @@ impl<T: Versioned> PatchIntent<T> {
     }
 }
 
-/// Returns the condition that the item does not contain the write id of the patch. The condition
-/// makes DynamoDB refuse a duplicate of the request, until later patches have removed the write id
-/// from the item.
+/// Returns the condition that the item does not contain the write id of the patch. The condition on
+/// the write id makes DynamoDB refuse a duplicate of the request, until later patches have removed
+/// the write id from the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

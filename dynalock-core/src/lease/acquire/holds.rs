@@ -50,7 +50,7 @@ pub(crate) enum WaiterPlace {
 }
 
 impl ObservedHolds {
-    /// Records the holder in a row of the lock that was read at the time `now`. `epoch_millis` is
+    /// Records the holder that a read of the lock's row showed at the time `now`. `epoch_millis` is
     /// the time of the read in epoch milliseconds, by the clock of this machine. `ttl` is the ttl
     /// of the waiter that reads the row. A heartbeat does not change the age of the holder.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64, ttl: Duration) {

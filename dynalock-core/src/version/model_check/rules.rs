@@ -25,8 +25,8 @@ pub(super) struct Rules {
     pub(super) patched: fn(Patch, &Revision, Incarnation) -> Option<Revision>,
     pub(super) register: Register,
     pub(super) lost_patch: LostPatch,
-    /// The outcome that the client reports for a patch with an unknown outcome, if the item does
-    /// not contain the id of the patch.
+    /// The verdict of the client on a patch with a lost reply, if the item does not contain the id
+    /// of the patch.
     pub(super) absent_patch: Verdict,
     pub(super) batches: Batches,
     pub(super) returned: Returned,
