@@ -60,8 +60,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
-    // The search for the aliases of the set attributes decodes the item many times, so the search
-    // runs only if the first call of `shows_all` has failed.
+    // The search for the aliases of the set attributes decodes the item many times, so it runs only
+    // if the first `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));

@@ -28,8 +28,8 @@ pub enum CodecReason {
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The stored value has the right type, but the field cannot hold the value, for example
-    /// because a number is too large or has a fraction.
+    /// The stored value has the right type, but does not fit into the field, for example because a
+    /// number is too large or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {

@@ -1,5 +1,5 @@
-//! One change of a patch (a write of single attributes): the text of the change in an update
-//! expression, and the reasons why an item does not allow the change.
+//! One change of a patch: the text in the update expression, and the reasons why an item does not
+//! allow the change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -197,8 +197,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // If a map on the path of the change is missing, the error must name the missing map, and
-        // not the missing value inside the map.
+        // If a map on the path of the change is missing, the error must name this map, and not the
+        // value inside the map.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");

@@ -103,9 +103,9 @@ impl LeasePolicy {
     /// contain the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
-        // A write whose condition compares the end of a lease removes an expired lease. The first
-        // attempt of a write only checks a separate lease row, because an update would create a
-        // lease row for an item that was never leased.
+        // A write whose condition compares the end of a lease removes an expired lease. An update
+        // would create a lease row for an item that was never leased, so the first attempt only
+        // checks a separate lease row.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }

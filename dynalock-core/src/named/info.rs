@@ -65,8 +65,8 @@ impl LockInfo {
             nonce: holder.map(|holder| holder.nonce.to_owned()),
             waiting: record.queue.len().saturating_sub(1),
             queue: QueuePlace::of(&record, now),
-            // The first grant of a lock writes a fence into the row of the lock, so a row without a
-            // fence is not the row of a lock.
+            // The first grant of a lock writes a fence into the lock's row, so a row without a
+            // fence is not a lock's row.
             fence: record.last_fence()?,
             remaining,
             payload: None,

@@ -55,7 +55,7 @@ impl Wanted {
     /// next request is twice as high. Because the number of evaluated items doubles with each
     /// request, a read needs few requests even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
-        // A page of DynamoDB has at most 1 MB, which is at most about a million items, so a request
+        // A page of DynamoDB has at most 1 MB, which is at most about a million items. A request
         // with a higher limit would not return more items. A `u32` that is doubled at most 20 times
         // fits into a `u64`.
         const MOST_DOUBLINGS: u32 = 20;

@@ -104,10 +104,9 @@ impl Commit<'_> {
                 {
                     return Err(already_committed(self.attempts));
                 }
-                // If DynamoDB remembers a token that the library has generated, DynamoDB has
-                // applied a delayed duplicate of a request from an earlier run of the closure. The
-                // unit of work no longer has the result of the earlier run, so the call reports an
-                // unknown outcome.
+                // If DynamoDB remembers a generated token, DynamoDB has applied a delayed duplicate
+                // of a request from an earlier run of the closure. The unit of work no longer has
+                // the result of the earlier run, so the call reports an unknown outcome.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -156,10 +155,10 @@ impl Commit<'_> {
     }
 
     /// Decides whether DynamoDB applied an earlier attempt of a transaction whose last attempt was
-    /// cancelled. After a lost reply, `judge` interprets DynamoDB's cancellation reason for each
-    /// write in the same way as the refusal of a single write with a token. If one of the written
-    /// items contains the id of its write, DynamoDB has applied the whole transaction. If the
-    /// condition of one write can never be true again, DynamoDB can never apply the transaction.
+    /// cancelled. After a lost reply, `judge` interprets each write's cancellation reason like the
+    /// refusal of a single write with a token. If one of the written items contains the id of its
+    /// write, DynamoDB has applied the whole transaction. If the condition of one write can never
+    /// be true again, DynamoDB can never apply the transaction.
     fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
         if self.outcome == AttemptOutcome::Known {
@@ -201,8 +200,8 @@ impl Commit<'_> {
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // If the write requires no particular state of the item, `verdict` treats the write like a
-        // create, because the condition of the write can become true later.
+        // If the write requires no particular state of the item, its condition can become true
+        // later, so `verdict` treats the write like a create.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -310,8 +309,8 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
 }
 
 /// Returns the cancellation reason of an operation: the reason that DynamoDB gave for the write of
-/// the item. If DynamoDB refused only the write of the separate lease row, but not because of a
-/// false condition, `reason_at` returns the reason for the lease row.
+/// the item. If DynamoDB refused only the write of the lease row, and not because of a false
+/// condition, returns the reason for the lease row.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

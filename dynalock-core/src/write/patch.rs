@@ -83,9 +83,8 @@ impl<T: Versioned> PatchIntent<T> {
         if self.asks_for_life() { self.expiry.alive(T::MODEL, met) } else { met }
     }
 
-    /// Returns `true` if the patch requires that the item has not expired. The patch of a lease
-    /// holder has no condition on the expiry, because a holder may change the leased item even
-    /// after the item has expired.
+    /// Returns `true` if the patch requires that the item has not expired. A patch by the lease
+    /// holder has no condition on the expiry, because a holder may change even an expired item.
     fn asks_for_life(&self) -> bool {
         !matches!(self.policy, LeasePolicy::Holder { .. })
     }

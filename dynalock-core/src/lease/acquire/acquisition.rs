@@ -382,8 +382,8 @@ impl<'a> Acquisition<'a> {
 
     /// Records the row of the lock that another request of this process has received. Returns
     /// whether the call must send the next request to acquire the lock. If several calls of a
-    /// process wait for a lock without a queue, only the call that has waited longest sends a
-    /// request to acquire the lock.
+    /// process wait for a lock without a queue, only the call that has waited longest sends acquire
+    /// requests.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {

@@ -19,8 +19,8 @@ use crate::{
 /// | waiter without a queue | 0.7 times the mean hold | until the first age, and then up to the longer of half of the mean hold and five round trips | twice the time since the first age |
 /// | behind `n` entries of the queue, `n` at least 2 | none | `n - 1` times the longer of the mean hold and half of the holder's age | the same |
 ///
-/// The pauses between reads grow with the age of the holder, so the number of reads grows only with
-/// the logarithm of the time for which the lock is held.
+/// The pauses between reads grow with the holder's age, so the number of reads grows only with the
+/// logarithm of this age.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
@@ -72,8 +72,8 @@ impl ObservedHolds {
                 return;
             }
             // The stored time of a grant is only a hint, because the time comes from the clock of
-            // another machine. The lock was granted after the last read that showed the previous
-            // holder, so the time of that read limits the error of the stored time.
+            // another machine. The grant came after the last read that showed the previous holder,
+            // so the time of that read limits the error of the stored time.
             let start = record.granted_at(ttl).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(start));
             since -= age.min(now.duration_since(before.last_seen));

@@ -1,5 +1,5 @@
-//! The two sides of a combined call: the side of the worker, which runs the closure, and the side
-//! of the caller, which waits for the result.
+//! The two sides of a combined call: the worker, which runs the closure, and the caller, which
+//! waits for the result.
 
 use std::{
     panic::{self, AssertUnwindSafe},

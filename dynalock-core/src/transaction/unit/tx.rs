@@ -224,7 +224,7 @@ impl Tx {
 
     /// Requires that an item that the program has read outside the unit of work has not changed
     /// since the read. An item that the closure has read through its `Tx` needs no call of `check`,
-    /// because the commit checks each item that the closure has read.
+    /// because the commit checks each item that was read.
     ///
     /// # Examples
     ///

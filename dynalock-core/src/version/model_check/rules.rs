@@ -9,15 +9,15 @@ use crate::version::{
 
 /// A function that returns the revision (the version and the write ids) of an item after an update.
 /// The parameters are the revision before the update, the write id, a new incarnation (a random
-/// id), the time of the update, and the largest number of write ids.
+/// id), the time, and the largest number of write ids.
 pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
 
 /// The rules that each writer in the model follows.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
-    /// Says whether the condition of an update or a delete is true: the client has read the item
-    /// `was`, and the server stores the item `now`.
+    /// Says whether the condition of an update or a delete is true, if the client has read the item
+    /// `was`, and the server stores `now`.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
     pub(super) next: Next,
     /// Returns the version and the write ids of the item after a patch. Returns `None` if the
@@ -295,8 +295,8 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// With the broken rule `a_token_proves_everything`, the client concludes from a refused request
-/// with a token that the server will apply no delayed duplicate of the request.
+/// With the broken rule `a_token_proves_everything`, the client takes the refusal of a request with
+/// a token as proof that no delayed duplicate will be applied.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -307,7 +307,7 @@ pub(super) fn a_token_proves_everything(
 }
 
 /// With the broken rule `absence_is_success`, a delete with a lost reply counts as successful if
-/// the item is absent, even if the delete had a token.
+/// the item is absent, even with a token.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,
