@@ -229,9 +229,9 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// Makes a `Stored` for tests, without an item in DynamoDB. A test that replaces the repository
-    /// by items in memory calls `detached` to implement [`Store`](crate::store::Store). The update
-    /// of a stored item with the result of `detached` fails with a conflict, even if the versions
-    /// are equal.
+    /// with items in memory calls `detached` to implement [`Store`](crate::store::Store). The
+    /// update of a stored item with the result of `detached` fails with a conflict, even if the
+    /// versions are equal.
     ///
     /// # Examples
     ///
@@ -276,7 +276,7 @@ impl Basis {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the random id in `self` by `incarnation`, the random id of the stored item. Each
+    /// Replaces the random id in `self` with `incarnation`, the random id of the stored item. Each
     /// attempt of a create has a different random id, so the id in the stored item shows which
     /// attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {

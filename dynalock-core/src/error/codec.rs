@@ -265,8 +265,8 @@ fn one_of(names: &[&str]) -> Box<str> {
     format!("one of `{}`", names.join("`, `")).into()
 }
 
-/// Returns a name for the kind of a value, for example `a string`. The name of the kind does not
-/// show the value.
+/// Returns a name for the kind of a value, for example `a string`. The returned name does not
+/// contain the value.
 fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
     use serde::de::Unexpected;
     match value {

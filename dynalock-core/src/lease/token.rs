@@ -7,9 +7,9 @@ use crate::error::ParseLockTokenError;
 use crate::key::{Key, KeyValue};
 
 /// A token for a held lock. [`LockGuard::detach`](crate::LockGuard::detach) exchanges the guard of
-/// a lock for a token. Another task or process can resume the lock from the token. A token converts
-/// to a string and back by `Display`, `FromStr` or serde. Every process that has the token can use
-/// the lock.
+/// a lock for a token. Another task or process can resume the lock from the token. `Display`,
+/// `FromStr` and serde convert a token to a string and back. Every process that has the token can
+/// use the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
     /// The name of the lock's row.

@@ -187,7 +187,7 @@ impl<'a> Acquisition<'a> {
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
 
-    /// Reads the row of the lock by an eventually consistent read.
+    /// Reads the row of the lock with an eventually consistent read.
     async fn read(&mut self) -> Result<Option<LockRecord>, Error> {
         let sent = clock::now();
         let item = self.polling().read(&self.spec.row.get(false)).await?;
@@ -293,7 +293,7 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Renews the lease of a granted lock by a heartbeat before the call returns. The deadline of
+    /// Renews the lease of a granted lock with a heartbeat before the call returns. The deadline of
     /// the heartbeat is the end of the call's wait for the lock, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
@@ -460,7 +460,7 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
 }
 
 /// Waits until DynamoDB may grant the next attempt for one of the given locks. A waiting call reads
-/// the rows of the locks by eventually consistent reads.
+/// the rows of the locks with eventually consistent reads.
 pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
     if let [only] = all {
         return only.wait(caller).await;

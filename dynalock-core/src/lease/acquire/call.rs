@@ -36,7 +36,7 @@ pub(crate) struct AcquireCall {
 pub(crate) enum AcquireMode {
     /// The call acquires one of the given locks: the first lock that is free.
     Any,
-    /// The call acquires all given locks by one transaction with the given limits.
+    /// The call acquires all given locks in one transaction, with the given limits.
     All(Limits),
     /// The call acquires all given locks. The call enters the queue of each lock, and holds a lock
     /// when the call's entry is the head of the lock's queue.

@@ -58,7 +58,7 @@ impl AcquireSpec {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }
 
-    /// Starts a background release of a lock that DynamoDB may have granted to `owner` by an
+    /// Starts a background release of a lock that DynamoDB may have granted to `owner` in an
     /// attempt whose reply was lost.
     pub(crate) fn give_back(&self, owner: &Arc<str>) {
         let (spec, owner) = (self.clone(), Arc::clone(owner));

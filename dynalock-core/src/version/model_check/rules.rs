@@ -253,8 +253,8 @@ pub(super) fn every_failed_condition_is_a_conflict(
     Verdict::Conflict
 }
 
-/// Returns the verdict of the library's rules (`real`), but replaces `Unknown` by `Conflict` if a
-/// broken rule regards a conflict as proven (`proven`).
+/// Returns the verdict of the library's rules (`real`), but replaces `Unknown` with `Conflict` if
+/// `proven` is `true`.
 fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
