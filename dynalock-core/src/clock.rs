@@ -30,8 +30,8 @@ pub(crate) async fn within<F: Future>(duration: Duration, future: F) -> Option<F
 pub(crate) fn epoch_millis() -> u64 {
     // Tokio's clock differs from the real clock only in a test that pauses tokio's clock. Tokio's
     // clock can be ahead of the real clock or behind the real clock. A `Duration` cannot be
-    // negative, so the code subtracts each of the two clocks from the other clock. A saturating
-    // subtraction returns zero instead of a negative difference.
+    // negative, so the code computes the difference in both directions. A saturating subtraction
+    // returns zero instead of a negative difference.
     let (system, own, tokio) = (SystemTime::now(), std::time::Instant::now(), Instant::now().into_std());
     let ahead = system.duration_since(UNIX_EPOCH).unwrap_or_default() + tokio.saturating_duration_since(own);
     let epoch = ahead.saturating_sub(own.saturating_duration_since(tokio));

@@ -191,11 +191,10 @@ impl From<KeyType> for ScalarAttributeType {
 
 /// A type whose values can be a key attribute: a string, a whole number or bytes.
 ///
-/// `#[derive(KeyAttribute)]` implements `KeyAttribute` for three kinds of types: a newtype of a key
-/// type, a newtype of bytes with `#[serde(with = "serde_bytes")]`, and an enum without fields. The
-/// key of an enum is the variant name that serde writes. If a program implements `KeyAttribute` by
-/// hand, `to_key_value` must return the key value that the `Serialize` implementation of the type
-/// writes.
+/// `#[derive(KeyAttribute)]` supports a newtype of a key type, a newtype of bytes with
+/// `#[serde(with = "serde_bytes")]`, and an enum without fields. The key value of an enum is the
+/// variant name that serde writes. If a program implements `KeyAttribute` by hand, `to_key_value`
+/// must return the key value that the `Serialize` implementation of the type writes.
 ///
 /// ```
 /// # use dynalock_core as dynalock;

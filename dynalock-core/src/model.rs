@@ -20,7 +20,7 @@ use crate::key::{Key, KeyType, KeyValue};
 )]
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The key type that `#[derive(Versioned)]` generates, for example `ProductKey` for a struct
-    /// `Product`. The values of the key fields convert into the generated key type.
+    /// `Product`.
     type Key: Into<Key> + Send;
 
     /// The names and settings that `#[derive(Versioned)]` has read from the attributes of the
@@ -88,17 +88,16 @@ pub struct Model {
     /// The number of recent writes whose ids an item stores: 4 to 16.
     pub write_ids: u8,
     /// All names under which serde reads or writes the fields of the struct, sorted. `attributes`
-    /// does not contain the names inside flattened fields, which `#[derive(Versioned)]` does not
-    /// know.
+    /// does not contain the names inside flattened fields, which `#[derive(Versioned)]` cannot see.
     pub attributes: &'static [&'static str],
     /// `true` if errors may show the key of an item. If `show_key` is `false`, a key counts as user
     /// data, which errors do not show.
     pub show_key: bool,
     /// The aliases of the fields: the additional names under which serde reads a field.
     pub aliases: &'static [Aliases],
-    /// `true` if the struct has a field with `#[serde(flatten)]`. `#[derive(Versioned)]` does not
-    /// know the names and aliases of the attributes in a flattened field. Before each write of a
-    /// struct with a flattened field, the library verifies that serde can read the resulting item.
+    /// `true` if the struct has a field with `#[serde(flatten)]`. `#[derive(Versioned)]` cannot see
+    /// the names and aliases of the attributes in a flattened field. Before each write of a struct
+    /// with a flattened field, the library verifies that serde can read the resulting item.
     pub flattens: bool,
     /// The names of the lease attributes, or `None` if the type has no `#[lockable]`.
     pub lock: Option<LockModel>,
@@ -349,19 +348,19 @@ impl LockModel {
 /// |---|---|
 /// | Other systems compare fences, and an item may be deleted and created again. | `separate` rows: the lease row and its fence outlive the item, so the fences of the item always grow. |
 /// | The items are large, and their leases last for several heartbeats. | `separate` rows: a heartbeat writes only the lease row. |
-/// | The items match no other row of the table. | the items: the grant of a lease is one request, and a write of an item is not a transaction. |
+/// | All other items. | the items: the grant of a lease is one request, and a write of an item is not a transaction. |
 ///
 /// If an item contains its lease, the first fence of the item is the current time in milliseconds.
 /// If an item contains its lease, the fence usually grows even if the item is deleted and created
-/// again. An item that was deleted and created again can get a lower fence if the caller's clock is
-/// behind, or if an old lease request arrives late.
+/// again. A recreated item can get a lower fence if the caller's clock is behind, or if an old
+/// lease request arrives late.
 ///
 /// With `#[lockable(separate)]`, the last key value of an item must be at least five bytes shorter
 /// than DynamoDB's limit, because the library appends `#lock`. IAM policies that restrict the
 /// partition keys (`dynamodb:LeadingKeys`) must also allow the partition key of the lease row.
 ///
-/// All programs that write the items of a table must store the leases in the same place: all in the
-/// items, or all in separate rows. A program that restores a whole item, for example from a backup,
+/// All programs that write the items of a table must store the leases in the same place: in the
+/// items, or in separate rows. A program that restores a whole item, for example from a backup,
 /// must leave out the attributes of the lease. Lease attributes from a backup contain an old fence,
 /// so the next grant could have the same fence as an earlier grant.
 #[diagnostic::on_unimplemented(

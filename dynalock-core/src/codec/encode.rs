@@ -186,8 +186,8 @@ impl AttributeSink for Encode<'_> {
             return Ok(());
         }
         let encoded = checked_attribute(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
-        // A flattened field can contain an attribute with the name of a field of the struct, so
-        // serde may write two attributes with the same name.
+        // A flattened field can contain an attribute with the name of another field, so serde may
+        // write two attributes with the same name.
         match self.item.entry(name.into_owned()) {
             Entry::Vacant(place) => {
                 place.insert(encoded);
@@ -245,8 +245,8 @@ struct Diff<'a> {
 
 impl Diff<'_> {
     /// Returns the index of the attribute `name` in the list of fingerprints. Serde usually writes
-    /// the attributes of a value in the same order each time, so the search for a fingerprint
-    /// starts after the most recently found attribute.
+    /// the attributes in the same order each time, so the search for a fingerprint starts after the
+    /// last found attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
             // In most cases, the fingerprint at the index `at` is the fingerprint of the attribute
@@ -270,7 +270,7 @@ impl AttributeSink for Diff<'_> {
         self.buffer.clear();
         let after = self.buffer.push(value).map_err(|error| error.in_field(&name))?;
         if let Some(index) = known {
-            // If serde writes an attribute twice, one of the two values would be lost without an
+            // If serde wrote an attribute twice, one of the two values would be lost without an
             // error.
             if mem::replace(&mut self.seen[index], true) {
                 return Err(written_twice(&name));

@@ -29,8 +29,8 @@ impl ItemExpiry {
     /// expired leases.
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
-    /// DynamoDB does not delete an item whose time to live is more than five years ago. An item
-    /// whose time to live is 0 never expires, because 0 stands for the start of 1970.
+    /// DynamoDB does not delete an item whose time to live is more than five years ago. For
+    /// example, DynamoDB never deletes an item whose time to live is 0 (the start of 1970).
     const OLDEST: Duration = Duration::from_hours(5 * 365 * 24);
 
     /// Returns `true` if an item has expired. An item counts as expired only after the time to live

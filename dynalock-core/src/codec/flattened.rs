@@ -60,8 +60,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
-    // The search for the aliases of the set attributes decodes the item many times, so the search
-    // runs only if the first call of `shows_all` has failed.
+    // The search for the aliases of the set attributes decodes the item many times, so it runs only
+    // if the first `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
         aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
@@ -161,7 +161,8 @@ impl<T: Versioned> Search<'_, T> {
 /// value. The caller of `read_back` has already removed the library's own attributes from the item.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // If the type has fields for the times of the create and of the last write, serde needs the
-    // times in the item. `read_back` does not return the times, so any value is sufficient.
+    // times in the item. `read_back` does not return the times, so the code inserts 0 for a missing
+    // time.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

@@ -22,8 +22,8 @@ pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str)
 }
 
 fn reason(text: &str, found: &'static str) -> Option<CodecReason> {
-    // A value that the error text quotes may contain `, expected `, so the search for `, expected `
-    // starts at the end of the text.
+    // A value that the error text quotes may contain `, expected `, so the search starts at the end
+    // of the text.
     let expected = || text.rsplit_once(", expected ").map(|(_, expected)| Box::from(expected));
     let quoted = |text: &str| text.strip_suffix('`').map(Box::from);
     if let Some(field) = text.strip_prefix("missing field `") {

@@ -56,7 +56,7 @@ enum StoredOrigin {
     /// The library has read or written the value in this process.
     Known(Basis),
     /// A user edited the value outside this process, for example in a browser. The etag identifies
-    /// the state of the item before the edit.
+    /// the state of the item before the user edited the value.
     Assumed(Etag),
 }
 
@@ -71,8 +71,8 @@ pub(crate) struct Basis {
     content: Content,
 }
 
-/// A copy of the item without the library's own attributes. A `Content` contains no copy if the
-/// type of the item has no flattened field.
+/// A copy of the item without the library's own attributes. A `Content` is empty if the type of the
+/// item has no flattened field.
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
@@ -148,8 +148,7 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Adds the version, the write ids and the times that the last write has stored to the
-    /// attributes of `item`.
+    /// Adds to `item` the version, the write ids and the times that the last write has stored.
     pub(crate) fn write_state_into(&self, item: &mut Item)
     where
         T: Versioned,
@@ -160,7 +159,7 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value, and the same result as `origin`: the data for the next write, or an etag.
+    /// Returns the value, and the result of the method `origin`.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         match self.origin {
             StoredOrigin::Known(basis) => (self.value, Ok(basis)),
@@ -193,7 +192,7 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// Makes a `Stored` from a value that a user edited outside this process, for example in a
-    /// browser. `etag` identifies the state of the item before the edit.
+    /// browser. `etag` identifies the state of the item before the user edited the value.
     ///
     /// Before a write of a `Stored` from `assume`, the library reads the item. If the item is no
     /// longer in the state that the etag identifies, the write fails with [`Error::Conflict`]. If
@@ -230,9 +229,9 @@ impl<T: Versioned> Stored<T> {
     }
 
     /// Makes a `Stored` for tests, without an item in DynamoDB. A test that replaces the repository
-    /// by items in memory calls `detached` to implement [`Store`](crate::store::Store). The update
-    /// of a stored item with the result of `detached` fails with a conflict, even if the versions
-    /// are equal.
+    /// with items in memory calls `detached` to implement [`Store`](crate::store::Store). The
+    /// update of a stored item with the result of `detached` fails with a conflict, even if the
+    /// versions are equal.
     ///
     /// # Examples
     ///
@@ -244,8 +243,8 @@ impl<T: Versioned> Stored<T> {
     /// assert_eq!((product.stock, product.version()), (10, 3));
     /// ```
     pub fn detached(value: T, version: u64) -> Self {
-        // Each stored item has a random id, the incarnation. The random id of an item never
-        // consists of zeros, so the result of `detached` cannot update an item.
+        // Each stored item has a random id, the incarnation, which is never zero. With an
+        // incarnation of zero, the result of `detached` cannot update an item.
         let ring = Ring::new(Incarnation::from_bytes([0; 8]));
         let revision = Revision { version: Some(version), ring: Some(ring) };
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
@@ -277,7 +276,7 @@ impl Basis {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the random id in `self` by `incarnation`, the random id of the stored item. Each
+    /// Replaces the random id in `self` with `incarnation`, the random id of the stored item. Each
     /// attempt of a create has a different random id, so the id in the stored item shows which
     /// attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
@@ -387,7 +386,7 @@ impl<T> Deref for Stored<T> {
 
 impl<T: Versioned> DerefMut for Stored<T> {
     // `deref_mut` computes the fingerprints before the program can change the value, so the
-    // fingerprints describe the stored state.
+    // fingerprints describe the stored item.
     fn deref_mut(&mut self) -> &mut T {
         if let StoredOrigin::Known(basis) = &mut self.origin {
             basis.remember(&self.value);

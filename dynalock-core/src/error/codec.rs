@@ -19,7 +19,7 @@ struct CodecErrorParts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecReason {
-    /// The stored value has another type than the field of the struct.
+    /// The type of the stored value differs from the type of the struct's field.
     #[error("expected {expected}, found {found}")]
     #[non_exhaustive]
     Type {
@@ -28,8 +28,8 @@ pub enum CodecReason {
         /// The kind of the stored value, for example `a string`.
         found: &'static str,
     },
-    /// The stored value has the right type, but the field cannot hold the value, for example
-    /// because a number is too large or has a fraction.
+    /// The stored value has the right type, but does not fit into the field, for example because a
+    /// number is too large or has a fraction.
     #[error("expected {expected}, found {found} that does not fit")]
     #[non_exhaustive]
     Value {
@@ -113,8 +113,8 @@ impl CodecError {
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
     /// known.
     pub fn attribute(&self) -> Option<&str> {
-        // The name of the attribute is the last element, because the innermost field or list
-        // element adds itself to the `Vec` first.
+        // The name of the attribute is the last element, because the code adds the innermost part
+        // of the path first.
         match self.0.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,
@@ -265,8 +265,8 @@ fn one_of(names: &[&str]) -> Box<str> {
     format!("one of `{}`", names.join("`, `")).into()
 }
 
-/// Returns a name for the kind of a value, for example `a string`. The name of the kind does not
-/// show the value.
+/// Returns a name for the kind of a value, for example `a string`. The returned name does not
+/// contain the value.
 fn kind(value: serde::de::Unexpected<'_>) -> &'static str {
     use serde::de::Unexpected;
     match value {

@@ -75,8 +75,8 @@ pub enum InvalidTransaction {
         /// The name of the table that contains the item.
         table: Arc<str>,
     },
-    /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned.
-    /// Writes through the clone of the `Tx` would come too late for the commit.
+    /// A clone of the closure's [`Tx`](crate::Tx) still exists after the closure has returned. A
+    /// write through a `Tx` after the end of the closure would come too late for the commit.
     #[error(
         "a handle of the unit of work outlives its closure; await what the closure has spawned, and do not keep `Tx`"
     )]
@@ -111,7 +111,7 @@ pub enum InvalidPatch {
         second: String,
     },
     /// The patch inserts elements into a nested set, or deletes elements from a nested set.
-    /// DynamoDB changes only a set that is an attribute of the item itself.
+    /// DynamoDB can change a set only if the set is a top-level attribute of the item.
     #[error(
         "`{attribute}` is inside an attribute, and DynamoDB changes only sets that are attributes; use `update_with`"
     )]

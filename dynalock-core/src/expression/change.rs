@@ -1,5 +1,5 @@
-//! One change of a patch (a write of single attributes): the text of the change in an update
-//! expression, and the reasons why an item does not allow the change.
+//! One change of a patch: the text in the update expression, and the reasons why an item does not
+//! allow the change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -181,8 +181,8 @@ impl PatchChange {
     }
 
     /// Returns the value with which a patch replaces a stored null. An addition treats a stored
-    /// null as zero, and an extension of a list treats a stored null as an empty list. A different
-    /// serde default of the field has no effect.
+    /// null as zero, and an extension of a list treats a stored null as an empty list. The serde
+    /// default of the field does not affect the replacement of a stored null.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
@@ -197,8 +197,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // If a map on the path of the change is missing, the error must name the missing map, and
-        // not the missing value inside the map.
+        // If a map on the path of the change is missing, the error must name this map, and not the
+        // value inside the map.
         let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
             PathRequirement::Map(path) => {
                 let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
@@ -243,8 +243,8 @@ impl PatchChange {
     }
 }
 
-/// Returns a condition that is true if `condition` is true. If `may_be_absent` is set, the returned
-/// condition is also true for an absent attribute.
+/// Returns `condition` or, if `may_be_absent` is set, a condition that is also true for an absent
+/// attribute.
 fn or_absent(may_be_absent: bool, path: &str, condition: String) -> String {
     match may_be_absent {
         true => format!("(attribute_not_exists({path}) OR {condition})"),

@@ -136,8 +136,8 @@ macro_rules! conditions_of {
             }
 
             /// Returns the size of the attribute, for a comparison. A missing attribute, a number,
-            /// a boolean and a null have no size. Each comparison of a size that does not exist is
-            /// false, except `ne`, which is true.
+            /// a boolean and a null have no size. If the attribute has no size, the condition `ne`
+            /// is true, and all other comparisons are false.
             ///
             /// ```
             /// # use dynalock_core as dynalock;
@@ -160,9 +160,10 @@ macro_rules! conditions_of {
             }
         }
 
-        /// The conditions `lt`, `le`, `gt`, `ge` and `between` compare an attribute by order.
+        /// The conditions `lt`, `le`, `gt`, `ge` and `between` compare the order of two values.
         /// DynamoDB orders numbers by value, strings by UTF-8 bytes, and binary values by unsigned
-        /// bytes. For a missing attribute and for a null, each comparison by order is false.
+        /// bytes. For a missing attribute and for a null, `lt`, `le`, `gt`, `ge` and `between` are
+        /// false.
         impl<T, V, R> $place<T, V, R> {
             /// Returns a condition that is true if the attribute is less than `bound`.
             pub fn lt(self, bound: impl AsBound<V>) -> Condition<T> {

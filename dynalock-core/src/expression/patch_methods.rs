@@ -57,12 +57,11 @@ macro_rules! patch_methods {
         /// default of the field. For `add`, a missing `Option` without a serde default, a missing
         /// map entry and a stored null count as zero.
         ///
-        /// If the sum of the stored number and the delta would be outside the range of the field's
-        /// type, the patch changes nothing, and the call fails with
-        /// [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored number could give a sum in
-        /// the range, the library sends no request, and the call fails with
-        /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38 digits,
-        /// and may refuse a float whose sum needs more digits with
+        /// If the sum would be outside the range of the field's type, the patch changes nothing,
+        /// and the call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored
+        /// number could give a sum in the range, the library sends no request, and the call fails
+        /// with [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38
+        /// digits. If the sum of floats needs more digits, the call may fail with
         /// [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples

@@ -11,17 +11,17 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Attribute, Placeholders};
 use crate::codec::Item;
 
-/// The role of an attribute that every item must have.
+/// Marks an attribute that every item must have.
 #[derive(Debug, Clone, Copy)]
 pub enum Required {}
 
-/// The role of an attribute that an item may lack: an `Option`, a field with `#[serde(default)]`,
-/// an entry of a map, or an element of a list.
+/// Marks an attribute that an item may lack: an `Option`, a field with `#[serde(default)]`, a map
+/// entry, or a list element.
 #[derive(Debug, Clone, Copy)]
 pub enum Defaulted {}
 
-/// The role of an attribute that a patch cannot change: a key, the version, the creation time or
-/// update time that the library writes, or a field with `#[serde(deserialize_with)]`.
+/// Marks an attribute that a patch cannot change: a key, the version, a time that the library
+/// writes, or a field with `#[serde(deserialize_with)]`.
 #[derive(Debug, Clone, Copy)]
 pub enum Fixed {}
 
@@ -69,12 +69,12 @@ impl Role for Fixed {
 
 /// A location in an item: an [`Attribute`], or a [`Path`] to a value inside an attribute.
 pub trait Place: sealed::Sealed {
-    /// The struct whose items contain the attribute or path.
+    /// The struct whose items contain the value.
     type Item;
     /// The Rust type of the value at the attribute or path.
     type Value;
-    /// The role of the attribute or path, which is [`Required`], [`Defaulted`] or [`Fixed`]. The
-    /// role decides whether a patch (a write of single attributes) can change or remove the value.
+    /// The role, which says whether a patch (a write of single attributes) can change or remove the
+    /// value: [`Required`], [`Defaulted`] or [`Fixed`].
     type Role;
 
     /// Converts the attribute or path into a [`Path`].
@@ -259,8 +259,8 @@ impl<T, V, R> Path<T, V, R> {
         R: Role,
         V: Nested<P::Item>,
     {
-        // The new path ends at the inner field, so the inner field decides the role and the start
-        // value of the new path.
+        // The new path ends at the inner field, so the new path has the start value of the inner
+        // field.
         let Path { document: inner, missing, .. } = field.into_path();
         let mut document = self.document;
         document.steps.push(Step::Field(inner.root));

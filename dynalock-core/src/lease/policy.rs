@@ -67,9 +67,9 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the attribute and the owner text by which a later read shows the release of the
-    /// lease. `release` returns `None` if the writes of the call do not release a lease that is
-    /// stored in the item.
+    /// Returns the attribute and the owner text with which the call can detect the release of the
+    /// lease in a later read. `release` returns `None` if the writes of the call do not release a
+    /// lease that is stored in the item.
     pub(crate) fn release(&self, model: &Model) -> Option<Release<'_>> {
         match self {
             Self::Holder { grant, ends: AfterWrite::Release } => {
@@ -81,7 +81,7 @@ impl LeasePolicy {
 
     /// Returns the condition on the lease attributes and the changes of the lease attributes for
     /// one attempt of a write. Each attempt of a write that renews the lease has a higher heartbeat
-    /// number than the attempt before.
+    /// number than the previous attempt.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
@@ -103,9 +103,9 @@ impl LeasePolicy {
     /// contain the end of a lease.
     pub(crate) fn judged_at(&self, model: &Model, companion: CompanionWrite) -> Option<u64> {
         let Self::Outside { options } = self else { return None };
-        // A write whose condition compares the end of a lease removes an expired lease. The first
-        // attempt of a write only checks a separate lease row, because an update would create a
-        // lease row for an item that was never leased.
+        // A write whose condition compares the end of a lease removes an expired lease. An update
+        // would create a lease row for an item that was never leased, so the first attempt only
+        // checks a separate lease row.
         let compares = model.lock_in_item().is_some() || companion == CompanionWrite::RemoveExpired;
         options.expired_before().filter(|_| compares)
     }
@@ -130,8 +130,9 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the error of a refused write, or `None` if a lease is not the reason of the refusal.
-    /// `judged_at` is the time with which the refused request compared the end of the lease.
+    /// Returns the error of a refused write, or `None` if a lease is not the reason for the
+    /// refusal. `judged_at` is the time with which the refused request compared the end of the
+    /// lease.
     pub(crate) fn refusal(
         &self,
         ItemRef { model, table, .. }: &ItemRef,

@@ -7,8 +7,8 @@ use crate::error::ParseLockTokenError;
 use crate::key::{Key, KeyValue};
 
 /// A token for a held lock. [`LockGuard::detach`](crate::LockGuard::detach) exchanges the guard of
-/// a lock for a token. Another task or process can resume the lock from the token. A token converts
-/// to a string and back by `Display`, `FromStr` or serde. Every process that knows the token can
+/// a lock for a token. Another task or process can resume the lock from the token. `Display`,
+/// `FromStr` and serde convert a token to a string and back. Every process that has the token can
 /// use the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockToken {
@@ -84,8 +84,8 @@ impl LockToken {
     }
 }
 
-/// The prefix of an encoded item key in a lock token. If the name of a lock begins with U+0000, the
-/// library takes the lock's token for the token of an item lease, and cannot resume the lock.
+/// The prefix of an encoded item key in a lock token. If a lock's name begins with U+0000, the
+/// library mistakes the lock's token for an item lease's token, and cannot resume the lock.
 const ITEM: &str = "\u{0}";
 
 /// Parses one key value from the start of `text`. Returns the key value and the remaining text, or

@@ -24,7 +24,7 @@ pub struct LockInfo {
     /// is the nonce of the holder's grant.
     pub owner: Option<String>,
     /// The random id (nonce) of the holder's grant, or `None` if the lock is free. If a program
-    /// without dynalock wrote the owner attribute, the nonce may be empty.
+    /// that does not use dynalock wrote the owner attribute, the nonce may be empty.
     pub nonce: Option<String>,
     /// The number of callers that wait in the fair queue. The holder does not count as a waiting
     /// caller.
@@ -65,8 +65,8 @@ impl LockInfo {
             nonce: holder.map(|holder| holder.nonce.to_owned()),
             waiting: record.queue.len().saturating_sub(1),
             queue: QueuePlace::of(&record, now),
-            // The first grant of a lock writes a fence into the row of the lock, so a row without a
-            // fence is not the row of a lock.
+            // The first grant of a lock writes a fence into the lock's row, so a row without a
+            // fence is not a lock's row.
             fence: record.last_fence()?,
             remaining,
             payload: None,
@@ -91,11 +91,11 @@ pub struct QueuePlace {
     pub position: usize,
     /// The label of the caller, or the nonce of the queue entry if the caller has no label.
     pub owner: String,
-    /// The random id (nonce) of the queue entry. If a program without dynalock wrote the queue
-    /// entry, the nonce may be empty.
+    /// The random id (nonce) of the queue entry. If a program that does not use dynalock wrote the
+    /// queue entry, the nonce may be empty.
     pub nonce: String,
-    /// The time since the caller entered the queue, by the local clock. The field is `None` if a
-    /// program without dynalock wrote the queue entry without a time.
+    /// The time since the caller entered the queue, by the local clock. The field is `None` if
+    /// another program wrote the queue entry without a time.
     pub since_entry: Option<Duration>,
 }
 

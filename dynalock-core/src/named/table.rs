@@ -64,7 +64,7 @@ impl CreateLockTable {
         self
     }
 
-    /// Limits the time of the call that creates the table. The default deadline is one minute.
+    /// Limits the time of the call that creates the table. The default limit is one minute.
     ///
     /// # Examples
     ///

@@ -69,8 +69,8 @@ impl TransactGet {
         let get = client.transact_get_items().set_transact_items(Some(gets));
         let output = request("TransactGetItems", &self.tables(), pin!(get.send())).await.map_err(classify)?;
         let items: Vec<_> = output.responses.unwrap_or_default().into_iter().map(|response| response.item).collect();
-        // The library refuses an answer with a wrong number of items, because only the position of
-        // an item in the answer shows the key of the item.
+        // Only the position of an item in the answer shows its key. The library refuses an answer
+        // with a wrong number of items.
         match items.len() == self.item_refs.len() {
             true => Ok(items),
             false => {

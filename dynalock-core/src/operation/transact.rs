@@ -82,8 +82,8 @@ impl Transact {
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
-            // DynamoDB returns one cancellation reason for each action of the request, in the same
-            // order, so the library refuses an answer with a different number of reasons.
+            // DynamoDB returns one cancellation reason for each action, in the order of the
+            // actions. The library refuses an answer with a different number of reasons.
             Err(Failure::Cancelled(reasons)) if reasons.as_slice().len() != self.tables.len() => {
                 let (actions, reasons) = (self.tables.len(), reasons.as_slice().len());
                 let message = format!("{actions} actions were cancelled with {reasons} reasons");

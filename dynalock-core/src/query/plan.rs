@@ -1,4 +1,4 @@
-//! The settings of a query or a scan, which decide the requests for the pages.
+//! The settings of a query or a scan, from which the library makes the request for each page.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -51,11 +51,11 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Returns the maximum number of items that the next request evaluates. DynamoDB applies the
-    /// limit of a request before the filter. If a request finds too few items, the next request
-    /// evaluates twice as many items. Because the number of evaluated items doubles with each
+    /// limit of a request before the filter. If a request finds too few items, the limit of the
+    /// next request is twice as high. Because the number of evaluated items doubles with each
     /// request, a read needs few requests even if the filter leaves out most items.
     fn limit(self) -> Option<i32> {
-        // A page of DynamoDB has at most 1 MB, which is at most about a million items, so a request
+        // A page of DynamoDB has at most 1 MB, which is at most about a million items. A request
         // with a higher limit would not return more items. A `u32` that is doubled at most 20 times
         // fits into a `u64`.
         const MOST_DOUBLINGS: u32 = 20;
@@ -109,8 +109,8 @@ impl Plan {
         Ok(page)
     }
 
-    /// Reads whole items from the table by the keys from an index, if the read needs whole items.
-    /// The result contains only items that still exist in the table.
+    /// If the index does not hold whole items, reads the items with the keys in `named` from the
+    /// table. The result contains only items that still exist in the table.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);

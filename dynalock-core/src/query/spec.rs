@@ -17,9 +17,8 @@ use crate::{
 ///
 /// [`in_table`](Self::in_table) and [`in_index`](Self::in_index) return a builder, and
 /// [`build`](QuerySpecBuilder::build) returns the query. A query from a `QuerySpec` always returns
-/// whole items. If an index does not hold all attributes, the query reads the items from the table
-/// by their keys, as with [`fetch`](super::Query::fetch). A query of the table is strongly
-/// consistent.
+/// whole items. If an index does not hold all attributes, the query reads the items from the table,
+/// as with [`fetch`](super::Query::fetch). A query of the table is strongly consistent.
 ///
 /// # Examples
 ///

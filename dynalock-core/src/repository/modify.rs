@@ -65,8 +65,8 @@ impl<F> Checked for TryUpdateWith<'_, F> {}
 impl<I, F> Checked for UpsertWith<'_, I, F> {}
 
 /// The return type of the closure of an update, which is `()`, or `!` if the closure never returns.
-/// If a program passes an async closure, the return type of the closure does not implement the
-/// trait `NoValue`, and the compiler prints a helpful message.
+/// The return type of an async closure does not implement the trait `NoValue`, and the compiler
+/// prints a helpful message.
 #[diagnostic::on_unimplemented(
     message = "the closure of an update returns `()`, not `{Self}`",
     label = "its closure returns `{Self}`",

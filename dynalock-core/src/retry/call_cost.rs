@@ -37,8 +37,8 @@ pub(super) struct CostContext {
     /// `true` if the next request repeats a request whose reply was lost.
     pub(super) repeats_lost: bool,
     /// `true` if the capacity budget of the call does not apply to reads. The capacity budget must
-    /// not prevent the reads that follow a write, because the reads find out the outcome of the
-    /// write or return the written item.
+    /// not prevent the reads that follow a write, because these reads find out the outcome of the
+    /// write or return the item.
     pub(super) reads_are_exempt: bool,
 }
 
@@ -170,8 +170,8 @@ impl CallCostState {
 }
 
 /// A request that has started and whose cost is not yet counted. The drop of a `MeteredAttempt`
-/// adds the capacity of the request to the cost of the call, so the library also counts a request
-/// whose future was dropped.
+/// adds the capacity of the request to the cost of the call, even if the future of the request was
+/// dropped.
 pub(super) struct MeteredAttempt {
     call_cost: Arc<CallCost>,
     request: Arc<MeteredRequest>,
@@ -207,8 +207,8 @@ impl MeteredAttempt {
     pub(super) fn end<O>(mut self, answer: &Result<O, Failure>) -> CostOutcome {
         self.outcome = match answer {
             _ if self.request.is_answered() => CostOutcome::Answered,
-            // The future of a request may return `Ok` after a refusal by DynamoDB. Without a
-            // successful answer, an `Ok` means a refusal.
+            // Some requests report a refusal by DynamoDB as `Ok`. If DynamoDB has not answered with
+            // a success, an `Ok` is a refusal.
             Ok(_) | Err(Failure::Contention(_)) => CostOutcome::Refused,
             Err(Failure::Condition(item)) => {
                 self.request.refuse(&[item.as_ref().map(size)]);

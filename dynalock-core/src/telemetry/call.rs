@@ -64,7 +64,7 @@ impl fmt::Display for SpanName<'_> {
     }
 }
 
-/// The failure of a call to which the caller has passed a closure.
+/// The error of a call that runs a closure: an error of the library, or an error of the closure.
 pub(crate) enum CallFailure<E> {
     /// An error of the library.
     Library(Error),
@@ -157,8 +157,8 @@ pub(crate) fn observe_as<'f, F: Future + Send + 'f>(
     call: F,
     error_type: fn(&F::Output) -> Option<&'static str>,
 ) -> BoxedCall<'f, F::Output> {
-    // The future of a call has many kilobytes. The code boxes the future before it wraps the future
-    // in a span, because each wrapper would copy an unboxed future.
+    // The future of a call takes many kilobytes of memory. The code boxes the future before it
+    // wraps the future in a span, because each wrapper would copy an unboxed future.
     let call = Box::pin(call);
     match is_observed() {
         true => Box::pin(in_span(operation, table, call, error_type)),
@@ -223,8 +223,8 @@ where
     Either::Right(run(Call::new(operation, table, span), work, failure))
 }
 
-/// Returns a future that runs `work` as a part of the current call. The returned future may end
-/// after the current call.
+/// Returns a future that runs `work`, and adds the telemetry of `work` to the current call. The
+/// returned future may end after the current call.
 pub(crate) fn continued<F: Future>(work: F) -> impl Future<Output = F::Output> {
     match current() {
         None => Either::Left(work),
@@ -312,7 +312,7 @@ impl Call {
         self.table.get().cloned().unwrap_or_default()
     }
 
-    /// Counts a request of the call, and returns how many requests the call has counted so far.
+    /// Increments the number of requests of the call, and returns the new number.
     pub(super) fn count_request(&self) -> u32 {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }

@@ -9,7 +9,7 @@ pub(super) const CALL_DURATION: &str = "dynalock_call_duration_seconds";
 pub(super) const REQUESTS: &str = "dynalock_requests_total";
 /// The number of writes that met a conflict with another writer.
 pub(super) const CONFLICTS: &str = "dynalock_conflicts_total";
-/// The number of retries of requests, by the reason of the retry.
+/// The number of retries of requests, by the reason for the retry.
 pub(super) const RETRIES: &str = "dynalock_retries_total";
 /// The number of writes with a lost reply, by outcome: applied, not applied or unknown.
 pub(super) const LOST_REPLIES: &str = "dynalock_lost_replies_total";

@@ -2,9 +2,10 @@
 //!
 //! Each call of the public API runs in [`observe`], which boxes the future of the call, makes a
 //! span and counts the call. Each request runs in [`request`], and each event has a function in the
-//! module `event`. A part of a call that runs in another task than the call runs in [`continued`].
-//! Background tasks run in [`detached`] or [`in_lease`]. Without a `tracing` subscriber and without
-//! the feature `metrics`, the functions of this module only run the future.
+//! module `event`. If a call moves a part of its work to another task, the part runs in
+//! [`continued`]. Background tasks run in [`detached`] or [`in_lease`]. Without a `tracing`
+//! subscriber and without the feature `metrics`, the functions of this module only run the given
+//! future.
 //!
 //! Spans and events never contain the attributes of an item. The error text in a DEBUG event may
 //! contain the name of a lock. The text of an error may contain the key of an item whose type has
@@ -34,8 +35,8 @@ const TARGET: &str = "dynalock";
 /// The value of the span field `db.system.name`.
 const SYSTEM: &str = "aws.dynamodb";
 
-/// The label `outcome` in the metrics of a call or a request that succeeded.
+/// The value of the metric label `outcome` for a call or a request that succeeded.
 const OK: &str = "ok";
 
-/// The label `outcome` in the metrics of a call or a request whose future was dropped.
+/// The value of the metric label `outcome` for a call or a request whose future was dropped.
 const DROPPED: &str = "dropped";

@@ -44,7 +44,7 @@ pub(super) enum AfterContention {
 }
 
 /// The commit of a transaction. If DynamoDB refuses a request, the commit may send a request with
-/// other content and another ClientRequestToken.
+/// different content and another ClientRequestToken.
 pub(super) struct Commit<'a> {
     pub(super) attempts: &'a mut Attempts,
     pub(super) transaction: TransactionId,
@@ -72,7 +72,7 @@ impl Commit<'_> {
                 WriteResult::Applied(()) => return Ok(self.assembly.next),
                 WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
             }
-            // The next request has other content than the refused request, so the next request
+            // The content of the next request differs from the refused request, so the next request
             // needs another token.
             *self.token = random::token(self.attempts.rng());
             self.assembly = assemble(self.operations, &mut self.stamps)?;
@@ -96,18 +96,17 @@ impl Commit<'_> {
                     let item_refs: Vec<_> = self.operations.iter().map(|operation| &operation.item_ref).collect();
                     return Err(which_is_missing(self.attempts, &item_refs, missing).await);
                 }
-                // DynamoDB refuses a remembered token if the bytes of the request differ, for
-                // example because of another order of a `HashMap`. The write id in an item proves
+                // DynamoDB refuses a remembered token if the bytes of the request have changed, for
+                // example because a `HashMap` has another order. The write id in an item proves
                 // that the earlier commit with the token was a commit of the same transaction.
                 Err(Error::TokenReused { .. })
                     if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
                 {
                     return Err(already_committed(self.attempts));
                 }
-                // If DynamoDB remembers a token that the library has generated, an earlier run of
-                // the closure has sent the token. DynamoDB refused the request of the earlier run,
-                // but later received and applied a duplicate of the request. The unit of work no
-                // longer has the result of the earlier run of its closure.
+                // If DynamoDB remembers a generated token, DynamoDB has applied a delayed duplicate
+                // of a request from an earlier run of the closure. The unit of work no longer has
+                // the result of the earlier run, so the call reports an unknown outcome.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }
@@ -121,8 +120,8 @@ impl Commit<'_> {
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         self.outcome = AttemptOutcome::Known;
-        // If the deadline leaves no time for a request, the call ends without a request. The error
-        // of a call without a request proves that the call has written nothing.
+        // If the call ends before its first request, its error shows that the call has written
+        // nothing.
         self.attempts.check_time()?;
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {
@@ -156,11 +155,10 @@ impl Commit<'_> {
     }
 
     /// Decides whether DynamoDB applied an earlier attempt of a transaction whose last attempt was
-    /// cancelled. After a lost reply, `judge` interprets DynamoDB's cancellation reason for each
-    /// write in the same way as the refusal of a single write with a token. One write can decide
-    /// about the whole transaction: if the written item contains the id of the write, DynamoDB has
-    /// applied the transaction. If the condition of the write can never be true again, DynamoDB can
-    /// never apply the transaction.
+    /// cancelled. After a lost reply, `judge` interprets each write's cancellation reason like the
+    /// refusal of a single write with a token. If one of the written items contains the id of its
+    /// write, DynamoDB has applied the whole transaction. If the condition of one write can never
+    /// be true again, DynamoDB can never apply the transaction.
     fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
         if self.outcome == AttemptOutcome::Known {
@@ -202,8 +200,8 @@ impl Commit<'_> {
         };
         let rests_on = of_write().find_map(Operation::rests_on);
         let is_refused = reason.class() == Some(CancellationClass::Conflict);
-        // If the write requires no particular state of the item, `verdict` treats the write like a
-        // create, because the condition of the write can become true later.
+        // If the write requires no particular state of the item, its condition can become true
+        // later, so `verdict` treats the write like a create.
         let expected = match rests_on.filter(|_| is_refused) {
             Some(state) => Expected::Unchanged(&state.revision),
             None => Expected::Absent,
@@ -235,9 +233,8 @@ impl Commit<'_> {
         table_names(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
 
-    /// Adapts the operations to the items that a refusal returned, so that the commit can send a
-    /// request with other content. Returns the error of the transaction if no changed request can
-    /// succeed.
+    /// Changes the operations so that DynamoDB may accept the next request. Returns the error of
+    /// the transaction if no changed request can succeed.
     fn after_refusal(&mut self, reasons: &[ActionReason]) -> Result<(), Error> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
         // DynamoDB forgets a token after ten minutes, but the items may still contain the id of the
@@ -245,13 +242,12 @@ impl Commit<'_> {
         if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
             return Err(already_committed(self.attempts));
         }
-        // If the caller has set a token, the commit must not send a request with other content.
+        // If the caller has set a token, the commit must not send a request with different content.
         let may_pass = !self.has_given_token() && self.adapt(reasons)? == Adapted::Yes;
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Adapts the operations to the items and lease rows that the refusal returned. `adapt` changes
-    /// an operation if a lease or the item has expired, or if a patch needs another update
+    /// Changes an operation if a lease or the item has expired, or if a patch needs another update
     /// expression for the item.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
@@ -313,8 +309,8 @@ fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
 }
 
 /// Returns the cancellation reason of an operation: the reason that DynamoDB gave for the write of
-/// the item. If DynamoDB refused only the write of the separate lease row, but not because of a
-/// false condition, `reason_at` returns the reason for the lease row.
+/// the item. If DynamoDB refused only the write of the lease row, and not because of a false
+/// condition, returns the reason for the lease row.
 fn reason_at(position: WritePosition, reasons: &[ActionReason]) -> ActionReason {
     let own = &reasons[position.write];
     match position.lease.map(|lease| &reasons[lease]) {

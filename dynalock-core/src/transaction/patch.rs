@@ -57,11 +57,11 @@ impl Transaction {
     ///
     /// If the patch has no change, or if two changes of the patch overlap, the commit fails with
     /// [`Error::InvalidPatch`](crate::Error::InvalidPatch). If the transaction writes an item
-    /// twice, for example by two patches, the commit fails with
+    /// twice, for example with two patches, the commit fails with
     /// [`Error::InvalidTransaction`](crate::Error::InvalidTransaction). The commit fails with
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if the stored item does not meet a condition
-    /// of the patch, or if the sum of an `add` would be out of range. `Cancelled` contains the
-    /// item, but does not name the condition or the `add` that caused the refusal.
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if a condition of the patch is false, or if
+    /// the sum of an `add` would be out of range. `Cancelled` contains the item, but does not name
+    /// the condition or the `add` that caused the refusal.
     pub fn patch<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
         let intent = repository.patch_intent(key.into_key(), content.clone());

@@ -39,7 +39,7 @@ pub enum Reason<T> {
     Invalid(Refusal),
     /// DynamoDB gave a reason with a code that this version of the library does not know.
     Unknown(Refusal),
-    /// Another transaction has made the handle of the operation.
+    /// The handle of the operation belongs to another transaction.
     ForeignHandle,
 }
 

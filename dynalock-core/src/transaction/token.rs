@@ -15,8 +15,8 @@ use crate::{
 
 /// Returns the caller's token, or a generated token if the caller has set no token. The returned
 /// [`WriteStamps`] contain the write id of the commit and the random generator for the ids of new
-/// items. If the caller has set a token, the library derives all ids from the token, so a later
-/// call with the same token sends the same ids.
+/// items. From a token of the caller, the library derives all ids, so a later call with the token
+/// sends the same ids.
 pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
     match given {
         Some(token) => {

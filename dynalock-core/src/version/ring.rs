@@ -1,5 +1,4 @@
-//! The attribute `_writes` of an item: the random id of the item (the incarnation), the time of the
-//! last write in seconds, and the ids of the last writes.
+//! The attribute `_writes` of an item, which identifies the item and its last writes.
 //!
 //! | bytes of `_writes` | content |
 //! |---|---|
@@ -15,8 +14,8 @@ const ID_LEN: usize = 8;
 const TIME_LEN: usize = 4;
 
 /// If the last write of an item is older than `REST` seconds, the next write removes old write ids
-/// from the item. No call needs a write id that is older than a quarter of an hour: a call takes
-/// seconds, and DynamoDB forgets a token after ten minutes.
+/// from the item. No call needs a write id that is older than 15 minutes: a call takes seconds, and
+/// DynamoDB forgets a token after ten minutes.
 const REST: u32 = 15 * 60;
 
 /// The bit of a stored write id that is set if the library derived the write id from a token of the
@@ -53,12 +52,12 @@ pub(super) struct StoredId([u8; ID_LEN]);
 pub(crate) struct Incarnation([u8; ID_LEN]);
 
 /// The content of the attribute `_writes`. `_writes` contains the ids of the newest writes of the
-/// item, with no id missing between two ids. The type of the item sets the largest number of ids in
-/// `_writes`.
+/// item, with no id missing between two ids. The largest number of ids in `_writes` is a constant
+/// of the item's type.
 ///
 /// If a clock is wrong, the library may remove old write ids too early or too late. If `_writes` no
-/// longer contains the id of a write, the library may report the outcome of the write as unknown,
-/// but never reports a wrong outcome.
+/// longer contains the id of a write, the library may report an unknown outcome of the write, but
+/// never a wrong outcome.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Ring(Vec<u8>);
 
@@ -95,8 +94,7 @@ impl WriteId {
 
 impl StoredId {
     /// Returns `true` if the library derived the id from a token of the caller. A caller may repeat
-    /// a write with a token at any time, so the age of the write is no reason to remove the id of
-    /// the write.
+    /// a write with a token at any time, so the age of the write is no reason to remove its id.
     pub(super) fn is_of_token(self) -> bool {
         self.0[0] & OF_TOKEN != 0
     }
@@ -147,8 +145,8 @@ impl Ring {
         Self(bytes)
     }
 
-    /// Parses the bytes of the attribute `_writes`. Returns `None` if `bytes` does not have the
-    /// length of a random id of the item (the incarnation), an optional time and whole write ids.
+    /// Parses the bytes of the attribute `_writes`. Returns `None` if the length of `bytes` is
+    /// invalid.
     pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let has_whole_parts = matches!(bytes.len() % ID_LEN, 0 | TIME_LEN);
         (bytes.len() >= ID_LEN && has_whole_parts).then_some(Self(bytes))
@@ -177,8 +175,8 @@ impl Ring {
 
     /// Returns a copy of the content of `_writes` with one more write id at the front. `at` is the
     /// time of the write in epoch milliseconds. `push` removes the oldest ids if `_writes` would
-    /// contain more than `keep` ids. If the last write was long ago, `push` keeps only the newest
-    /// stored id.
+    /// contain more than `keep` ids. If the last write is older than `REST` seconds, `push` keeps
+    /// only the newest stored id.
     ///
     /// For a write with a token of the caller, `push` keeps the stored time, and ignores the age of
     /// the stored ids. A later call with the same token must send the same request.
@@ -214,10 +212,9 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length in bytes of the first part of `_writes`: the random id of the item (the
-    /// incarnation) and, if present, the time of the last write. In `_writes`, each id takes 8
-    /// bytes, and the time takes 4 bytes. The length of `_writes` modulo 8 is 4 if `_writes`
-    /// contains a time, and 0 if not.
+    /// Returns the length in bytes of the start of `_writes`: the random id of the item and, if
+    /// present, the time of the last write. In `_writes`, each id takes 8 bytes, and the time takes
+    /// 4 bytes. The length of `_writes` modulo 8 is 4 if `_writes` contains a time, and 0 if not.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }

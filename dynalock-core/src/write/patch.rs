@@ -39,14 +39,14 @@ pub(crate) struct PatchIntent<T> {
     pub(crate) key: Key,
     pub(crate) content: SharedPatch<T>,
     pub(crate) policy: LeasePolicy,
-    /// The time of the patch, in epoch milliseconds. All attempts of a patch write the same time to
-    /// the item.
+    /// The timestamp of the patch, in epoch milliseconds. All attempts of a patch write the same
+    /// timestamp to the item.
     pub(crate) at: u64,
     pub(crate) expiry: ItemExpiry,
     pub(crate) seen: SeenItem,
 }
 
-/// The facts about the stored item that DynamoDB's last refusal of the patch has shown. The update
+/// Facts about the stored item, which DynamoDB returned when it last refused the patch. The update
 /// expression of the next attempt depends on the fields of `SeenItem`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SeenItem {
@@ -83,9 +83,8 @@ impl<T: Versioned> PatchIntent<T> {
         if self.asks_for_life() { self.expiry.alive(T::MODEL, met) } else { met }
     }
 
-    /// Returns `true` if the patch requires that the item has not expired. The patch of a lease
-    /// holder has no condition on the expiry, because a holder may change the leased item even
-    /// after the item has expired.
+    /// Returns `true` if the patch requires that the item has not expired. A patch by the lease
+    /// holder has no condition on the expiry, because a holder may change even an expired item.
     fn asks_for_life(&self) -> bool {
         !matches!(self.policy, LeasePolicy::Holder { .. })
     }
@@ -202,8 +201,8 @@ impl<T: Versioned> PatchIntent<T> {
 }
 
 /// Returns the condition that the item does not contain the write id of the patch. The condition on
-/// the write id makes DynamoDB refuse a duplicate of the request, until later patches have pushed
-/// the write id out of the item.
+/// the write id makes DynamoDB refuse a duplicate of the request, until later patches have removed
+/// the write id from the item.
 fn absent_from_register(stamp: WriteStamp, to: &mut Placeholders) -> String {
     let id = to.value(stamp.id.to_attribute());
     let mut terms = Joined::new("", " AND ");

@@ -54,7 +54,7 @@ pub(crate) struct Acquisition<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Any,
-    /// The callers get the lock in the order of their arrival, by a queue with at most `most`
+    /// The callers get the lock in the order of their arrival, through a queue with at most `most`
     /// entries.
     Fair {
         most: usize,
@@ -187,7 +187,7 @@ impl<'a> Acquisition<'a> {
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
 
-    /// Reads the row of the lock by an eventually consistent read.
+    /// Reads the row of the lock with an eventually consistent read.
     async fn read(&mut self) -> Result<Option<LockRecord>, Error> {
         let sent = clock::now();
         let item = self.polling().read(&self.spec.row.get(false)).await?;
@@ -248,9 +248,9 @@ impl<'a> Acquisition<'a> {
     /// lease has ended. If the holder's lease has not ended, waits until DynamoDB may grant the
     /// next attempt. Returns an error if the queue is full.
     ///
-    /// The request that enters a queue cannot remove an owner, so a separate request removes an
+    /// The request that adds a queue entry cannot remove an owner, so a separate request removes an
     /// expired owner. The answer to a transaction does not show whether the transaction took over
-    /// an expired lease. A separate request removes an expired holder before the next transaction.
+    /// an expired lease, so a separate request first removes an expired holder.
     pub(crate) async fn after_denial(&mut self, record: LockRecord, caller: &mut impl Caller) -> Result<(), Stop> {
         let is_full =
             matches!(self.order, Order::Fair { most } if record.owner.is_none() && record.queue.len() >= most);
@@ -293,8 +293,8 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Renews the lease of a granted lock by a heartbeat before the call returns. The heartbeat
-    /// ends when the call's wait for the lock ends, even if the lease lasts longer.
+    /// Renews the lease of a granted lock with a heartbeat before the call returns. The deadline of
+    /// the heartbeat is the end of the call's wait for the lock, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.unanswered()))
@@ -382,8 +382,8 @@ impl<'a> Acquisition<'a> {
 
     /// Records the row of the lock that another request of this process has received. Returns
     /// whether the call must send the next request to acquire the lock. If several calls of a
-    /// process wait for a lock without a queue, only the call that has waited longest sends a
-    /// request to acquire the lock.
+    /// process wait for a lock without a queue, only the call that has waited longest sends acquire
+    /// requests.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {
@@ -460,7 +460,7 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
 }
 
 /// Waits until DynamoDB may grant the next attempt for one of the given locks. A waiting call reads
-/// the rows of the locks by eventually consistent reads.
+/// the rows of the locks with eventually consistent reads.
 pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
     if let [only] = all {
         return only.wait(caller).await;

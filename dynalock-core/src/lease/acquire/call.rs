@@ -36,7 +36,7 @@ pub(crate) struct AcquireCall {
 pub(crate) enum AcquireMode {
     /// The call acquires one of the given locks: the first lock that is free.
     Any,
-    /// The call acquires all given locks by one transaction with the given limits.
+    /// The call acquires all given locks in one transaction, with the given limits.
     All(Limits),
     /// The call acquires all given locks. The call enters the queue of each lock, and holds a lock
     /// when the call's entry is the head of the lock's queue.
@@ -98,7 +98,7 @@ impl AcquireCall {
             AcquireMode::All(_) if self.locks.len() == 1 => Ok(vec![acquire_any(&self.locks, caller).await?]),
             AcquireMode::Any => Ok(vec![acquire_any(&self.locks, caller).await?]),
             // The futures that acquire several locks or wait in a queue are boxed, so that the task
-            // that acquires one lock without a queue stays small.
+            // for one lock without a queue stays small.
             AcquireMode::All(limits) => Box::pin(acquire_all(&self.locks, limits, caller)).await,
             AcquireMode::Queue(limits, progress) => {
                 Box::pin(acquire_in_order(&self.locks, limits, &progress, caller)).await

@@ -10,17 +10,17 @@ use crate::{
 /// The holders of one lock, as a waiter has observed them. The pause of a waiter between two reads
 /// of the lock's row depends on the holder's age and on the mean hold. The holder's age is the time
 /// since the current grant. The mean hold is the mean time for which earlier holders had the lock.
-/// The first age of a waiter is the age of the holder from which on the waiter expects the end of
-/// the hold.
+/// The first age of a waiter is the age of the holder at which the waiter begins to expect the
+/// release of the lock.
 ///
 /// | waiter | first age | pause at an age below the first age | pause at a greater age |
 /// |---|---|---|---|
 /// | first waiter in the queue | 0.8 times the mean hold | until the first age | a third of the time since the first age, at least a twentieth of the mean hold |
 /// | waiter without a queue | 0.7 times the mean hold | until the first age, and then up to the longer of half of the mean hold and five round trips | twice the time since the first age |
-/// | behind `n` entries of the queue, `n` at least 2 | none | `n - 1` times the mean hold, or half of the holder's age if it is longer | the same |
+/// | behind `n` entries of the queue, `n` at least 2 | none | `n - 1` times the longer of the mean hold and half of the holder's age | the same |
 ///
-/// The pauses between reads grow with the age of the holder, so the number of reads grows only with
-/// the logarithm of the time for which the lock is held.
+/// The pauses between reads grow with the holder's age, so the number of reads grows only with the
+/// logarithm of this age.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedHolds {
     holder: Option<ObservedHolder>,
@@ -50,7 +50,7 @@ pub(crate) enum WaiterPlace {
 }
 
 impl ObservedHolds {
-    /// Records the holder in a row of the lock that was read at the time `now`. `epoch_millis` is
+    /// Records the holder that a read of the lock's row showed at the time `now`. `epoch_millis` is
     /// the time of the read in epoch milliseconds, by the clock of this machine. `ttl` is the ttl
     /// of the waiter that reads the row. A heartbeat does not change the age of the holder.
     pub(crate) fn observe(&mut self, record: &LockRecord, now: Instant, epoch_millis: u64, ttl: Duration) {
@@ -67,14 +67,13 @@ impl ObservedHolds {
                 (before.observation, before.last_seen) = (Some(observation.clone()), now);
                 return;
             }
-            // An eventually consistent read may show an earlier grant. The code ignores earlier
-            // grants.
+            // An eventually consistent read may show an earlier grant, which the code ignores.
             if fence < before.fence {
                 return;
             }
-            // The stored time of a grant is only a hint, because the clock of another machine
-            // measured it. The lock was granted after the last read that showed the previous
-            // holder, so the time of that read limits the error of the stored time.
+            // The stored time of a grant is only a hint, because the time comes from the clock of
+            // another machine. The grant came after the last read that showed the previous holder,
+            // so the time of that read limits the error of the stored time.
             let start = record.granted_at(ttl).unwrap_or(epoch_millis);
             let age = Duration::from_millis(epoch_millis.saturating_sub(start));
             since -= age.min(now.duration_since(before.last_seen));
@@ -139,7 +138,7 @@ impl ObservedHolds {
     }
 }
 
-/// Returns the range from half of a pause to one and a half pauses.
+/// Returns the range from 0.5 to 1.5 times the pause.
 fn around(pause: Duration) -> Range<Duration> {
     pause / 2..pause.saturating_add(pause / 2)
 }
@@ -153,7 +152,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Returns the parsed row of a lock without a queue that is held with the given fence.
+    /// Returns the row of a lock that has a holder, the given fence and no queue.
     fn plain(fence: u64) -> LockRecord {
         use aws_sdk_dynamodb::types::AttributeValue::{N, S};
         let lock = &LockModel::DEFAULT;

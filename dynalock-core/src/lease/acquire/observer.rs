@@ -29,16 +29,17 @@ pub(crate) struct ExpiryObserver {
     denials: u32,
 }
 
-/// The longest random part of the delay between the end of a lease and the next request of a
-/// waiter.
+/// Sets the random delay between the end of a lease and the next request of a waiter. Without a
+/// queue, the delay is at most `JITTER`. In a queue, the delay is between `JITTER` and twice
+/// `JITTER`.
 const JITTER: Duration = Duration::from_millis(10);
 
 /// The lease attributes from the last read of the lock's row.
 struct Observed {
     record: LockRecord,
     /// The time at which the waiter first received the current lease attributes. The waiter reads
-    /// the clock only after the answer with the lease attributes, so that the waiter does not take
-    /// over a lease before a whole ttl has passed.
+    /// the clock only after it has received the attributes: with an earlier time, the waiter could
+    /// take over the lease too early.
     since: Instant,
 }
 
@@ -118,9 +119,9 @@ impl ExpiryObserver {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
             Expiry::Clock { max_skew } => {
-                // The condition of a takeover requires a time later than the stored end of the
-                // lease. The earliest takeover is one second or one millisecond (the unit of the
-                // stored time) after the stored end of the lease.
+                // The condition of a takeover requires that the current time is later than the
+                // stored end of the lease. The earliest takeover is one second or one millisecond
+                // (the unit of the stored time) after the stored end of the lease.
                 let step = self.unit.to_millis(1);
                 let end = record.end(self.options.ttl).unwrap_or(u64::MAX);
                 let end = end.saturating_add(clock::millis(max_skew)).saturating_add(step);

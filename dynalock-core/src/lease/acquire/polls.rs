@@ -17,8 +17,8 @@ use crate::{
 
 /// The reads of a call that waits for one lock. If several calls of one process wait for the same
 /// lock, each call receives the lock's rows that the other calls read. The call that has waited
-/// longest reads the lock's row regularly. A call that has not waited longest reads the lock's row
-/// only if no request of the process has returned the row during a whole read interval.
+/// longest reads the lock's row regularly. Each other call reads the row only if the call has
+/// received no row for a whole read interval.
 pub(crate) struct Polls {
     connection: Arc<Connection>,
     options: LeaseOptions,
@@ -105,7 +105,7 @@ impl Polls {
         }
     }
 
-    /// Shares the row of the lock with the other waiters of this process.
+    /// Gives the row of the lock to the other waiters of this process.
     pub(crate) fn share(&mut self, item: Option<&Item>, sent: Instant, source: RowSource) {
         if let Some(waiter) = &mut self.waiter {
             waiter.share(sent, || SeenRow { item: item.cloned(), sent, source });

@@ -46,8 +46,8 @@ pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons:
     .collect()
 }
 
-/// Reads the rows of all locks of a call by consistent reads, and returns the rows in the order of
-/// the locks. All locks of a call are in one table.
+/// Reads the rows of all locks of a call with consistent reads, and returns the rows in the order
+/// of the locks. All locks of a call are in one table.
 pub(crate) async fn read_rows<'a>(
     attempts: &mut Attempts,
     specs: impl Iterator<Item = &'a AcquireSpec>,

@@ -40,9 +40,9 @@ pub(crate) struct AcquireSpec {
 
 impl AcquireSpec {
     /// Returns an owner text: the label of the owner with a new nonce. A call without a queue uses
-    /// the same owner text for all its attempts. The owner text in the lock's row shows a call that
-    /// DynamoDB has granted the lock to a delayed duplicate of an earlier attempt. If a granted
-    /// lease ends before the call can use the lock, the next attempt has a new owner text.
+    /// the same owner text for all its attempts. From the owner text in the lock's row, a call
+    /// learns that DynamoDB has granted the lock to a delayed duplicate of an earlier attempt. If a
+    /// granted lease ends before the call can use the lock, the next attempt has a new owner text.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -58,7 +58,7 @@ impl AcquireSpec {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }
 
-    /// Starts a background release of a lock that DynamoDB may have granted to `owner` by an
+    /// Starts a background release of a lock that DynamoDB may have granted to `owner` in an
     /// attempt whose reply was lost.
     pub(crate) fn give_back(&self, owner: &Arc<str>) {
         let (spec, owner) = (self.clone(), Arc::clone(owner));

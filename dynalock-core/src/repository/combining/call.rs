@@ -1,5 +1,5 @@
-//! The two sides of a combined call: the side of the worker, which runs the closure, and the side
-//! of the caller, which waits for the result.
+//! The two sides of a combined call: the worker, which runs the closure, and the caller, which
+//! waits for the result.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -28,7 +28,7 @@ use crate::{
 /// type of the call's closure, so that one queue can contain calls with different closures.
 pub(super) trait QueuedCall<T>: Send {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch has sent before the write in flight.
+    /// earlier requests of the batch.
     fn freeze(&self, attempts: u32);
 
     /// Records that the write of the call's batch was not applied, and forgets the error of the

@@ -14,21 +14,21 @@ use crate::{
 // call had the type `UpdateWith<'static, F>`, the compiler would not accept a spawned future that
 // awaits the call.
 
-/// A change by a closure, for [`Combining::update_with`](super::Combining::update_with).
+/// A change that a closure makes, for [`Combining::update_with`](super::Combining::update_with).
 pub struct CombinedUpdate<F> {
     pub(super) key: Key,
     pub(super) change: F,
 }
 
-/// A change by a closure that may return an error, for
+/// A change that a fallible closure makes, for
 /// [`Combining::try_update_with`](super::Combining::try_update_with).
 pub struct CombinedTryUpdate<F> {
     pub(super) key: Key,
     pub(super) change: F,
 }
 
-/// A change by a closure that creates a missing item, for
-/// [`Combining::upsert_with`](super::Combining::upsert_with).
+/// A change that a closure makes, for [`Combining::upsert_with`](super::Combining::upsert_with). If
+/// the item is missing, the call creates the item.
 pub struct CombinedUpsert<I, F> {
     pub(super) key: Key,
     pub(super) init: I,

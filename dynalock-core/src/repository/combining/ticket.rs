@@ -17,8 +17,8 @@ pub(super) struct Progress {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The call has had no effect: either the call waits for its first batch, or DynamoDB certainly
-    /// did not apply the last write of its batch.
+    /// The call has had no effect: it waits for its first batch, or DynamoDB certainly did not
+    /// apply the last write of its batch.
     #[default]
     Waiting,
     /// The write of the call's batch is in flight, and may have been applied.
@@ -29,7 +29,7 @@ pub(super) enum Phase {
 
 impl Ticket {
     /// Records that the write of the call's batch is now in flight. `attempts` is the number of
-    /// requests that the batch has sent before the write in flight.
+    /// earlier requests of the batch.
     pub(super) fn freeze(&self, attempts: u32) {
         self.advance(Progress { phase: Phase::Frozen, attempts: attempts.saturating_add(1) });
     }

@@ -31,8 +31,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// A handle of one run of the closure of a unit of work. After the closure has ended,
-/// [`Handle::end`] returns the reads and writes of the closure.
+/// The reads and writes of one run of a closure, which [`Handle::end`] returns after the closure
+/// has ended.
 pub(super) struct Handle(Arc<Mutex<Run>>);
 
 impl Handle {
@@ -74,8 +74,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `Tx::get` at any time. After a dropped `Tx::get`, the item
-    /// does not count as read by the closure.
+    /// The caller may drop the future of `Tx::get` at any time. If the caller drops the future of
+    /// `Tx::get`, the item does not count as read by the closure.
     pub fn get<T: Versioned>(
         &self,
         repository: &Repository<T>,
@@ -122,8 +122,8 @@ impl Tx {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `get_many` at any time. After a dropped `get_many`, the
-    /// commit may check items that only an earlier run of the closure has read.
+    /// The caller may drop the future of `get_many` at any time. If the caller drops the future of
+    /// `get_many`, the commit may check items that only an earlier run of the closure has read.
     pub fn get_many<T: Versioned, K: IntoKey<T>>(
         &self,
         repository: &Repository<T>,
@@ -224,7 +224,7 @@ impl Tx {
 
     /// Requires that an item that the program has read outside the unit of work has not changed
     /// since the read. An item that the closure has read through its `Tx` needs no call of `check`,
-    /// because the commit checks each item that the closure has read.
+    /// because the commit checks each item that was read.
     ///
     /// # Examples
     ///
@@ -336,7 +336,7 @@ impl Tx {
         self.run().session.attempts()
     }
 
-    /// Adds the attempts of a read to the attempts of the unit of work.
+    /// Updates the number of attempts of the unit of work after a read.
     fn count<O>(&self, outcome: O, attempts: &Attempts) -> O {
         let mut run = self.run();
         // Two concurrent reads start from the same number of attempts, so `count` keeps the larger
@@ -345,7 +345,7 @@ impl Tx {
         outcome
     }
 
-    /// Returns the items of `item_refs` that the run of the closure does not yet have in memory,
+    /// Returns the elements of `item_refs` whose items the run of the closure has not yet read,
     /// without duplicates.
     fn unknown<'s>(&self, item_refs: &'s [ItemRef]) -> Result<Vec<&'s ItemRef>> {
         let mut unknown: Vec<&ItemRef> = Vec::new();

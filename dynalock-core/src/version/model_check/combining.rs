@@ -9,7 +9,7 @@ use super::{
     world::Violation,
 };
 
-/// The calls of each client, for each of the five searches.
+/// The calls of each client in five scenarios.
 const QUEUES: [&[&[Call]]; 5] = [
     &[&[Combined, Combined, Combined], &[Update]],
     &[&[Combined, Combined], &[Upsert, Delete]],

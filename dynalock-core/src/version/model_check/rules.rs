@@ -9,15 +9,15 @@ use crate::version::{
 
 /// A function that returns the revision (the version and the write ids) of an item after an update.
 /// The parameters are the revision before the update, the write id, a new incarnation (a random
-/// id), the time of the update, and the largest number of write ids.
+/// id), the time, and the largest number of write ids.
 pub(super) type Next = fn(&Revision, WriteId, Incarnation, u64, u8) -> Option<Revision>;
 
 /// The rules that each writer in the model follows.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) verdict: fn(Expected<'_>, WriteId, Doubt, Option<&Revision>) -> Verdict,
-    /// Says whether the condition of an update or a delete is true: the client has read the item
-    /// `was`, and the server stores the item `now`.
+    /// Says whether the condition of an update or a delete is true, if the client has read the item
+    /// `was`, and the server stores `now`.
     pub(super) unchanged: fn(was: &Item, now: &Item) -> bool,
     pub(super) next: Next,
     /// Returns the version and the write ids of the item after a patch. Returns `None` if the
@@ -25,8 +25,8 @@ pub(super) struct Rules {
     pub(super) patched: fn(Patch, &Revision, Incarnation) -> Option<Revision>,
     pub(super) register: Register,
     pub(super) lost_patch: LostPatch,
-    /// The outcome that the client reports for a patch with an unknown outcome, if the item does
-    /// not contain the id of the patch.
+    /// The verdict of the client on a patch with a lost reply, if the item does not contain the id
+    /// of the patch.
     pub(super) absent_patch: Verdict,
     pub(super) batches: Batches,
     pub(super) returned: Returned,
@@ -88,8 +88,8 @@ pub(super) enum Register {
     IsIgnored,
 }
 
-/// Says whether a call searches the item for the write ids of its refused writes before the next
-/// run of its closure.
+/// Says whether a call looks for the ids of its refused writes in the item before the call runs its
+/// closure again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusedRuns {
     /// If the item contains the write id of a refused write, the server has applied a delayed
@@ -101,10 +101,10 @@ pub(super) enum RefusedRuns {
 /// Says how often a client draws a random value for a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
-    /// The client draws the random value once for each call.
+    /// The client draws one random value for each call.
     Once,
-    /// The client draws the random value once for each run of the call's closure. A run of the
-    /// closure ends when the server has certainly refused the write.
+    /// The client draws one random value for each run of the call's closure. A run of the closure
+    /// ends when the server has certainly refused the write.
     PerRun,
     PerAttempt,
 }
@@ -126,7 +126,7 @@ pub(super) const REAL: Rules = Rules {
     tokens: Drawn::Once,
 };
 
-/// The smallest number of write ids that a type can choose to keep in an item.
+/// The smallest allowed setting for the number of write ids in an item.
 const SMALLEST_RING: usize = 4;
 
 /// Evaluates the condition of an update or a delete. The condition is true if the stored item `now`
@@ -253,8 +253,8 @@ pub(super) fn every_failed_condition_is_a_conflict(
     Verdict::Conflict
 }
 
-/// Returns the verdict of the library's rules (`real`), but replaces `Unknown` by `Conflict` if a
-/// broken rule regards a conflict as proven (`proven`).
+/// Returns the verdict of the library's rules (`real`), but replaces `Unknown` with `Conflict` if
+/// `proven` is `true`.
 fn or_conflict(real: Verdict, proven: bool) -> Verdict {
     if real == Verdict::Unknown && proven { Verdict::Conflict } else { real }
 }
@@ -295,8 +295,8 @@ too_much_is_proven! {
     a_create_that_met_an_item_is_a_conflict: |Expected::Absent, Some(Revision { ring: Some(_), .. })| true;
 }
 
-/// With the broken rule `a_token_proves_everything`, the client concludes from a refused request
-/// with a token that the server will apply no delayed duplicate of the request.
+/// With the broken rule `a_token_proves_everything`, the client takes the refusal of a request with
+/// a token as proof that no delayed duplicate will be applied.
 pub(super) fn a_token_proves_everything(
     expected: Expected<'_>,
     id: WriteId,
@@ -307,7 +307,7 @@ pub(super) fn a_token_proves_everything(
 }
 
 /// With the broken rule `absence_is_success`, a delete with a lost reply counts as successful if
-/// the item is absent, even if the delete had a token.
+/// the item is absent, even with a token.
 pub(super) fn absence_is_success(
     expected: Expected<'_>,
     id: WriteId,

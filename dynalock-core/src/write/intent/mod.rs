@@ -1,6 +1,6 @@
 //! Defines [`Intent`]: a change of one item, which makes the request for each attempt of the write.
-//! No function of the module `intent` sends a request. If a lease holder updates the leased item,
-//! each attempt takes the next heartbeat number of the lease.
+//! No function of the module `intent` sends a request. If a lease holder writes the leased item,
+//! each attempt of the write gets a new heartbeat number.
 
 mod change;
 mod put_over;
@@ -40,9 +40,9 @@ pub(crate) trait Intent: Send + Sync {
     }
 
     /// Returns `true` if the item is in the state that the write requires, and the caller's
-    /// condition is false for the item. As long as the state of the item does not change, the
-    /// caller's condition stays false. If `is_refused_for_good` returns `true`, DynamoDB has
-    /// applied no attempt, and will apply no delayed duplicate of an attempt.
+    /// condition is false for the item. The caller's condition stays false until another write
+    /// changes the item. If `is_refused_for_good` returns `true`, DynamoDB has applied no attempt,
+    /// and will apply no delayed duplicate of an attempt.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
@@ -71,7 +71,7 @@ pub(crate) trait Intent: Send + Sync {
 pub(crate) struct Target<'a> {
     pub(crate) table: &'a Arc<str>,
     pub(crate) model: &'static Model,
-    /// The state of the item that the write requires.
+    /// The state in which the item must be, so that DynamoDB applies the write.
     pub(crate) expected: Expected<'a>,
     /// The rule by which the write requires, changes or ignores the lease of the item.
     pub(crate) policy: &'a LeasePolicy,
@@ -93,7 +93,8 @@ pub(crate) trait OwnedIntent: Intent {
     /// Returns the state of the item that the write requires, or `None` for a create or a patch.
     fn state(&self) -> Option<&State>;
 
-    /// Adapts the change to the item that is stored under the key, for example to an expired item.
+    /// Changes the operation to fit the stored item. For example, if the stored item has expired, a
+    /// create replaces the item.
     fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error>;
 
     /// Returns the result of the write: a `Stored<T>`, or `()` for a delete or a patch. `next` is
@@ -108,7 +109,7 @@ pub(crate) trait OwnedIntent: Intent {
 pub(crate) enum Adapted {
     /// The next request differs from the refused request, so DynamoDB may accept the next request.
     Yes,
-    /// The next request would equal the refused request, so a repetition is useless.
+    /// The next request would equal the refused request, so a retry is useless.
     No,
 }
 
