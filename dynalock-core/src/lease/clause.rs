@@ -69,7 +69,7 @@ pub(crate) enum AfterWrite {
 /// The leases that a request may take over.
 #[derive(Debug, Clone)]
 pub(crate) enum Expired {
-    /// The request may take over no lease.
+    /// The request must not take over a lease.
     Nobody,
     /// The request may take over any lease that ended before the given time in epoch milliseconds.
     EndedBefore(u64),
@@ -254,8 +254,8 @@ pub(super) fn not_owned(lock: &LockModel, expired: &Expired, to: &mut Placeholde
     }
 }
 
-/// Returns the condition that the owner's lease has ended, or `None` if the request may take over
-/// no lease.
+/// Returns the condition that the owner's lease has ended, or `None` if the request must not take
+/// over a lease.
 pub(super) fn has_expired(lock: &LockModel, expired: &Expired, to: &mut Placeholders) -> Option<String> {
     match expired {
         Expired::Nobody => None,
@@ -346,7 +346,7 @@ pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpd
 }
 
 /// Returns the changes that remove the head of the queue, so that the next entry becomes the head.
-/// A request that removes the head of a queue assigns the next fence.
+/// A request that removes the head must also store the next fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {
@@ -360,8 +360,8 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
     // After a delete of the lock's row, a new row must not reuse the fences of the deleted row. The
-    // current time is higher than each fence of the deleted row, unless the lock was granted more
-    // than once per millisecond on average.
+    // first fence of the new row is the current time plus one. All fences of the deleted row are
+    // lower, unless the lock was granted more than once per millisecond on average.
     format!("{fence}=if_not_exists({fence},{now})+{one}")
 }
 

@@ -1,5 +1,4 @@
-//! A held lock, with the task that sends the heartbeats of the lock. A drop of the held lock
-//! releases the lock.
+//! A held lock, with the task that sends the heartbeats of the lock.
 
 use std::{
     future::{Future, poll_fn},
@@ -20,7 +19,7 @@ use crate::{
 };
 
 /// A held lock. Unless heartbeats are off, a background task renews the lease while the `HeldGrant`
-/// exists. A drop of the `HeldGrant` tries to release the lock.
+/// exists. When the `HeldGrant` is dropped, a background task tries to release the lock.
 pub(crate) struct HeldGrant {
     pub(crate) grant: Arc<Grant>,
     heartbeat: Option<AbortHandle>,
@@ -45,7 +44,7 @@ pub(crate) enum Background {
     Thread(Arc<Thread>),
 }
 
-/// The effect of a drop of the guard on the lock: a release, or nothing.
+/// Says whether the lock is released when the guard is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnDrop {
     Release,
@@ -113,12 +112,12 @@ impl HeldGrant {
         self.end();
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
-        // The release task ends without a result only if the runtime of the lock ends. The caller
-        // may still run on a different runtime.
+        // The release task ends without a result only if the runtime of the lock ends. A caller on
+        // a different runtime may still wait for the result of the release.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Stops the heartbeats of the lock. After a call of `end`, a drop of the guard does not
+    /// Stops the heartbeats of the lock. A guard that is dropped after a call of `end` does not
     /// release the lock.
     pub(crate) fn end(&mut self) {
         self.stop();

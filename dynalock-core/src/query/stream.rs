@@ -95,9 +95,8 @@ impl<R> Stream for ItemStream<R> {
             }
         }
         let ahead = this.wanted.map(|wanted| wanted.saturating_sub(this.ready.len()));
-        // The stream requests the next page early only while the stream still holds items for the
-        // caller. After an empty page, the stream holds no items, and the caller already waits for
-        // the next page.
+        // The stream prefetches the next page only while it still holds items for the caller. After
+        // an empty page, the stream holds no items, and the caller already waits for the next page.
         if !this.ready.is_empty() && ahead != Some(0) {
             this.feed.ask_ahead(ahead, context);
         }

@@ -38,7 +38,7 @@ pub(super) enum PendingState {
     Ready(OperationKind),
     /// The operation is invalid. The commit fails with the error in `Invalid`.
     Invalid(Error),
-    /// The value of the operation has an etag. Before the write, the commit must read the stored
+    /// An operation on a value with an etag. Before the write, the commit must read the stored
     /// item. The item must not have changed since the etag was made.
     Assumed(Etag, Resolve),
 }

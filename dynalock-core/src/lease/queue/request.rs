@@ -30,7 +30,7 @@ pub(crate) enum Duplicate {
 }
 
 impl Duplicate {
-    /// Returns `Possible` if one of the attempts to enter a queue has an unknown outcome.
+    /// Returns [`Self::Possible`] if the outcome of an attempt to enter the queue is unknown.
     pub(crate) fn of(attempts: &Attempts) -> Self {
         if attempts.is_in_doubt() { Self::Possible } else { Self::Impossible }
     }
@@ -44,7 +44,7 @@ pub(crate) enum DequeueReason {
     /// The lease of the queue's head has ended. DynamoDB refuses to remove the head if the stored
     /// lease attributes differ from the observed lease attributes.
     Expired(Observation),
-    /// An operator removes the head of the queue, even if the lease of the head has not ended.
+    /// An operator forces the removal of the head, even if the lease of the head has not ended.
     Operator(Observation),
 }
 
@@ -84,8 +84,8 @@ impl Row {
         let (head, now) = (to.value(head), to.value(number(now)));
         let mut update = clause::next_turn(lock, waiters, now, to);
         let mut conditions = vec![clause::is_holder(lock, GrantKind::Fair, head, to)];
-        // Without the condition that the queue has no second entry, the request would remove the
-        // entry of a waiter that entered the queue after the last read of the row.
+        // The condition protects the entries of waiters that entered the queue after the last read
+        // of the row.
         if waiters == Waiters::None {
             conditions.push(format!("attribute_not_exists({}[1])", to.name(lock.queue)));
         }
