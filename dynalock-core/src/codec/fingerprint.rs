@@ -1,5 +1,5 @@
 //! Computes fingerprints of serialized values. If two values have the same fingerprint, serde
-//! writes the same attribute for both values.
+//! writes the same attribute for both values, unless their hashes collide.
 //!
 //! The fingerprint of a short value contains the serialized value. The fingerprint of a longer
 //! value is the hash of the serialized value. The hash function is SipHash-1-3 with 128 bits of

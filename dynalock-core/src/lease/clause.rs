@@ -359,9 +359,9 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
 /// is one more than the current time in epoch milliseconds.
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
-    // After a delete of the lock's row, a new row must not reuse the fences of the deleted row. The
-    // first fence of the new row is the current time plus one. All fences of the deleted row are
-    // lower, unless the lock was granted more than once per millisecond on average.
+    // After a delete of the lock's row, a new row must not reuse the fences of the deleted row. A
+    // fence that starts from the current time is higher than all fences of the deleted row, unless
+    // the lock was granted more than once per millisecond on average.
     format!("{fence}=if_not_exists({fence},{now})+{one}")
 }
 

@@ -84,7 +84,7 @@ impl Background {
     /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
         // `release` records the release of the lock before the returned future runs. Code that
-        // watches the lock learns of the release even if the runtime of the lock has ended.
+        // watches the lock learns of the release even if the tokio runtime of the lock has ended.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         async move { grant.release(background.connection()).await }
@@ -112,8 +112,8 @@ impl HeldGrant {
         self.end();
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
-        // The release task ends without a result only if the runtime of the lock ends. A caller on
-        // a different runtime may still wait for the result of the release.
+        // The release task ends without a result only if the tokio runtime of the lock ends. A
+        // caller on a different tokio runtime may still wait for the result of the release.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
@@ -148,8 +148,8 @@ impl Drop for HeldGrant {
     fn drop(&mut self) {
         self.stop();
         if self.after == OnDrop::Release {
-            // If the runtime of the lock has ended, the release task never runs, and the lease
-            // expires.
+            // If the tokio runtime of the lock has ended, the release task never runs, and the
+            // lease expires.
             let (grant, release) = (&self.grant, self.background.release(&self.grant));
             let release = in_lease(&grant.span, "release", Arc::clone(&grant.row.table), release);
             self.background.runtime().spawn(release);

@@ -59,8 +59,8 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Returns `true` if the outcome of the request is unknown: DynamoDB may have applied the
-    /// request, or may still apply the request later.
+    /// Returns `true` if DynamoDB may have applied the failed request, or may still apply the
+    /// request later.
     pub(crate) fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
     }
@@ -148,7 +148,7 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
     // The check for a refused connection comes before the check for a timeout. A refused connection
-    // proves that DynamoDB did not receive the request, but a timeout does not.
+    // proves that DynamoDB did not receive the request. A timeout does not prove that.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }

@@ -39,8 +39,8 @@ pub(crate) struct Session<T> {
     policy: LeasePolicy,
     /// The condition that the caller added to the write.
     condition: Option<Arc<Condition<T>>>,
-    /// If the lease of the item is in a separate row, the operation on the row: a check, or the
-    /// removal of an expired lease.
+    /// The operation on the item's separate lease row: a check of the row, or the removal of an
+    /// expired lease.
     companion: CompanionWrite,
 }
 
@@ -75,7 +75,7 @@ impl<T: Versioned> Session<T> {
         Self { condition: condition.clone(), ..session }
     }
 
-    /// Makes a session for a call that treats leases by the policy `policy`.
+    /// Makes a session for a call with the lease policy `policy`.
     pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
         let attempts = Attempts::new(&repository.connection, repository.limits);
         Self::of(repository.clone(), attempts, Delivery::Plain, policy)
@@ -162,9 +162,9 @@ impl<T: Versioned> Session<T> {
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
-    /// Returns the error of a write after DynamoDB has refused a request. `met` is the item for
-    /// which the condition of the request was false. Returns `ConditionFailed` if only the caller's
-    /// condition is false for the item `met`, and `Conflict` in all other cases.
+    /// Returns the error of a write that DynamoDB has refused. `met` is the item for which the
+    /// condition of the request was false. Returns `ConditionFailed` if only the caller's condition
+    /// is false for the item `met`, and `Conflict` in all other cases.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let is_expected = |item: &Item| {
             let state = state_of(T::MODEL, self.table(), item).ok();
@@ -228,8 +228,8 @@ impl<T: Versioned> Session<T> {
         // An etag may contain a digest of the item's content. DynamoDB cannot compare an item with
         // a digest, so the call reads the item and compares the item with the etag.
         let expected = Some(etag.number());
-        // Writes of values with an etag are rare, and the box keeps the futures of writes without
-        // an etag small.
+        // The future is in a box, because the future is large and writes of values with an etag are
+        // rare.
         let Some(item) = Box::pin(self.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
@@ -305,7 +305,7 @@ impl<T: Versioned> Session<T> {
     }
 
     /// Sends a write of the whole value. If `T` stores leases in the items, `write_whole`
-    /// overwrites an item by an UpdateItem. If the update expression would be too long,
+    /// overwrites an item with an UpdateItem. If the update expression would be too long,
     /// `write_whole` sends a PutItem.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
@@ -349,8 +349,8 @@ impl<T: Versioned> Session<T> {
     /// Sends an update as a PutItem of the whole changed item, because the update expression would
     /// be longer than DynamoDB allows. If the stored item has attributes without a field in `T`,
     /// `update_as_put` returns an error, because the PutItem could overwrite changes of other
-    /// programs. The error shows `bytes`, the length of the update expression. If only the lease in
-    /// the item has changed since the read, `update_as_put` sends another PutItem with the new
+    /// programs. The error contains `bytes`, the length of the update expression. If only the lease
+    /// in the item has changed since the read, `update_as_put` sends another PutItem with the new
     /// lease.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
@@ -381,10 +381,10 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
-            // A changed lease or a false condition of the caller also makes DynamoDB refuse the
-            // PutItem, even if the version and the write ids are unchanged. If the lease has
-            // changed, the next PutItem contains the new lease. A false condition of the caller
-            // stays false until another writer changes the item, so the loop ends.
+            // A changed lease or a false condition of the caller makes DynamoDB refuse the PutItem
+            // even if the version and the write ids are unchanged. If the lease has changed, the
+            // next PutItem contains the new lease. A false condition of the caller stays false
+            // until another writer changes the item, so the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
                 return Ok(WriteResult::Conflict(met));
             }
@@ -392,9 +392,9 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Ends an update whose value has no changes. If the caller added a condition, `check` sends a
-    /// request that only checks the version and the condition. Without a condition, `check` sends
-    /// no request.
+    /// Completes an update whose value has not changed. If the caller added a condition, `check`
+    /// sends a request that only checks the version and the condition. Without a condition, `check`
+    /// sends no request.
     pub(super) async fn check(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
         if self.condition.is_none() {
             return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));
@@ -404,8 +404,7 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
 
-    /// Returns `true` if an item contains the write id of the current run of the closure. The id
-    /// proves that DynamoDB has applied an attempt of this run.
+    /// Returns `true` if an item contains the write id of the current run of the closure.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }

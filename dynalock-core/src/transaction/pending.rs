@@ -102,7 +102,7 @@ impl PendingOperation {
         Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
     }
 
-    /// Makes the operation that requires that a guard still holds its lease or named lock.
+    /// Makes the operation that checks that a guard still holds its lease or named lock.
     pub(super) fn guard(lease: &impl Guard) -> Self {
         let (item_ref, holder) = lease.leased();
         Self {

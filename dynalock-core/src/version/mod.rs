@@ -156,7 +156,7 @@ pub(crate) enum Expected<'a> {
     Deleted(&'a Revision),
     /// A patch: the write requires that the key has an item, with any version.
     Present,
-    /// A delete without a condition. The write requires no particular state of the item.
+    /// A delete without a condition, which requires no particular state of the item.
     Anything,
 }
 
@@ -293,8 +293,8 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
 /// its id at the front of `_writes`, and removes old ids only at the back. If the item still
 /// contains the newest write id that the read returned, the item contains the ids of all writes
-/// since the read. If the read returned no write ids, `nothing_fell_between` returns `false`. For
-/// example, a patch of an item without `_writes` stores an attribute `_writes` without write ids.
+/// since the read. If the read returned no write ids, `nothing_fell_between` returns `false`. A
+/// patch of an item without `_writes` stores an attribute `_writes` without write ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

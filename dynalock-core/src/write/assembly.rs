@@ -58,7 +58,7 @@ struct WriteSize {
 /// in a separate row, the operations may become two writes: to the item and to the lease row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
-    /// The indexes of the transaction's operations that concern the item. `indexes` is never empty.
+    /// The indexes of the transaction's operations on one item. `indexes` is never empty.
     indexes: Vec<usize>,
 }
 
@@ -229,10 +229,10 @@ impl<'o> ItemOperations<'o> {
     }
 }
 
-/// Groups the operations by item, in the order of the caller's calls.
+/// Groups the operations by item, in the order in which the caller added the operations.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // All attempts to commit the transaction must contain the writes in the same order, because
-    // DynamoDB refuses a repeated token with different content.
+    // All requests of a commit must contain the writes in the same order, because DynamoDB refuses
+    // a repeated token with different content.
     let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
     let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
@@ -286,7 +286,7 @@ impl Intent for OnlyWrite<'_> {
 
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
-            // A guard of the item's lease reports the loss of the lease as [`Error::Lost`].
+            // A guard of the item's lease reports the loss of the lease as `Error::Lost`.
             Some(guard) => guard.refusal(met, judged_at, spent),
             None => self.intent.refusal(met, judged_at, spent),
         }

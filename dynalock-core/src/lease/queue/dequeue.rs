@@ -62,8 +62,8 @@ impl DequeueReason {
     }
 }
 
-/// Removes the head of a queue. The first request fails if a waiter has entered the queue since the
-/// last read of the row. `dequeue` then sends a second request, which removes only the head.
+/// Removes the head of a queue. If the first request fails because a waiter has entered the queue,
+/// `dequeue` sends a second request that removes only the head.
 pub(crate) async fn dequeue(
     row: &Row,
     attempts: &mut Attempts,

@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// Says whether DynamoDB may still receive a delayed duplicate of the request that enters a queue.
-/// After the removal of a queue entry, a delayed duplicate of the request could add the entry a
-/// second time.
+/// After the removal of a queue entry, a delayed duplicate of the request that added the entry
+/// could add the entry again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
@@ -84,8 +84,8 @@ impl Row {
         let (head, now) = (to.value(head), to.value(number(now)));
         let mut update = clause::next_turn(lock, waiters, now, to);
         let mut conditions = vec![clause::is_holder(lock, GrantKind::Fair, head, to)];
-        // The condition protects the entries of waiters that entered the queue after the last read
-        // of the row.
+        // The condition `attribute_not_exists` protects the entries of waiters that entered the
+        // queue after the last read of the row.
         if waiters == Waiters::None {
             conditions.push(format!("attribute_not_exists({}[1])", to.name(lock.queue)));
         }

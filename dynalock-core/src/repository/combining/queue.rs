@@ -110,7 +110,7 @@ impl<T> Queues<T> {
     /// Removes the queue of a worker that was dropped before the queue was empty.
     pub(super) fn close(&self, key: &Key) {
         let closed = self.lock().remove(key);
-        // The drop of a user's closure may add another call to a queue, so the mutex must be
+        // The destructor of a user's closure may add another call to a queue, so the mutex must be
         // unlocked before the waiting calls are dropped.
         drop(closed);
     }

@@ -47,9 +47,9 @@ pub(crate) struct Attempts {
     rng: LazyRng,
     backoff: Backoff,
     pacer: ConflictBackoff,
-    /// The moving average of the time that the closure of a unit of work takes. Each new run of the
-    /// closure has a weight of one eighth in the average. `run` is zero for a call that is not a
-    /// unit of work (a call of `transact`).
+    /// The moving average of the time that the closure of a `transact` call takes. Each new run of
+    /// the closure has a weight of one eighth in the average. `run` is zero for all calls except
+    /// `transact`.
     run: Duration,
 }
 
@@ -134,8 +134,8 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns `true` if the outcome of a request is unknown: DynamoDB may have applied the
-    /// request, or may still apply the request later.
+    /// Returns `true` if DynamoDB may have applied a request of the call without a reply, or may
+    /// still apply the request.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
@@ -242,9 +242,8 @@ impl Attempts {
     }
 
     /// Sends one attempt of a request for `items` items. The timeout doubles after each attempt
-    /// without an answer. The first attempt may have to fetch credentials and open a connection.
-    /// After a timeout, the next attempt may have to fetch credentials and open a connection from
-    /// the beginning.
+    /// without an answer. Each attempt may have to fetch credentials and to open a connection, so a
+    /// constant timeout could stop all attempts too early.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -359,7 +358,7 @@ impl Attempts {
                 self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
             }
             // The first pause of a unit of work (a call of `transact`) is up to ten times as long
-            // as an attempt. After shorter pauses, units of work often conflict again. In the
+            // as an attempt. After short pauses, units of work often conflict again. In the
             // benchmark `transactions_contention`, shorter first pauses cost more refusals, and
             // longer last pauses raise the p99 of the durations.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
