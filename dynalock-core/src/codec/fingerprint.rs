@@ -404,8 +404,8 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), texts.len());
-        // The tag and the length of a short string take two bytes, so the fingerprint of a string
-        // of `LARGEST_PLAIN - 1` bytes is already a hash.
+        // The tag and the length take two bytes, so the fingerprint of a string of
+        // `LARGEST_PLAIN - 1` bytes is a hash.
         let is_hash = |text: &String| of(text)[0] == HASHED;
         assert_eq!(texts.iter().position(is_hash), Some(LARGEST_PLAIN - 1));
     }

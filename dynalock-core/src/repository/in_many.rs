@@ -26,8 +26,7 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output>;
 }
 
-/// An item of a call for many items, with the index of the item in the list of items that the
-/// caller gave.
+/// An item of a call for many items, with its index in the caller's list.
 #[derive(Debug)]
 pub struct Numbered<K> {
     pub(super) index: usize,

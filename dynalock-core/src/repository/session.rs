@@ -226,7 +226,7 @@ impl<T: Versioned> Session<T> {
         }
         let get = self.get(&key)?;
         // An etag may contain a digest of the item's content. DynamoDB cannot compare an item with
-        // a digest, so the call reads the item and compares the item with the etag.
+        // a digest, so the call reads and compares the item.
         let expected = Some(etag.number());
         // The future is in a box, because the future is large and writes of values with an etag are
         // rare.
@@ -262,8 +262,8 @@ impl<T: Versioned> Session<T> {
             };
             expired = match (met, expected) {
                 (Some(item), None) if self.is_expired(&item) => Some(item),
-                // Between the read of the expired item and the write, another caller has written
-                // the item, or DynamoDB has deleted the item.
+                // Between the read of the expired item and the write, another caller or DynamoDB
+                // has changed or deleted the item.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
                     Box::pin(self.after_conflict(&get, &intent.key(), expected, met)).await?

@@ -171,12 +171,12 @@ impl Expected<'_> {
     }
 }
 
-/// Says whether the outcome of an earlier attempt of a write is unknown. The outcome of an attempt
-/// is unknown if DynamoDB may have applied the attempt, or may still apply the attempt.
+/// Says whether the outcome of an earlier attempt of a write is unknown. The outcome is unknown if
+/// DynamoDB may have applied the attempt, or may still apply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// The outcome of each earlier attempt is known, because DynamoDB has answered the attempt or
-    /// the attempt was never sent.
+    /// The outcome of each earlier attempt is known, because DynamoDB has answered it or because it
+    /// was never sent.
     None,
     /// The outcome of an earlier attempt is unknown, and only the write ids in the item can show
     /// the outcome.
@@ -225,10 +225,10 @@ impl Expected<'_> {
 }
 
 /// Returns the outcome of a write that DynamoDB refused because of a false condition. `found`
-/// contains the version and the write ids of the item with which DynamoDB evaluated the condition,
-/// or is `None` if the key had no item. `verdict` applies the first matching rule of the list:
+/// contains the item's version and write ids at the refusal, or is `None` if the key had no item.
+/// `verdict` applies the first matching rule of the list:
 ///
-/// 1. If the item contains the write id of the write, DynamoDB has applied an attempt of the write.
+/// 1. If the item contains the write id `id`, DynamoDB has applied an attempt of the write.
 /// 2. If the outcome of each earlier attempt is known, the write has a conflict: another caller has
 ///    changed the item.
 /// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
@@ -253,9 +253,8 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
-        // DynamoDB recognises the token of an applied attempt, so the refusal proves that DynamoDB
-        // has applied no attempt so far. DynamoDB could still apply a delayed duplicate of an
-        // attempt.
+        // If DynamoDB had applied an attempt, DynamoDB would have recognised the token and not
+        // refused the request. DynamoDB could still apply a delayed duplicate of an attempt.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }

@@ -71,8 +71,8 @@ pub(crate) struct OnlyWrite<'o> {
 }
 
 /// Makes one write for each item, because DynamoDB refuses a transaction with two actions on one
-/// item. The checks of an item become conditions of the write of the item. If the lease of an item
-/// is in a separate row, a guard of the lease becomes a condition on the lease row.
+/// item. The checks of an item become conditions of the write of the item. A guard of a lease in a
+/// separate row becomes a condition on that row.
 ///
 /// Returns an error if the transaction would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
@@ -161,8 +161,8 @@ impl<'o> ItemOperations<'o> {
             }
             (Some(write), None) => Ok(write),
             (None, _) => {
-                // A guard of a separate lease row tests the row and not the item, so the checks of
-                // the item cannot become conditions of the guard.
+                // A guard of a separate lease row does not test the item, so the checks of the item
+                // cannot become conditions of the guard.
                 let of_item = self.indexes.iter().copied().find(|&index| !self.operations[index].is_of_lease_row());
                 Ok(of_item.unwrap_or(self.indexes[0]))
             }
@@ -185,8 +185,7 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns `true` if the write of the item itself contains the lease condition, so no write of
-    /// a separate lease row is necessary.
+    /// Returns `true` if the write of the item itself contains the lease condition.
     fn asks_for_lease(&self, lead: usize, write: &Write) -> bool {
         let lead = &self.operations[lead];
         // An update without changes becomes a check, which has no lease condition.

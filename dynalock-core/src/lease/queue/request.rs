@@ -18,8 +18,7 @@ use crate::{
 };
 
 /// Says whether DynamoDB may still receive a delayed duplicate of the request that enters a queue.
-/// After the removal of a queue entry, a delayed duplicate of the request that added the entry
-/// could add the entry again.
+/// A delayed duplicate could add the caller's entry again after the removal of the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
@@ -72,9 +71,8 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// Returns the request that removes the head of the queue. The write that removes the head of
-    /// the queue also makes the next entry the head, so that no other caller can get the lock
-    /// first.
+    /// Returns the request that removes the head of the queue. The request also makes the next
+    /// entry the head, so that no other caller can get the lock first.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {

@@ -24,8 +24,7 @@ pub struct QueueStatus {
     pub position: usize,
     /// The number of waiters, including this caller and without the holder.
     pub waiting: usize,
-    /// The label of the holder, or the random nonce of the holder's grant if the holder has no
-    /// label.
+    /// The label of the holder, or the random nonce of the grant if the holder has no label.
     pub holder: String,
     /// The expected time until this caller gets the lock, based on the speed of the queue since
     /// this caller entered it. The estimate is `None` until the position of this caller has
@@ -179,7 +178,7 @@ impl<G> Stream for QueueTicket<G> {
             let change = ready!(self.next.as_mut().poll(context));
             let Some(mut seen) = change else {
                 // A future that has returned its output must not be polled, so the code replaces
-                // the ended future.
+                // the finished future.
                 self.next = Box::pin(std::future::ready(None));
                 return Poll::Ready(None);
             };

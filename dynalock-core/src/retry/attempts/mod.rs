@@ -134,8 +134,7 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns `true` if DynamoDB may have applied a request of the call without a reply, or may
-    /// still apply the request.
+    /// Returns `true` if a request of the call has an unknown outcome.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
@@ -254,7 +253,7 @@ impl Attempts {
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.unanswered.min(3));
         let timeout = timeout.min(self.time_left());
         // The code counts the attempt before the request is sent, because the caller may drop the
-        // future of the call while the request is in flight.
+        // future while the request is in flight.
         self.count += 1;
         let metered_attempt = self.call_cost.as_ref().map(|call_cost| call_cost.begin_attempt(self.cost_context));
         let metered = metered_attempt.as_ref().map(|attempt| Arc::clone(attempt.request()));
