@@ -51,7 +51,7 @@ pub struct CostReport {
     /// The number of calls that have consumed capacity. A heartbeat of a lock does not count as a
     /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as one call.
     pub calls: u64,
-    /// The costs of up to 1,000 keys with the highest costs, in descending order. In the comparison
+    /// The costs of up to 1,000 of the most expensive keys, in descending order. In the comparison
     /// of costs, a write unit counts five times as much as a read unit.
     pub keys: Vec<KeyCost>,
     /// The costs of all requests for keys that are not in `keys`, and the costs of queries and
@@ -128,8 +128,8 @@ impl Meter {
             Some(key) => record.keys.entry(key).or_default().charge(cause, capacity),
             None => record.others.charge(cause, capacity),
         }
-        // The removal of keys from the meter sorts all keys by cost. The code removes half of the
-        // keys at once, so that only about one in 1,000 new keys causes a sort.
+        // To remove keys, the meter sorts all keys by cost. The code removes half of the keys at
+        // once, so that only about one in 1,000 new keys causes a sort.
         if record.keys.len() > 2 * KEPT {
             record.forget_the_cheapest();
         }

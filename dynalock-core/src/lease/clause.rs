@@ -24,8 +24,8 @@ pub(crate) enum LeaseClause {
     /// A write by a caller that does not hold the lease. The write removes an expired owner, so
     /// that a delayed heartbeat cannot renew the expired lease.
     Outside {
-        /// The time, in epoch milliseconds, before which a stored lease end counts as expired, or
-        /// `None` if no lease counts as expired.
+        /// A lease whose end is before this time, in epoch milliseconds, counts as expired. `None`
+        /// means that no lease counts as expired.
         expired_before: Option<u64>,
     },
     /// A write by the holder of the lease. DynamoDB refuses the write if the holder has lost the
@@ -358,8 +358,8 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
     // After a delete of the lock's row, a new row must not reuse old fences. The current time is
-    // higher than all old fences, unless the lock was granted more than once per millisecond on
-    // average.
+    // higher than the fences of a deleted row, unless the lock was granted more than once per
+    // millisecond on average.
     format!("{fence}=if_not_exists({fence},{now})+{one}")
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct KeptGrant {
     pub(crate) row: Option<Item>,
 }
 
-/// The runtime that renews and releases a lock in the background.
+/// The tokio runtime on which a lock is renewed and released in the background.
 #[derive(Debug, Clone)]
 pub(crate) enum Background {
     /// The runtime on which the lock was acquired.

@@ -131,7 +131,8 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
 }
 
 /// The error for a response without a body. The shortest response body of DynamoDB is `{}`. If the
-/// body of a response is empty, a proxy has cut the response or has answered instead of DynamoDB.
+/// body of a response is empty, a proxy has truncated the response, or has answered instead of
+/// DynamoDB.
 #[derive(Debug, thiserror::Error)]
 #[error("it has no content")]
 pub(crate) struct EmptyAnswer;
@@ -147,8 +148,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The check for a refused connection comes before the check for a timeout. A refused connection
-    // proves that DynamoDB did not receive the request. A timeout does not prove that.
+    // The check for a refused connection comes before the check for a timeout, because only a
+    // refused connection proves that DynamoDB did not receive the request.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }
@@ -246,7 +247,7 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
 }
 
-/// Returns a refusal that says that the SDK could not build the request, and why.
+/// Returns a [`Refusal`] with the reason why the SDK could not build the request.
 pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
     Refusal::new("the request could not be made", chain(error), None)
 }

@@ -10,7 +10,7 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     /// The output of a successful write of one item.
     type Output: Send + 'static;
 
-    /// The name of the call for many items in telemetry, for example `create_many`.
+    /// The name that telemetry uses for the call, for example `create_many`.
     #[doc(hidden)]
     const OPERATION: &'static str;
 

@@ -185,8 +185,7 @@ impl<T: Versioned> Session<T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.attempts.spent() }
     }
 
-    /// Returns the error of a call if nobody can find out whether DynamoDB has applied the write of
-    /// the call.
+    /// Returns the error of a call whose write has an unknown outcome.
     pub(super) fn indeterminate(&self) -> Error {
         self.attempts.indeterminate(self.table(), None, None, None)
     }

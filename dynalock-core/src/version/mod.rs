@@ -253,8 +253,9 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
-        // If DynamoDB had applied an attempt, DynamoDB would have recognised the token and not
-        // refused the request. DynamoDB could still apply a delayed duplicate of an attempt.
+        // If DynamoDB had applied an attempt, DynamoDB would have recognised the ClientRequestToken
+        // and not refused the request. DynamoDB could still apply a delayed duplicate of an
+        // attempt.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }
@@ -283,8 +284,9 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the attribute `_writes` of an earlier read, `was`. Returns `None` if the random id of
-/// the item (the incarnation) has changed since the read, or if `was` has no version.
+/// Returns the attribute `_writes` of `was`, the revision from an earlier read. Returns `None` if
+/// the random id of the item (the incarnation) has changed since the read, or if `was` has no
+/// version.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }

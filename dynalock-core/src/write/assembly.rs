@@ -185,7 +185,7 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns `true` if the write of the item itself contains the lease condition.
+    /// Returns `true` if the write of the item contains the lease condition.
     fn asks_for_lease(&self, lead: usize, write: &Write) -> bool {
         let lead = &self.operations[lead];
         // An update without changes becomes a check, which has no lease condition.

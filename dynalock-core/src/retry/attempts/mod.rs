@@ -400,8 +400,8 @@ impl Attempts {
 
     /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of the call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // `elapsed` counts from the start of the call. DynamoDB receives the token later, so
-        // DynamoDB still remembers the token when `elapsed` reaches `TOKEN_LIFE`.
+        // `elapsed` counts from the start of the call. DynamoDB receives the token after the start
+        // of the call, so DynamoDB still remembers the token when `elapsed` reaches `TOKEN_LIFE`.
         self.elapsed() < TOKEN_LIFE
     }
 

@@ -84,7 +84,7 @@ impl Attempts {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
                 // A refusal without an item is ambiguous: either the key has no item, or the server
-                // never returns items. A read of the item shows whether the key has an item.
+                // omits the item. A read of the item shows whether the key has an item.
                 Err(Failure::Condition(None)) => {
                     return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
                 }
