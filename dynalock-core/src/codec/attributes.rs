@@ -47,8 +47,8 @@ impl<S: AttributeSink> SerializeMap for Walk<'_, S> {
 
     fn serialize_key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<()> {
         self.key = match key.serialize(serde_dynamo::Serializer).map_err(Error::refused)? {
-            // `serde_dynamo` writes a map key that is a number in decimal form, so the number is a
-            // valid attribute name.
+            // If a map key is a number, `serde_dynamo` writes its decimal digits, which are a valid
+            // attribute name.
             AttributeValue::S(name) | AttributeValue::N(name) => Some(name),
             _ => return Err(Error::not_storable("the name of an attribute is not a string")),
         };

@@ -1,5 +1,5 @@
 //! Computes fingerprints of serialized values. If two values have the same fingerprint, serde
-//! writes the same attribute for both values.
+//! writes the same attribute for both values, unless their hashes collide.
 //!
 //! The fingerprint of a short value contains the serialized value. The fingerprint of a longer
 //! value is the hash of the serialized value. The hash function is SipHash-1-3 with 128 bits of
@@ -32,8 +32,8 @@ const LARGEST_PLAIN: usize = 128;
 const HASHED: u8 = u8::MAX;
 
 /// A serializer that appends the fingerprints of values to one buffer. The serializer writes a type
-/// tag before each value, the length before each text, and an end tag after each list. Because of
-/// the tags and the lengths, different values never produce the same bytes.
+/// tag before each value, the length before each text, and an end tag after each list. Without the
+/// tags and the lengths, different values could produce the same bytes.
 #[derive(Clone)]
 pub(super) struct Buffer(Vec<u8>);
 
@@ -58,8 +58,7 @@ impl Buffer {
         Ok(start..self.0.len())
     }
 
-    /// Serializes a value, and returns an error if the value cannot be stored. `check` makes no
-    /// fingerprint of the value.
+    /// Serializes a value, and returns an error if the value cannot be stored.
     pub(super) fn check<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         self.0.clear();
         value.serialize(self)
@@ -127,7 +126,7 @@ enum Tag {
     Struct,
 }
 
-/// Hashes the entries of a map. The hash of a map does not depend on the order of the map entries,
+/// Hashes the entries of a map. The hash of a map must not depend on the order of its entries,
 /// because a `HashMap` can write the entries in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Buffer,
@@ -155,8 +154,8 @@ impl SerializeMap for Entries<'_> {
 
     fn serialize_value<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         value.serialize(&mut *self.parent).map_err(Error::in_entry)?;
-        // The hash of a map is the sum of the hashes of the map entries, because a sum does not
-        // depend on the order of the entries.
+        // The hash of a map is the sum of the hashes of its entries. A sum does not depend on the
+        // order of the entries.
         self.sum = self.sum.wrapping_add(hash(&self.parent.0[self.start..]));
         self.parent.0.truncate(self.start);
         Ok(())
@@ -405,8 +404,8 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), texts.len());
-        // The tag and the length of a short string take two bytes. The shortest string whose
-        // fingerprint is a hash is shorter than `LARGEST_PLAIN` bytes.
+        // The tag and the length take two bytes, so the fingerprint of a string of
+        // `LARGEST_PLAIN - 1` bytes is a hash.
         let is_hash = |text: &String| of(text)[0] == HASHED;
         assert_eq!(texts.iter().position(is_hash), Some(LARGEST_PLAIN - 1));
     }

@@ -13,8 +13,8 @@ use super::{Capacity, Cause, Cost};
 /// failed calls, and the costs of calls whose futures the caller has dropped.
 ///
 /// The meter counts the costs of up to 2,000 keys separately. At 2,001 keys, the meter keeps only
-/// the 1,000 most expensive keys, and adds the costs of the removed keys to one sum. If a later
-/// request uses a key that the meter has removed, the separate costs of the key start from zero.
+/// the 1,000 most expensive keys, and adds all other costs to one sum. If a later request uses a
+/// key that the meter has removed, the separate costs of the key start from zero.
 ///
 /// # Examples
 ///
@@ -51,8 +51,8 @@ pub struct CostReport {
     /// The number of calls that have consumed capacity. A heartbeat of a lock does not count as a
     /// call. Each item of a `create_many`, an `update_many` or a `delete_many` counts as one call.
     pub calls: u64,
-    /// The costs of the most expensive keys, at most 1,000 keys, the most expensive key first. In
-    /// the comparison of costs, a write unit counts five times as much as a read unit.
+    /// The costs of up to 1,000 of the most expensive keys, in descending order. In the comparison
+    /// of costs, a write unit counts five times as much as a read unit.
     pub keys: Vec<KeyCost>,
     /// The costs of all requests for keys that are not in `keys`, and the costs of queries and
     /// scans.
@@ -128,8 +128,8 @@ impl Meter {
             Some(key) => record.keys.entry(key).or_default().charge(cause, capacity),
             None => record.others.charge(cause, capacity),
         }
-        // The removal of keys from the meter sorts all keys by cost. The code removes half of the
-        // keys at once, so that only about one in 1,000 new keys causes a sort.
+        // To remove keys, the meter sorts all keys by cost. The code removes half of the keys at
+        // once, so that only about one in 1,000 new keys causes a sort.
         if record.keys.len() > 2 * KEPT {
             record.forget_the_cheapest();
         }
@@ -152,11 +152,11 @@ impl Record {
     }
 }
 
-// The `Debug` text of a meter contains the total cost and no key, because a key is content of the
-// table.
+// The `Debug` text of a meter contains the total cost and no keys, so that logs contain no data of
+// the table.
 debug_fields!(Meter, self => { total: self.total() });
 
-/// The `Debug` text of a report contains the number of keys and no key, because a key is content of
+/// The `Debug` text of a report contains only the number of keys, so that logs contain no data of
 /// the table.
 impl fmt::Debug for CostReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -166,7 +166,8 @@ impl fmt::Debug for CostReport {
     }
 }
 
-// The `Debug` text of a `KeyCost` does not contain the key, because a key is content of the table.
+// The `Debug` text of a `KeyCost` does not contain the key, so that logs contain no data of the
+// table.
 debug_fields!(KeyCost, self => { cost: self.cost });
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
         "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
         "TransactionConflict" => Some(CancellationClass::Contention),
         "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
-        // Permanent codes are, for example, `ItemCollectionSizeLimitExceeded` and
+        // The permanent cancellation codes include `ItemCollectionSizeLimitExceeded` and
         // `ValidationError`. A code that the library does not know counts as permanent, because
         // DynamoDB may add codes.
         _ => Some(CancellationClass::Permanent),
@@ -25,12 +25,12 @@ pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
 }
 
 impl ActionReason {
-    /// Makes the reason of an action that did not cause the cancellation.
+    /// Makes the [`ActionReason`] of an action that did not cause the cancellation.
     pub(crate) fn innocent() -> Self {
         Self { refusal: Refusal::new("None", "", None), item: None }
     }
 
-    /// Makes the reason of an action whose condition was false.
+    /// Makes the [`ActionReason`] of an action whose condition was false.
     pub(crate) fn conflict(item: Option<Item>) -> Self {
         Self { refusal: Refusal::new("ConditionalCheckFailed", "the conditional request failed", None), item }
     }

@@ -7,8 +7,7 @@ use crate::{
     version::version_in,
 };
 
-/// The refusal of a write because the condition of the write was false, with the item that made the
-/// condition false.
+/// A refused write whose condition was false, with the item that made the condition false.
 #[derive(Clone)]
 pub struct Conflict(Box<ConflictParts>);
 

@@ -12,9 +12,8 @@ pub struct Spent {
     /// The time from the start of the call to the error.
     pub elapsed: Duration,
     /// The capacity that the call has consumed, or `None` if the call was not
-    /// [metered](crate::Repository::metered). If a call of [`Combining`](crate::request::Combining)
-    /// ends at its own deadline, `cost` is `None`, because the call shares its requests with other
-    /// calls.
+    /// [metered](crate::Repository::metered). If a [`Combining`](crate::request::Combining) call
+    /// ends at its own deadline, `cost` is `None`, because other calls share its requests.
     pub cost: Option<Arc<Cost>>,
 }
 
@@ -23,8 +22,8 @@ impl Spent {
         Self { attempts, elapsed, cost: None }
     }
 
-    /// Adds the cost of the failed call. The parameter `cost` is `None` if the library has not
-    /// counted the cost of the call.
+    /// Sets the field `cost`. The parameter `cost` is `None` if the library has not counted the
+    /// cost of the call.
     pub(crate) fn with_cost(self, cost: Option<Cost>) -> Self {
         Self { cost: cost.map(Arc::new), ..self }
     }

@@ -10,7 +10,7 @@ use super::{
 /// each field, for example `Product::ATTR.stock`. The role `R` is [`Required`], [`Defaulted`] or
 /// [`Fixed`](super::Fixed), and says whether a patch may change or remove the attribute.
 ///
-/// The methods of an `Attribute` make [`Condition`](super::Condition)s. A condition compares an
+/// The methods of an `Attribute` return [`Condition`](super::Condition)s. A condition compares an
 /// attribute of type `V` with a `V` or a `&V`. A condition can compare an attribute of type
 /// `Option<V>` with a `V`, and a string attribute with a `&str` ([`AsOperand`](super::AsOperand)).
 ///

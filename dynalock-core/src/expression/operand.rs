@@ -89,7 +89,7 @@ impl<V, O: AsBound<V>> AsBound<Option<V>> for O {
 }
 
 /// The types of prefixes that [`begins_with`](super::Path::begins_with) accepts for an attribute of
-/// type `V`. The prefix of a string attribute is a string.
+/// type `V`. For a string attribute, the prefix is a string.
 ///
 /// A program can implement `AsPrefix` for a newtype of a string, or for a newtype of bytes that
 /// calls `serialize_bytes`.

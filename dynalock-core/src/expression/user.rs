@@ -10,8 +10,9 @@ use crate::{
     error::{CodecError, Error, SerdeError},
 };
 
-/// A condition on a stored item of type `T`. The [`Attribute`](crate::condition::Attribute)s of `T`
-/// make conditions, for example `Product::ATTR.stock.ge(3)`.
+/// A condition on a stored item of type `T`. The methods of an
+/// [`Attribute`](crate::condition::Attribute) of `T` return conditions, for example
+/// `Product::ATTR.stock.ge(3)`.
 ///
 /// A condition is either true or false, and `!condition` is the opposite of `condition`. In Rust,
 /// method calls bind more tightly than `!`, so `!a.and(b)` is the opposite of `a.and(b)`.

@@ -19,14 +19,13 @@ use crate::{
 /// How a write of an item treats the lease of the item.
 #[derive(Debug, Clone)]
 pub(crate) enum LeaseClause {
-    /// The write ignores leases, because the type of the item has no leases, or because the caller
-    /// asked to ignore leases.
+    /// The type has no leases, or the caller asked the write to ignore leases.
     Ignoring,
     /// A write by a caller that does not hold the lease. The write removes an expired owner, so
     /// that a delayed heartbeat cannot renew the expired lease.
     Outside {
-        /// The time, in epoch milliseconds, before which a stored lease end counts as expired, or
-        /// `None` if no lease counts as expired.
+        /// A lease whose end is before this time, in epoch milliseconds, counts as expired. `None`
+        /// means that no lease counts as expired.
         expired_before: Option<u64>,
     },
     /// A write by the holder of the lease. DynamoDB refuses the write if the holder has lost the
@@ -69,7 +68,7 @@ pub(crate) enum AfterWrite {
 /// The leases that a request may take over.
 #[derive(Debug, Clone)]
 pub(crate) enum Expired {
-    /// The request may take over no lease.
+    /// The request must not take over a lease.
     Nobody,
     /// The request may take over any lease that ended before the given time in epoch milliseconds.
     EndedBefore(u64),
@@ -145,7 +144,7 @@ impl LeaseClause {
                 Some(match effect {
                     LeaseEffect::Keep | LeaseEffect::Release { .. } => held,
                     // Without a condition on the heartbeat number, a delayed duplicate of the
-                    // holder's write could set the end of the lease back to an earlier time.
+                    // holder's write could move the end of the lease to an earlier time.
                     LeaseEffect::Renew { beat, .. } => {
                         let beat = to.value(number(*beat));
                         format!("{held} AND {}", beat_is_below(lock, *kind, beat, to))
@@ -182,10 +181,9 @@ impl HolderProof {
                 // entry. If the write leaves an empty queue, a background task removes the queue
                 // later.
                 let mut update = next_turn(lock, Waiters::Some, now, to);
-                // A PutItem of the whole item cannot compute the next fence from the stored fence,
-                // so the next fence is a constant in the write. A constant fence in the write is
-                // correct, because the condition of the write requires that the stored fence has
-                // not changed.
+                // A PutItem of the whole item cannot compute the next fence, so the write contains
+                // the fence as a constant. A constant fence is correct, because the condition of
+                // the write requires that the stored fence has not changed.
                 update.set.push((to.name(lock.fence), to.value(number(self.fence))));
                 // If the reply to the write is lost, the attribute that names the released owner
                 // shows that DynamoDB applied the write.
@@ -254,8 +252,8 @@ pub(super) fn not_owned(lock: &LockModel, expired: &Expired, to: &mut Placeholde
     }
 }
 
-/// Returns the condition that the owner's lease has ended, or `None` if the request may take over
-/// no lease.
+/// Returns the condition that the owner's lease has ended, or `None` if the request must not take
+/// over a lease.
 pub(super) fn has_expired(lock: &LockModel, expired: &Expired, to: &mut Placeholders) -> Option<String> {
     match expired {
         Expired::Nobody => None,
@@ -346,7 +344,7 @@ pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpd
 }
 
 /// Returns the changes that remove the head of the queue, so that the next entry becomes the head.
-/// A request that removes the head of a queue assigns the next fence.
+/// A request that removes the head must also store the next fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {
@@ -359,9 +357,9 @@ pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut
 /// is one more than the current time in epoch milliseconds.
 pub(super) fn next_fence(lock: &LockModel, now: Value, to: &mut Placeholders) -> String {
     let (fence, one) = (to.name(lock.fence), to.value(number(1)));
-    // After a delete of the lock's row, a new row must not reuse the fences of the deleted row. The
-    // current time is higher than each fence of the deleted row, unless the lock was granted more
-    // than once per millisecond on average.
+    // After a delete of the lock's row, a new row must not reuse old fences. The current time is
+    // higher than the fences of a deleted row, unless the lock was granted more than once per
+    // millisecond on average.
     format!("{fence}=if_not_exists({fence},{now})+{one}")
 }
 

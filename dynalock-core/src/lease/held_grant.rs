@@ -1,5 +1,4 @@
-//! A held lock, with the task that sends the heartbeats of the lock. A drop of the held lock
-//! releases the lock.
+//! A held lock, with the task that sends the heartbeats of the lock.
 
 use std::{
     future::{Future, poll_fn},
@@ -20,7 +19,7 @@ use crate::{
 };
 
 /// A held lock. Unless heartbeats are off, a background task renews the lease while the `HeldGrant`
-/// exists. A drop of the `HeldGrant` tries to release the lock.
+/// exists. When the `HeldGrant` is dropped, a background task tries to release the lock.
 pub(crate) struct HeldGrant {
     pub(crate) grant: Arc<Grant>,
     heartbeat: Option<AbortHandle>,
@@ -34,7 +33,7 @@ pub(crate) struct KeptGrant {
     pub(crate) row: Option<Item>,
 }
 
-/// The runtime that renews and releases a lock in the background.
+/// The tokio runtime on which a lock is renewed and released in the background.
 #[derive(Debug, Clone)]
 pub(crate) enum Background {
     /// The runtime on which the lock was acquired.
@@ -45,7 +44,7 @@ pub(crate) enum Background {
     Thread(Arc<Thread>),
 }
 
-/// The effect of a drop of the guard on the lock: a release, or nothing.
+/// Says whether the lock is released when the guard is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnDrop {
     Release,
@@ -85,7 +84,7 @@ impl Background {
     /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
         // `release` records the release of the lock before the returned future runs. Code that
-        // watches the lock learns of the release even if the runtime of the lock has ended.
+        // watches the lock learns of the release even if the tokio runtime of the lock has ended.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
         async move { grant.release(background.connection()).await }
@@ -113,12 +112,12 @@ impl HeldGrant {
         self.end();
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime().spawn(release);
-        // The release task ends without a result only if the runtime of the lock ends. The caller
-        // may still run on a different runtime.
+        // The release task ends without a result only if the tokio runtime of the lock ends. A
+        // caller on a different tokio runtime may still wait for the result of the release.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Stops the heartbeats of the lock. After a call of `end`, a drop of the guard does not
+    /// Stops the heartbeats of the lock. A guard that is dropped after a call of `end` does not
     /// release the lock.
     pub(crate) fn end(&mut self) {
         self.stop();
@@ -149,8 +148,8 @@ impl Drop for HeldGrant {
     fn drop(&mut self) {
         self.stop();
         if self.after == OnDrop::Release {
-            // If the runtime of the lock has ended, the release task never runs, and the lease
-            // expires.
+            // If the tokio runtime of the lock has ended, the release task never runs, and the
+            // lease expires.
             let (grant, release) = (&self.grant, self.background.release(&self.grant));
             let release = in_lease(&grant.span, "release", Arc::clone(&grant.row.table), release);
             self.background.runtime().spawn(release);

@@ -13,7 +13,7 @@ use aws_smithy_types::body::SdkBody;
 pub(super) struct Body(Arc<Mutex<Option<SdkBody>>>);
 
 tokio::task_local! {
-    /// The variable into which the request of the current task stores its HTTP body.
+    /// The variable that stores the HTTP body of the current task's request.
     static KEPT: Body;
 }
 

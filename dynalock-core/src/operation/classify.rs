@@ -49,8 +49,8 @@ pub(crate) enum Failure {
     /// The program has set a limit of the call, for example the number of attempts, to an invalid
     /// value, so the retry loop stops.
     InvalidSetting(InvalidSetting),
-    /// The request would exceed the budget of the call, so the library did not send the request,
-    /// and the retry loop stops.
+    /// The request would exceed the capacity budget of the call, so the library did not send the
+    /// request, and the retry loop stops.
     OverBudget(OverBudget),
     /// The table of the request does not exist, so the retry loop stops.
     NoTable,
@@ -59,8 +59,8 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Returns `true` if the outcome of the request is unknown, because DynamoDB may have applied
-    /// the request, or may still apply the request later.
+    /// Returns `true` if DynamoDB may have applied the failed request, or may still apply the
+    /// request later.
     pub(crate) fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Ambiguous(_) | Self::InProgress(_))
     }
@@ -124,14 +124,15 @@ pub(crate) fn classify<E: ServiceFailure>(error: SdkError<E, HttpResponse>) -> F
             let status = context.raw().status().as_u16();
             service(status, context.into_err())
         }
-        // The SDK may add variants to `SdkError`. If the SDK reports an unknown failure, DynamoDB
-        // may have applied the request.
+        // A later version of the SDK may add variants to `SdkError`. If the SDK reports an unknown
+        // failure, DynamoDB may have applied the request.
         unknown => Failure::Ambiguous(Unavailable::Unreadable(chain(&unknown).into())),
     }
 }
 
 /// The error for a response without a body. The shortest response body of DynamoDB is `{}`. If the
-/// body of a response is empty, a proxy has cut the response or has answered instead of DynamoDB.
+/// body of a response is empty, a proxy has truncated the response, or has answered instead of
+/// DynamoDB.
 #[derive(Debug, thiserror::Error)]
 #[error("it has no content")]
 pub(crate) struct EmptyAnswer;
@@ -147,8 +148,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     let Some(error) = failure.as_connector_error() else {
         return Failure::Ambiguous(Unavailable::Connection("no reason given".into()));
     };
-    // The check for a timeout is not the first check, because a refused connection proves that
-    // DynamoDB did not receive the request, but a timeout proves nothing.
+    // The check for a refused connection comes before the check for a timeout, because only a
+    // refused connection proves that DynamoDB did not receive the request.
     if was_refused(error) {
         return Failure::Unsent(Unavailable::Refused);
     }
@@ -246,7 +247,7 @@ fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     }
 }
 
-/// Returns a refusal that says that the SDK could not build the request, and why.
+/// Returns a [`Refusal`] with the reason why the SDK could not build the request.
 pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
     Refusal::new("the request could not be made", chain(error), None)
 }

@@ -10,7 +10,7 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     /// The output of a successful write of one item.
     type Output: Send + 'static;
 
-    /// The name of the call for many items in telemetry, for example `create_many`.
+    /// The name that telemetry uses for the call, for example `create_many`.
     #[doc(hidden)]
     const OPERATION: &'static str;
 
@@ -26,8 +26,7 @@ pub trait InMany<T>: Sealed + Sized + Send + 'static {
     fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output>;
 }
 
-/// An item of a call for many items, with the index of the item in the list of items that the
-/// caller gave.
+/// An item of a call for many items, with its index in the caller's list.
 #[derive(Debug)]
 pub struct Numbered<K> {
     pub(super) index: usize,

@@ -27,8 +27,8 @@ use crate::{
 
 /// One call of a repository, with its limits, its retries and its current write id. All attempts to
 /// write the result of one run of the closure have the same write id. If an item contains a write
-/// id of the call, DynamoDB has applied an attempt with the write id. After a conflict, the call
-/// draws a new write id and runs the closure again.
+/// id of the call, DynamoDB has applied an attempt with this id. After a conflict, the call draws a
+/// new write id and runs the closure again.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
@@ -39,8 +39,8 @@ pub(crate) struct Session<T> {
     policy: LeasePolicy,
     /// The condition that the caller added to the write.
     condition: Option<Arc<Condition<T>>>,
-    /// The operation that accompanies the write of an item with a separate lease row: a check of
-    /// the lease row, or the removal of an expired lease.
+    /// The operation on the item's separate lease row: a check of the row, or the removal of an
+    /// expired lease.
     companion: CompanionWrite,
 }
 
@@ -75,7 +75,7 @@ impl<T: Versioned> Session<T> {
         Self { condition: condition.clone(), ..session }
     }
 
-    /// Makes a session for a call that treats leases by the policy `policy`.
+    /// Makes a session for a call with the lease policy `policy`.
     pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
         let attempts = Attempts::new(&repository.connection, repository.limits);
         Self::of(repository.clone(), attempts, Delivery::Plain, policy)
@@ -101,10 +101,9 @@ impl<T: Versioned> Session<T> {
         self.attempts.read(get).await
     }
 
-    /// Returns the item from which the call starts its next attempt after a conflict. If the next
-    /// attempt needs no sleep, returns `met`, the item that DynamoDB returned with the conflict. If
-    /// the call sleeps before the next attempt, reads the item after the sleep, and returns the
-    /// read item.
+    /// Returns the item from which the call starts its next attempt after a conflict. If no sleep
+    /// is necessary, the result is `met`, the item that DynamoDB returned with the conflict. If a
+    /// sleep is necessary, the result is the item that the call reads after the sleep.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -123,10 +122,10 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Prepares the next run of the closure after a conflict. The network may repeat a refused
-    /// create, and DynamoDB may apply the repeated create after another caller has deleted the
-    /// item. The write ids in the item show whether DynamoDB has applied a create that DynamoDB had
-    /// refused before.
+    /// Prepares the next run of the closure after a conflict. DynamoDB may receive a delayed
+    /// duplicate of a refused create, and may apply the duplicate after another caller has deleted
+    /// the item. The write ids in the item show whether DynamoDB has applied a duplicate of the
+    /// create.
     pub(super) async fn next_run(
         &mut self,
         get: &GetItem,
@@ -151,22 +150,21 @@ impl<T: Versioned> Session<T> {
         item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
     }
 
-    /// Returns the details of a conflict that ends the call.
+    /// Makes the [`Conflict`] for the error that the call returns.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(self.repository.item_ref(key, expected), met, self.attempts.spent())
     }
 
     /// Returns the version and the state that the item must have for the write of a `Stored` to
-    /// succeed. If DynamoDB refuses the write, the method `refused` compares the item with the
-    /// required state.
+    /// succeed. Without a condition of the caller, the state is `None`.
     pub(super) fn expected(&self, basis: &Basis) -> ExpectedState {
         let version = basis.state.revision.number();
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }
     }
 
-    /// Returns the error of a write after DynamoDB has refused a request. `met` is the item for
-    /// which the condition of the request was false. Returns `ConditionFailed` if only the caller's
-    /// condition is false for the item `met`, and `Conflict` in all other cases.
+    /// Returns the error of a write that DynamoDB has refused. `met` is the item for which the
+    /// condition of the request was false. Returns `ConditionFailed` if only the caller's condition
+    /// is false for the item `met`, and `Conflict` in all other cases.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
         let is_expected = |item: &Item| {
             let state = state_of(T::MODEL, self.table(), item).ok();
@@ -187,14 +185,13 @@ impl<T: Versioned> Session<T> {
         Error::NotFound { table: Arc::clone(self.table()), key, spent: self.attempts.spent() }
     }
 
-    /// Returns the error of a call if nobody can find out whether DynamoDB has applied the write of
-    /// the call.
+    /// Returns the error of a call whose write has an unknown outcome.
     pub(super) fn indeterminate(&self) -> Error {
         self.attempts.indeterminate(self.table(), None, None, None)
     }
 
-    /// Returns the duration, the cost and the number of requests of the call so far, not counting
-    /// answered reads as requests.
+    /// Returns the duration, the consumed capacity and the number of requests of the call so far.
+    /// The number of requests does not include reads that DynamoDB has answered.
     pub(super) fn spent(&self) -> Spent {
         self.attempts.spent()
     }
@@ -228,10 +225,10 @@ impl<T: Versioned> Session<T> {
         }
         let get = self.get(&key)?;
         // An etag may contain a digest of the item's content. DynamoDB cannot compare an item with
-        // a digest, so the call reads the item and compares the item with the etag.
+        // a digest, so the call reads and compares the item.
         let expected = Some(etag.number());
-        // Writes of values with an etag are rare, and the box keeps the futures of writes without
-        // an etag small.
+        // The future is in a box, because the future is large and writes of values with an etag are
+        // rare.
         let Some(item) = Box::pin(self.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
@@ -264,8 +261,8 @@ impl<T: Versioned> Session<T> {
             };
             expired = match (met, expected) {
                 (Some(item), None) if self.is_expired(&item) => Some(item),
-                // Between the read of the expired item and the write, another caller has written
-                // the item, or DynamoDB has deleted the item.
+                // Between the read of the expired item and the write, another caller or DynamoDB
+                // has changed or deleted the item.
                 (met, Some(_)) if met.as_ref().is_none_or(|item| self.is_expired(item)) => {
                     let get = self.get(&intent.key())?;
                     Box::pin(self.after_conflict(&get, &intent.key(), expected, met)).await?
@@ -292,10 +289,9 @@ impl<T: Versioned> Session<T> {
         let change = match T::MODEL.lock_in_item() {
             None => Change::Replace(basis),
             Some(_) => {
-                // If an item contains its lease, the call sends the replace as an UpdateItem,
-                // because a PutItem would overwrite the current fence with an old fence. The call
-                // reads the stored item first, to learn which attributes the UpdateItem must
-                // remove.
+                // If an item contains its lease, the call sends the replace as an UpdateItem. A
+                // PutItem would overwrite the current fence with an old fence. The call reads the
+                // stored item first, to learn which attributes the UpdateItem must remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
                 let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
@@ -308,7 +304,7 @@ impl<T: Versioned> Session<T> {
     }
 
     /// Sends a write of the whole value. If `T` stores leases in the items, `write_whole`
-    /// overwrites an item by an UpdateItem. If the update expression would be too long,
+    /// overwrites an item with an UpdateItem. If the update expression would be too long,
     /// `write_whole` sends a PutItem.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
@@ -352,8 +348,8 @@ impl<T: Versioned> Session<T> {
     /// Sends an update as a PutItem of the whole changed item, because the update expression would
     /// be longer than DynamoDB allows. If the stored item has attributes without a field in `T`,
     /// `update_as_put` returns an error, because the PutItem could overwrite changes of other
-    /// programs. The error shows `bytes`, the length of the update expression. If only the lease in
-    /// the item has changed since the read, `update_as_put` sends another PutItem with the new
+    /// programs. The error contains `bytes`, the length of the update expression. If only the lease
+    /// in the item has changed since the read, `update_as_put` sends another PutItem with the new
     /// lease.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
@@ -384,8 +380,8 @@ impl<T: Versioned> Session<T> {
                 }
                 WriteResult::Conflict(met) => met,
             };
-            // A changed lease or a false condition of the caller can cause a refusal although the
-            // version and the write ids of the item are unchanged. If the lease has changed, the
+            // A changed lease or a false condition of the caller makes DynamoDB refuse the PutItem
+            // even if the version and the write ids are unchanged. If the lease has changed, the
             // next PutItem contains the new lease. A false condition of the caller stays false
             // until another writer changes the item, so the loop ends.
             if !met.as_ref().is_some_and(|met| intent.rests_on(met)) || intent.is_refused_for_good(met.as_ref()) {
@@ -395,9 +391,9 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Ends an update whose value has no changes. If the caller added a condition, `check` sends a
-    /// request that only checks the version and the condition. Without a condition, `check` sends
-    /// no request.
+    /// Completes an update whose value has not changed. If the caller added a condition, `check`
+    /// sends a request that only checks the version and the condition. Without a condition, `check`
+    /// sends no request.
     pub(super) async fn check(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
         if self.condition.is_none() {
             return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));
@@ -407,8 +403,7 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|_| Stored::unchanged(intent.value, basis)))
     }
 
-    /// Returns `true` if an item contains the write id of the current run of the closure, which
-    /// proves that DynamoDB has applied an attempt of the run.
+    /// Returns `true` if an item contains the write id of the current run of the closure.
     pub(crate) fn has_written(&self, item: &Item) -> bool {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
@@ -464,7 +459,7 @@ impl<T: Versioned> Session<T> {
             };
             let Some(item) = intent.alive(met) else { return Err(self.not_found(&intent.key)) };
             // If an item has a null attribute, or write ids without a version, the next attempt of
-            // the patch sends an adapted update expression.
+            // the patch sends a different update expression.
             if intent.adapt(Some(&item))? == Adapted::Yes {
                 continue;
             }

@@ -38,7 +38,7 @@ pub(super) enum PendingState {
     Ready(OperationKind),
     /// The operation is invalid. The commit fails with the error in `Invalid`.
     Invalid(Error),
-    /// The value of the operation has an etag. Before the write, the commit must read the stored
+    /// An operation on a value with an etag. Before the write, the commit must read the stored
     /// item. The item must not have changed since the etag was made.
     Assumed(Etag, Resolve),
 }
@@ -102,7 +102,7 @@ impl PendingOperation {
         Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
     }
 
-    /// Makes the operation that requires that a guard still holds its lease or named lock.
+    /// Makes the operation that checks that a guard still holds its lease or named lock.
     pub(super) fn guard(lease: &impl Guard) -> Self {
         let (item_ref, holder) = lease.leased();
         Self {

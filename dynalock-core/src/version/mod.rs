@@ -156,7 +156,7 @@ pub(crate) enum Expected<'a> {
     Deleted(&'a Revision),
     /// A patch: the write requires that the key has an item, with any version.
     Present,
-    /// A delete without a condition. DynamoDB applies the write in every state of the item.
+    /// A delete without a condition, which requires no particular state of the item.
     Anything,
 }
 
@@ -171,12 +171,12 @@ impl Expected<'_> {
     }
 }
 
-/// Says whether the outcome of an earlier attempt of a write is unknown. The outcome of an attempt
-/// is unknown if DynamoDB may have applied the attempt, or may still apply the attempt.
+/// Says whether the outcome of an earlier attempt of a write is unknown. The outcome is unknown if
+/// DynamoDB may have applied the attempt, or may still apply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// The outcome of each earlier attempt is known, because DynamoDB has answered the attempt or
-    /// the attempt was never sent.
+    /// The outcome of each earlier attempt is known, because DynamoDB has answered it or because it
+    /// was never sent.
     None,
     /// The outcome of an earlier attempt is unknown, and only the write ids in the item can show
     /// the outcome.
@@ -225,20 +225,19 @@ impl Expected<'_> {
 }
 
 /// Returns the outcome of a write that DynamoDB refused because of a false condition. `found`
-/// contains the version and the write ids of the item with which DynamoDB evaluated the condition,
-/// or is `None` if the key had no item. `verdict` applies the first matching rule of the list:
+/// contains the item's version and write ids at the refusal, or is `None` if the key had no item.
+/// `verdict` applies the first matching rule of the list:
 ///
-/// 1. If the item contains the write id of the write, DynamoDB has applied an attempt of the write.
+/// 1. If the item contains the write id `id`, DynamoDB has applied an attempt of the write.
 /// 2. If the outcome of each earlier attempt is known, the write has a conflict: another caller has
 ///    changed the item.
 /// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
 ///    applied no attempt so far. If the item can never return to the state that the write requires,
 ///    the outcome is a conflict, because DynamoDB will refuse all delayed duplicates. If the item
 ///    can return to the required state, the outcome of the write is unknown. For a create with a
-///    ClientRequestToken, the outcome is always unknown: after a delete of the item, DynamoDB may
+///    ClientRequestToken, the outcome is always unknown. After a delete of the item, DynamoDB may
 ///    apply a delayed duplicate of the create request.
-/// 4. If the attempts had no ClientRequestToken, the write ids in the item decide, as in
-///    [`by_ids`].
+/// 4. If the attempts had no ClientRequestToken, [`by_ids`] decides from the write ids in the item.
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
     // The search for the write id comes before all other rules, because only an attempt of the
     // write can have stored the id.
@@ -254,8 +253,8 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
-        // DynamoDB recognises the token of an applied attempt, so the refusal proves that DynamoDB
-        // has applied no attempt so far. DynamoDB could still apply a delayed duplicate of an
+        // If DynamoDB had applied an attempt, DynamoDB would have recognised the ClientRequestToken
+        // and not refused the request. DynamoDB could still apply a delayed duplicate of an
         // attempt.
         Doubt::UnderToken => expected.is_over(found),
     };
@@ -285,9 +284,9 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the content of `_writes` in `was`, the result of an earlier read. `same_life` returns
-/// `None` if the random id of the item (the incarnation) has changed since the read, or if `was`
-/// lacks a version.
+/// Returns the attribute `_writes` of `was`, the revision from an earlier read. Returns `None` if
+/// the random id of the item (the incarnation) has changed since the read, or if `was` has no
+/// version.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
@@ -295,9 +294,8 @@ fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
 /// its id at the front of `_writes`, and removes old ids only at the back. If the item still
 /// contains the newest write id that the read returned, the item contains the ids of all writes
-/// since the read. If the read returned no write ids, `nothing_fell_between` returns `false`. After
-/// a patch of an item without `_writes`, for example, the attribute `_writes` contains no write
-/// ids.
+/// since the read. If the read returned no write ids, `nothing_fell_between` returns `false`. A
+/// patch of an item without `_writes` stores an attribute `_writes` without write ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

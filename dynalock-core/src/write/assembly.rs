@@ -36,7 +36,7 @@ pub(crate) struct Assembly {
     /// writes are in the order of the transaction's operations. An `Assembly` contains at least one
     /// write.
     pub(crate) writes: Vec<Write>,
-    /// For each operation of the transaction, the indexes of the operation's writes in `writes`.
+    /// For each operation of the transaction, the indexes of its writes in the field `writes`.
     pub(crate) positions: Vec<WritePosition>,
     /// For each operation of the transaction, the state of the written item after the transaction.
     pub(crate) next: Vec<Option<Basis>>,
@@ -50,16 +50,15 @@ pub(crate) struct Assembly {
 struct WriteSize {
     /// The size in bytes of the item or of the lease row in the write.
     bytes: usize,
-    /// The index of the operation from which the library made one write of the transaction.
+    /// The index of the operation from which the library made the write.
     operation: usize,
 }
 
 /// The operations of a transaction on one item, which become one write. If the lease of the item is
-/// in a separate row, the operations may become two writes: one to the item, and one to the lease
-/// row.
+/// in a separate row, the operations may become two writes: to the item and to the lease row.
 struct ItemOperations<'o> {
     operations: &'o [Operation],
-    /// The indexes of all operations of the transaction on one item. `indexes` is never empty.
+    /// The indexes of the transaction's operations on one item. `indexes` is never empty.
     indexes: Vec<usize>,
 }
 
@@ -72,8 +71,8 @@ pub(crate) struct OnlyWrite<'o> {
 }
 
 /// Makes one write for each item, because DynamoDB refuses a transaction with two actions on one
-/// item. The checks of an item become conditions of the write of the item. If the lease of an item
-/// is in a separate row, a guard of the lease becomes a condition on the lease row.
+/// item. The checks of an item become conditions of the write of the item. A guard of a lease in a
+/// separate row becomes a condition on that row.
 ///
 /// Returns an error if the transaction would exceed a limit of DynamoDB.
 pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Result<Assembly, Error> {
@@ -89,7 +88,7 @@ pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Re
 }
 
 impl Assembly {
-    /// Adds to the request the write that combines the operations on one item.
+    /// Combines the operations on one item into one write, and adds the write to the request.
     fn add(&mut self, group: &ItemOperations<'_>, stamps: &mut WriteStamps) -> Result<(), Error> {
         let lead = group.lead()?;
         let mut plan = group.plan(lead, stamps)?;
@@ -135,8 +134,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Returns `true` if the transaction writes at least one item. A transaction that only checks
-    /// items writes no item.
+    /// Returns `true` if the transaction writes at least one item.
     pub(crate) fn writes_anything(&self) -> bool {
         self.writes.iter().any(|write| !matches!(write.action, Action::Check))
     }
@@ -150,10 +148,10 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the leading operation on an item: the operation to which the library
-    /// adds the conditions of the other operations on the item. If one of the operations on an item
-    /// is a write, `lead` returns the index of the write. `lead` returns the index of a guard of a
-    /// separate lease row only if all operations on the item are guards.
+    /// Returns the index of the leading operation on an item. The library adds the conditions of
+    /// the other operations on the item to the leading operation. If one of the operations on an
+    /// item is a write, `lead` returns the index of the write. `lead` returns the index of a guard
+    /// of a separate lease row only if all operations on the item are guards.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {
@@ -163,8 +161,8 @@ impl<'o> ItemOperations<'o> {
             }
             (Some(write), None) => Ok(write),
             (None, _) => {
-                // A guard of a separate lease row tests the row and not the item, so the checks of
-                // the item cannot become conditions of the guard.
+                // A guard of a separate lease row does not test the item, so the checks of the item
+                // cannot become conditions of the guard.
                 let of_item = self.indexes.iter().copied().find(|&index| !self.operations[index].is_of_lease_row());
                 Ok(of_item.unwrap_or(self.indexes[0]))
             }
@@ -187,8 +185,7 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns `true` if the write of the item itself contains the lease condition, so no write of
-    /// a separate lease row is necessary.
+    /// Returns `true` if the write of the item contains the lease condition.
     fn asks_for_lease(&self, lead: usize, write: &Write) -> bool {
         let lead = &self.operations[lead];
         // An update without changes becomes a check, which has no lease condition.
@@ -231,10 +228,10 @@ impl<'o> ItemOperations<'o> {
     }
 }
 
-/// Groups the operations by item, in the order of the caller's calls.
+/// Groups the operations by item, in the order in which the caller added the operations.
 fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // Each commit of a transaction must send the groups of operations in the same order, because
-    // DynamoDB refuses a repeated token with different content.
+    // All requests of a commit must contain the writes in the same order, because DynamoDB refuses
+    // a repeated token with different content.
     let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
     let mut known = HashMap::with_capacity(operations.len());
     for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
@@ -288,8 +285,7 @@ impl Intent for OnlyWrite<'_> {
 
     fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match self.operations.iter().find(|operation| operation.guarded().is_some()) {
-            // If the operations contain a guard of the item's lease, the guard makes the error for
-            // DynamoDB's refusal.
+            // A guard of the item's lease reports the loss of the lease as `Error::Lost`.
             Some(guard) => guard.refusal(met, judged_at, spent),
             None => self.intent.refusal(met, judged_at, spent),
         }

@@ -62,8 +62,8 @@ impl DequeueReason {
     }
 }
 
-/// Removes the head of a queue. If a waiter has entered the queue since the caller last read the
-/// row of the lock, sends a second request that removes only the head.
+/// Removes the head of a queue. If the first request fails because a waiter has entered the queue,
+/// `dequeue` sends a second request that removes only the head.
 pub(crate) async fn dequeue(
     row: &Row,
     attempts: &mut Attempts,

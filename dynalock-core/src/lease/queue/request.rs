@@ -18,8 +18,7 @@ use crate::{
 };
 
 /// Says whether DynamoDB may still receive a delayed duplicate of the request that enters a queue.
-/// After the removal of a queue entry, a delayed duplicate of the request could add the entry a
-/// second time.
+/// A delayed duplicate could add the caller's entry again after the removal of the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     Impossible,
@@ -30,7 +29,7 @@ pub(crate) enum Duplicate {
 }
 
 impl Duplicate {
-    /// Returns `Possible` if one of the attempts to enter a queue has an unknown outcome.
+    /// Returns [`Self::Possible`] if the outcome of an attempt to enter the queue is unknown.
     pub(crate) fn of(attempts: &Attempts) -> Self {
         if attempts.is_in_doubt() { Self::Possible } else { Self::Impossible }
     }
@@ -44,7 +43,7 @@ pub(crate) enum DequeueReason {
     /// The lease of the queue's head has ended. DynamoDB refuses to remove the head if the stored
     /// lease attributes differ from the observed lease attributes.
     Expired(Observation),
-    /// An operator removes the head of the queue, even if the lease of the head has not ended.
+    /// An operator forces the removal of the head, even if the lease of the head has not ended.
     Operator(Observation),
 }
 
@@ -72,9 +71,8 @@ impl Row {
         self.update(LeaseUpdate::default(), terms, &conditions, to)
     }
 
-    /// Returns the request that removes the head of the queue. The write that removes the head of
-    /// the queue also makes the next entry the head, so that no other caller can get the lock
-    /// first.
+    /// Returns the request that removes the head of the queue. The request also makes the next
+    /// entry the head, so that no other caller can get the lock first.
     pub(crate) fn dequeue(&self, reason: &DequeueReason, waiters: Waiters, now: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let head = match reason {
@@ -84,8 +82,8 @@ impl Row {
         let (head, now) = (to.value(head), to.value(number(now)));
         let mut update = clause::next_turn(lock, waiters, now, to);
         let mut conditions = vec![clause::is_holder(lock, GrantKind::Fair, head, to)];
-        // Without the condition that the queue has no second entry, the request would remove the
-        // entry of a waiter that entered the queue after the last read of the row.
+        // The condition `attribute_not_exists` protects the entries of waiters that entered the
+        // queue after the last read of the row.
         if waiters == Waiters::None {
             conditions.push(format!("attribute_not_exists({}[1])", to.name(lock.queue)));
         }

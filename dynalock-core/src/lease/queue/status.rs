@@ -24,12 +24,11 @@ pub struct QueueStatus {
     pub position: usize,
     /// The number of waiters, including this caller and without the holder.
     pub waiting: usize,
-    /// The label of the holder, or the random nonce of the holder's grant if the holder has no
-    /// label.
+    /// The label of the holder, or the random nonce of the grant if the holder has no label.
     pub holder: String,
-    /// The expected time until this caller gets the lock, if the queue continues to move at the
-    /// mean speed since this caller entered the queue. The estimate is `None` until the queue has
-    /// moved.
+    /// The expected time until this caller gets the lock, based on the speed of the queue since
+    /// this caller entered it. The estimate is `None` until the position of this caller has
+    /// changed.
     pub estimate: Option<Duration>,
 }
 
@@ -38,8 +37,8 @@ pub struct QueueStatus {
 ///
 /// A queue ticket is both a stream and a future. As a stream, a queue ticket returns a
 /// [`QueueStatus`] for each change of the caller's position, the number of waiters or the holder.
-/// As a future, a queue ticket returns the lock. A drop of the ticket gives up the position in the
-/// queue.
+/// As a future, a queue ticket returns the lock. A caller that drops the ticket gives up its
+/// position in the queue.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -160,8 +159,8 @@ impl<G> QueueTicket<G> {
     ///
     /// # Cancel safety
     ///
-    /// A drop of the future of `next` loses no status change, and the caller keeps its position in
-    /// the queue.
+    /// If the caller drops the future of `next`, no status change is lost, and the caller keeps its
+    /// position in the queue.
     pub async fn next(&mut self) -> Option<QueueStatus> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
@@ -179,7 +178,7 @@ impl<G> Stream for QueueTicket<G> {
             let change = ready!(self.next.as_mut().poll(context));
             let Some(mut seen) = change else {
                 // A future that has returned its output must not be polled, so the code replaces
-                // the ended future.
+                // the finished future.
                 self.next = Box::pin(std::future::ready(None));
                 return Poll::Ready(None);
             };

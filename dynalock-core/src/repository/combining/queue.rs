@@ -8,7 +8,7 @@ use std::{
 use super::call::BoxedQueuedCall;
 use crate::key::Key;
 
-/// The largest number of calls that one batch writes together.
+/// The largest number of calls in one batch.
 const MOST_CALLS: usize = 100;
 
 /// The waiting calls of one key, in the order of their arrival.
@@ -19,7 +19,7 @@ struct CallQueue<C> {
 }
 
 /// The queues of one `Combining` handle, at most one queue for each key. Each queue exists as long
-/// as its worker, the task that writes the calls of the key.
+/// as its worker, the task that combines the queued calls into writes.
 pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 
 /// Says whether a new call is the first call of a new queue.
@@ -110,7 +110,7 @@ impl<T> Queues<T> {
     /// Removes the queue of a worker that was dropped before the queue was empty.
     pub(super) fn close(&self, key: &Key) {
         let closed = self.lock().remove(key);
-        // The drop of a user's closure may add another call to a queue, so the mutex must be
+        // The destructor of a user's closure may add another call to a queue, so the mutex must be
         // unlocked before the waiting calls are dropped.
         drop(closed);
     }
@@ -123,8 +123,8 @@ impl<T> Queues<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, CallQueue<BoxedQueuedCall<T>>>> {
-        // No code of the user runs while the mutex is locked, so a panic of the user cannot poison
-        // the mutex.
+        // No code of the user runs while the mutex is locked, so a panic in the user's code cannot
+        // poison the mutex.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

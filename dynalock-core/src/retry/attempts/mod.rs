@@ -30,8 +30,8 @@ pub(crate) struct Attempts {
     connection: Arc<Connection>,
     limits: Limits,
     started: Instant,
-    /// The number of attempts that the call has made so far. An answered read does not count as an
-    /// attempt.
+    /// The number of attempts that the call has made so far. The field `count` does not include the
+    /// reads that DynamoDB has answered.
     count: u32,
     /// The number of attempts whose requests never left the SDK. The total `count` of attempts
     /// includes the `unsent` attempts.
@@ -47,9 +47,9 @@ pub(crate) struct Attempts {
     rng: LazyRng,
     backoff: Backoff,
     pacer: ConflictBackoff,
-    /// The moving average of the time that the closure of a unit of work takes. Each new run of the
-    /// closure has a weight of one eighth in the average. `run` is zero for a call that is not a
-    /// unit of work (a call of `transact`).
+    /// The moving average of the time that the closure of a `transact` call takes. Each new run of
+    /// the closure has a weight of one eighth in the average. `run` is zero for all calls except
+    /// `transact`.
     run: Duration,
 }
 
@@ -118,7 +118,7 @@ impl Attempts {
     }
 
     /// Returns the cost of the call so far: the number of requests, the duration, and the consumed
-    /// capacity. Answered reads do not count as requests.
+    /// capacity. The number of requests does not include reads that DynamoDB has answered.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
@@ -134,8 +134,7 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns `true` if a request of the call has an unknown outcome, because DynamoDB may have
-    /// applied the request, or may still apply the request later.
+    /// Returns `true` if a request of the call has an unknown outcome.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
@@ -212,8 +211,8 @@ impl Attempts {
     }
 
     /// Records that a closure of a unit of work (a call of `transact`) ran from `began` until now.
-    /// The sleeps of a unit of work grow with the average duration of its closure, because the
-    /// closure takes longer than a round trip.
+    /// The sleeps of a unit of work grow with the average duration of its closure, because each
+    /// attempt includes a run of the closure.
     pub(crate) fn ran_since(&mut self, began: Instant) {
         let run = clock::now().duration_since(began);
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
@@ -242,9 +241,8 @@ impl Attempts {
     }
 
     /// Sends one attempt of a request for `items` items. The timeout doubles after each attempt
-    /// without an answer. The first attempt may have to fetch credentials and open a connection.
-    /// After a timeout, the next attempt may have to fetch credentials and open a connection from
-    /// the beginning.
+    /// without an answer. Each attempt may have to fetch credentials and to open a connection, so a
+    /// constant timeout could stop all attempts too early.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -255,7 +253,7 @@ impl Attempts {
         let timeout = self.limits.attempt_timeout_of(items).saturating_mul(1 << self.unanswered.min(3));
         let timeout = timeout.min(self.time_left());
         // The code counts the attempt before the request is sent, because the caller may drop the
-        // future of the call while the request is in flight.
+        // future while the request is in flight.
         self.count += 1;
         let metered_attempt = self.call_cost.as_ref().map(|call_cost| call_cost.begin_attempt(self.cost_context));
         let metered = metered_attempt.as_ref().map(|attempt| Arc::clone(attempt.request()));
@@ -281,8 +279,8 @@ impl Attempts {
             Err(Failure::Unsent(_) | Failure::Ambiguous(_)) => self.unanswered.saturating_add(1),
             Ok(_) | Err(_) => 0,
         };
-        // A refusal because of a false condition shows that DynamoDB works, and gives a valid
-        // sample of the round trip time.
+        // A refusal because of a false condition shows that DynamoDB is available, and gives a
+        // valid sample of the round trip time.
         let answered = match &outcome {
             Ok(_) | Err(Failure::Condition(_)) => true,
             Err(Failure::Cancelled(reasons)) => !reasons.pass(),
@@ -296,7 +294,7 @@ impl Attempts {
         outcome
     }
 
-    /// Adds the capacity that a request consumed to the cost of the call.
+    /// Adds the consumed capacity of a request to the cost of the call.
     fn end_metered<O>(&mut self, attempt: MeteredAttempt, outcome: &Result<O, Failure>) {
         let is_read = attempt.is_read();
         let ended = attempt.end(outcome);
@@ -353,21 +351,21 @@ impl Attempts {
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let pause = match &last {
             // The first pause after a lost reply is at most one round trip, because later writes
-            // will remove the write id from the item. Without the write id, the item does not show
-            // whether DynamoDB has applied the write.
+            // may soon remove the write id from the item. Without the write id, the item does not
+            // show whether DynamoDB has applied the write.
             Error::Unavailable(_) => {
                 self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
             }
             // The first pause of a unit of work (a call of `transact`) is up to ten times as long
-            // as an attempt, because units of work conflict again after short pauses. In
-            // `cargo bench --bench transactions_contention`, shorter first pauses cost more
-            // refusals, and longer last pauses raise the p99 of the durations.
+            // as an attempt. After short pauses, units of work often conflict again. In the
+            // benchmark `transactions_contention`, shorter first pauses cost more refusals, and
+            // longer last pauses raise the p99 of the durations.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
                 self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
             }
             _ => self.backoff.next(Backoff::FIRST, self.rng.get()),
         };
-        // The code tests the deadline before the retry budget, because a call that has no time left
+        // The code tests the deadline before the retry budget, because a call without time left
         // must not take a token from the retry budget.
         if !self.may_go_on(pause) || (costs && !self.connection.retry_budget.withdraw()) {
             return Err(self.exhausted(last));
@@ -402,8 +400,8 @@ impl Attempts {
 
     /// Returns `true` if DynamoDB certainly still remembers the ClientRequestToken of the call.
     pub(crate) fn tokens_are_known(&self) -> bool {
-        // The measured time begins with the call, before the call sends the token, so DynamoDB
-        // remembers the token for longer than the code assumes.
+        // `elapsed` counts from the start of the call. DynamoDB receives the token after the start
+        // of the call, so DynamoDB still remembers the token when `elapsed` reaches `TOKEN_LIFE`.
         self.elapsed() < TOKEN_LIFE
     }
 
@@ -432,8 +430,8 @@ impl Attempts {
         stop: Option<Error>,
     ) -> Error {
         let last = stop.map(|stop| match stop {
-            // `Indeterminate` itself contains the cost of the call, so the code takes only the last
-            // error out of `Exhausted`.
+            // `Exhausted` and `Indeterminate` both contain the cost of the call, so the code takes
+            // only the last error out of `Exhausted`.
             Error::Exhausted { last, .. } => last,
             stop => Box::new(stop),
         });

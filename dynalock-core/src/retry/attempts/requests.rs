@@ -22,8 +22,8 @@ pub(crate) enum Answered {
 }
 
 impl Attempts {
-    /// Reads an item, and repeats the request until DynamoDB answers. An answered read does not
-    /// count as an attempt.
+    /// Reads an item, and repeats the request until DynamoDB answers. The field `count` does not
+    /// include the reads that DynamoDB has answered.
     pub(crate) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
         let client = self.connection.client.clone();
         let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
@@ -31,7 +31,8 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Sends one read request, without retries. An answered read does not count as an attempt.
+    /// Sends one read request, without retries. The field `count` does not include the reads that
+    /// DynamoDB has answered.
     pub(crate) async fn read_once(&mut self, get: &GetItem) -> Result<Option<Item>, Failure> {
         let client = self.connection.client.clone();
         let item = self.attempt(Box::pin(get.send(&client))).await?;
@@ -63,8 +64,7 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Reads several items in one transaction, which returns all items as they are at the same
-    /// moment.
+    /// Reads several items in one transaction. The result is a consistent snapshot of the items.
     pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
         let tables = snapshot.tables();
@@ -84,7 +84,7 @@ impl Attempts {
                 Ok(before) => return Ok(Answered::Applied(before)),
                 Err(Failure::Condition(Some(item))) => return Ok(Answered::Refused(Some(item))),
                 // A refusal without an item is ambiguous: either the key has no item, or the server
-                // does not return the item. A read of the item shows whether the key has an item.
+                // omits the item. A read of the item shows whether the key has an item.
                 Err(Failure::Condition(None)) => {
                     return Ok(Answered::Refused(self.read(&GetItem { table, key, consistent: true }).await?));
                 }

@@ -19,7 +19,7 @@ pub(super) struct Counterexample {
 }
 
 /// How the search first reached a state of the model: the index of the previous state, and the
-/// event after the previous state.
+/// event that followed.
 struct Visit {
     from: usize,
     by: (u8, Event),
