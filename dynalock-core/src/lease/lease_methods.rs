@@ -1,8 +1,8 @@
 //! The methods that set the options of a lease, and the limits of the requests for a lease.
 
-/// Implements the methods that set the options of a lease, for one builder. A macro call first
-/// names the struct with the fields `options` and `owner`. The rest of the macro call is the same
-/// as for [`limit_methods!`](crate::retry::limit_methods).
+/// Implements the methods that set the options of a lease, for one builder. A macro call has the
+/// same parts as a call of `limit_methods!`, and also names the struct with the fields `options` and
+/// `owner`.
 macro_rules! lease_methods {
     ($this:ident, $lease:tt, $limits:tt, $example:tt, $($(#[$more:meta])* $method:ident;)+) => {
         $($crate::lease::lease_methods!(@$method $this $lease $limits $example $(#[$more])*);)+

@@ -17,9 +17,9 @@ macro_rules! limit_methods {
     };
     (@attempts $this:ident $limits:tt $example:tt $(#[$more:meta])*) => {
         setter! { $this, $limits, $example,
-            /// Limits the number of attempts. A failed request is an attempt, and so is a conflict
-            /// after which the call tries again. Without a limit, the library makes attempts until
-            /// the deadline. With `attempts(0)`, a call fails with
+            /// Limits the number of attempts: failed requests, and conflicts after which the call
+            /// tries again. Without a limit, the library makes further attempts until the deadline.
+            /// With `attempts(0)`, a call fails with
             /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
             $(#[$more])*
             ".attempts(10)" fn attempts(attempts: u32) { attempts = Some(attempts) }
