@@ -6,6 +6,8 @@
 
 #[macro_use]
 mod debug;
+#[macro_use]
+mod setter;
 
 mod clock;
 mod number;

@@ -5,6 +5,7 @@ pub(crate) mod clause;
 pub(crate) mod grant;
 mod heartbeat;
 pub(crate) mod held_grant;
+mod lease_methods;
 pub(crate) mod name;
 pub(crate) mod options;
 pub(crate) mod order;
@@ -17,6 +18,7 @@ pub(crate) mod row;
 mod tests;
 pub(crate) mod token;
 
+pub(crate) use lease_methods::lease_methods;
 pub(crate) use options::LeaseOptions;
 pub use options::{Expiry, Heartbeat, Wait};
 pub use order::{AnyOne, AnyOrder, Fair};

@@ -1,4 +1,4 @@
-use std::{future::IntoFuture, marker::PhantomData, sync::Arc, time::Duration};
+use std::{future::IntoFuture, marker::PhantomData, sync::Arc};
 
 use tokio::sync::watch;
 
@@ -9,14 +9,14 @@ use crate::{
     error::{Error, InvalidSetting, Lost, Result},
     key::Key,
     lease::{
-        AnyOne, AnyOrder, Expiry, Fair, Heartbeat, LeaseOptions, LockToken, QueueStatus, QueueTicket, Wait,
+        AnyOne, AnyOrder, Expiry, Fair, LeaseOptions, LockToken, QueueStatus, QueueTicket, Wait,
         acquire::{
             call::{AcquireCall, AcquireMode},
             spec::AcquireSpec,
         },
         grant::Grant,
         held_grant::{Background, HeldGrant, KeptGrant},
-        options::Refresh,
+        lease_methods,
         queue::enter::QueueLimits,
         row::{LeaseSubject, Row},
     },
@@ -101,8 +101,8 @@ impl<T> Repository<T> {
     /// - [`Error::NotFound`]: the key has no item.
     /// - [`Error::Locked`]: another caller held the lease until the end of the wait.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started, so the
-    ///   call sent no request.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread)
+    ///   could not be started, so the call sent no request.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
@@ -200,7 +200,8 @@ impl<T> Repository<T> {
     /// - [`Error::Lost`]: another caller has acquired or removed the lease, the lease was released,
     ///   or the item was deleted.
     /// - [`Error::InvalidKey`]: the token comes from a named lock, not from the lease of an item.
-    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`] could not be started.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread)
+    ///   could not be started.
     /// - [`Error::Decode`], [`Error::Corrupt`]: the item cannot be decoded into a `T`.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
@@ -266,206 +267,41 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         Self { repository, keys, options, wait: None, owner, limits, order, output: PhantomData }
     }
 
-    /// Sets the ttl: the time that the lease lasts without a heartbeat. The ttl must be between a
-    /// millisecond and 366 days. By default, the attribute `#[lockable]` of the struct sets the
-    /// ttl. If the ttl is out of range, the request fails with [`Error::InvalidSetting`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let payout = payouts.lock(key).ttl(Duration::from_secs(60)).await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.options.ttl = ttl;
-        self
-    }
-
-    /// Sets the label of the holder, for example the name of a host or a worker. The errors of
-    /// waiting and refused callers show the label of the holder. Two callers may have the same
-    /// label, because each grant also has a random nonce.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// let payout = payouts.lock(key).owner("worker-7").await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn owner(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.owner = label.into();
-        self
-    }
-
-    /// Sets the rule that decides when the lease has expired, like [`Repository::expiry`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// let payout = payouts.lock(key).expiry(dynalock::Expiry::Observed).await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.options.expiry = expiry;
-        self
-    }
-
-    /// Limits the total time for which heartbeats renew the lease, counted from the grant. With
-    /// `max_hold`, a worker that makes no progress cannot keep the item for ever. By default,
-    /// heartbeats renew the lease without a time limit.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let payout = payouts.lock(key).max_hold(Duration::from_secs(3600)).await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn max_hold(mut self, longest: Duration) -> Self {
-        self.options.max_hold = Some(longest);
-        self
-    }
-
-    /// Selects the sender of the heartbeats: a task, a thread, or nothing. By default, a task on
-    /// the caller's runtime sends the heartbeats. With [`Heartbeat::Off`], only the writes of the
-    /// guard and [`LeaseGuard::extend`] renew the lease.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// let payout = payouts.lock(key).heartbeat(false).await?;
-    /// payout.extend().await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
-        self.options.heartbeat = heartbeat.into();
-        self
-    }
-
-    /// Sets the shortest and the longest interval between two reads by a waiter, as
-    /// [`Locks::refresh`](crate::Locks::refresh) describes. A read by a waiter costs more for a
-    /// large item than for a small item, unless the type has [`separate`](Lockable) leases.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let payout = payouts.lock(key).refresh(Duration::from_millis(100), Duration::from_secs(5)).await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn refresh(mut self, min: Duration, max: Duration) -> Self {
-        self.options.refresh = Some(Refresh { min, max });
-        self
-    }
-
-    /// Limits the time of one request, including the retries of the request. The default deadline
-    /// is the deadline of the repository.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let payout = payouts.lock(key).deadline(Duration::from_secs(2)).await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.limits.deadline = deadline;
-        self
-    }
-
-    /// Limits the number of attempts of each request. The limit of attempts must be at least 1. By
-    /// default, the library repeats a request until the deadline.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// let payout = payouts.lock(key).attempts(3).await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = Some(attempts);
-        self
-    }
-
-    /// Limits the capacity units that the call may consume: read units and write units together.
-    /// Before each request, the library estimates the capacity units of the request, as the [module
-    /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
-    /// send the request, and the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
-    /// consumed capacity of a call with a budget.
-    ///
-    /// The budget includes the reads of a call that waits. The budget does not include heartbeats
-    /// and the release, because the holder must always be able to renew and to release a lease.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// let payout = payouts.lock(key).budget(100).await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn budget(mut self, units: u64) -> Self {
-        self.limits.budget = Some(units);
-        self
-    }
-
-    /// Sets the time after which the first attempt of a request counts as lost, like
-    /// [`Repository::attempt_timeout`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let payout = payouts.lock(key).attempt_timeout(Duration::from_millis(300)).await?;
-    /// # payout.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.attempt_timeout = timeout;
-        self
+    lease_methods! {
+        self, [self], [self.limits], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # async fn example<T: dynalock::Lockable>(payouts: &dynalock::Repository<T>, key: T::Key) -> dynalock::Result<()> {
+            "let payout = payouts.lock(key)" ".await?;"
+            /// # payout.release().await?;
+            /// # Ok(())
+            /// # }
+            /// ```
+        },
+        /// By default, the attribute `#[lockable]` of the struct sets the ttl.
+        ttl;
+        /// By default, a holder has no label.
+        owner;
+        /// The default rule is the [rule of the repository](Repository::expiry).
+        expiry;
+        /// By default, heartbeats renew a lease without a time limit.
+        max_hold;
+        /// With [`Heartbeat::Off`](crate::Heartbeat::Off), only the writes of the guard and
+        /// [`LeaseGuard::extend`] renew the lease. By default, a task on the caller's runtime sends
+        /// the heartbeats.
+        heartbeat;
+        /// [`Locks::refresh`](crate::Locks::refresh) describes the default intervals. A read by a
+        /// waiter costs more for a large item than for a small item, unless the type has
+        /// [`separate`](Lockable) leases.
+        refresh;
+        /// The default deadline is the deadline of the repository.
+        deadline;
+        /// The default limit is the limit of the repository.
+        attempts;
+        /// The default budget is the budget of the repository.
+        budget;
+        /// The default timeout is the timeout of the repository.
+        attempt_timeout;
     }
 
     fn wait_or_default(&self) -> Wait {

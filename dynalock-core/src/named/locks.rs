@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
 
@@ -14,10 +14,10 @@ use crate::{
     cost::Meter,
     error::{Error, Result},
     lease::{
-        Expiry, Heartbeat, LeaseOptions, LockToken, Wait,
+        LeaseOptions, LockToken, Wait,
         grant::Grant,
         held_grant::{Background, HeldGrant, KeptGrant},
-        options::Refresh,
+        lease_methods,
     },
     retry::{Connection, ConnectionMeter, Limits},
     tables::{self, TableReport},
@@ -116,24 +116,70 @@ impl Locks {
         self
     }
 
-    /// Sets the ttl: the time that a lock lasts without a heartbeat. The default ttl is 20 seconds.
-    /// The ttl must be between a millisecond and 366 days. The guard sends a heartbeat whenever a
-    /// third of the ttl has passed. If the ttl is out of range, an acquire fails with
-    /// [`Error::InvalidSetting`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// use std::time::Duration;
-    ///
-    /// let locks = locks.ttl(Duration::from_secs(5));
-    /// # }
-    /// ```
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.settings.options.ttl = ttl;
-        self
+    lease_methods! {
+        self, [self.settings], [self.settings.limits, self.settings.limits_of_all], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # fn example(locks: dynalock::Locks) {
+            "let locks = locks" ";"
+            /// # }
+            /// ```
+        },
+        /// The default ttl is 20 seconds.
+        ttl;
+        /// The default rule is [`Expiry::Clock`](crate::Expiry::Clock) with an allowed clock skew
+        /// of 2 seconds.
+        expiry;
+        /// By default, a holder has no label.
+        owner;
+        /// By default, heartbeats renew a lock without a time limit.
+        max_hold;
+        /// By default, a task on the caller's runtime sends the heartbeats.
+        heartbeat;
+        /// The library multiplies the longest interval and most of the pauses by a random factor
+        /// between 0.5 and 1.5, so that several waiters do not read at the same moment.
+        ///
+        /// By default, a waiter reads often if holders keep the lock for a short time, and rarely
+        /// if holders keep the lock for a long time:
+        ///
+        /// | | shortest interval | longest interval |
+        /// |---|---|---|
+        /// | without [`fair`](crate::lock::Acquire::fair) | one round trip | a twentieth of the ttl, at most a second |
+        /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
+        /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
+        ///
+        /// The mean hold is the average time for which earlier holders had the lock. The next
+        /// waiter of a queue expects the release of the lock when the holder has had the lock for
+        /// 0.8 times the mean hold. A waiter without `fair` expects the release of the lock after
+        /// 0.7 times the mean hold. Between the shortest and the longest interval, the expected
+        /// release of the lock decides the pause of a waiter between two reads:
+        ///
+        /// | | pause before the expected release | pause after the expected release |
+        /// |---|---|---|
+        /// | without `fair` | the time until the expected release, and a random time of at most half of the mean hold, or of five round trips if they are longer | twice the time since the expected release |
+        /// | the next waiter of a queue | the time until the expected release | a third of the time since the expected release |
+        ///
+        /// If several calls of one process wait for the same lock, one of the calls reads the row
+        /// of the lock for all of the calls. If the holder is in the same process as the waiters, a
+        /// release of the lock wakes the next waiter, so the waiters rarely read the row of the
+        /// lock.
+        ///
+        /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter
+        /// costs half a read unit. Reads by the next waiter of a queue are strongly consistent, and
+        /// cost one read unit each. With 250 milliseconds between two reads, the next waiter of a
+        /// queue costs about 4 read units a second, and each waiter behind the next waiter costs
+        /// about 2 read units a second. The longer the interval between two reads, the later a
+        /// waiter notices the release of the lock. The interval between two reads does not affect
+        /// the time after which the lease of a crashed holder ends.
+        refresh;
+        /// If DynamoDB does not answer a request, the call ends at the deadline of the request. The
+        /// default deadline is 5 seconds, and 10 seconds for the transaction that acquires several
+        /// locks.
+        deadline;
+        attempts;
+        budget;
+        /// The default timeout is 1 second.
+        attempt_timeout;
     }
 
     /// Limits the wait for a lock that another caller holds. By default, a call waits for twice the
@@ -157,189 +203,6 @@ impl Locks {
     /// ```
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.settings.wait = Some(wait.into());
-        self
-    }
-
-    /// Sets the rule that decides when a lease has expired. All programs that use the same lock
-    /// table must set the same expiry rule.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// let locks = locks.expiry(dynalock::Expiry::Observed);
-    /// # }
-    /// ```
-    pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.settings.options.expiry = expiry;
-        self
-    }
-
-    /// Sets the label of the holder, for example the name of a host or a worker. If a caller cannot
-    /// acquire the lock, the error shows the label of the holder. Two callers may have the same
-    /// label, because a random nonce distinguishes the grants.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// let locks = locks.owner("worker-7");
-    /// # }
-    /// ```
-    pub fn owner(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.settings.owner = label.into();
-        self
-    }
-
-    /// Limits the total time for which heartbeats renew a lock. With `max_hold`, a holder that
-    /// makes no progress cannot keep the lock for ever. By default, heartbeats renew a lock for an
-    /// unlimited time.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// use std::time::Duration;
-    ///
-    /// let locks = locks.max_hold(Duration::from_secs(3600));
-    /// # }
-    /// ```
-    pub fn max_hold(mut self, longest: Duration) -> Self {
-        self.settings.options.max_hold = Some(longest);
-        self
-    }
-
-    /// Selects the sender of the heartbeats: a task, a thread, or nothing. By default, a task on
-    /// the caller's runtime sends the heartbeats.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// let locks = locks.heartbeat(dynalock::Heartbeat::Thread);
-    /// # }
-    /// ```
-    pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
-        self.settings.options.heartbeat = heartbeat.into();
-        self
-    }
-
-    /// Sets the shortest and the longest interval between two reads of a call that waits for a
-    /// lock. The library multiplies the longest interval and most of the pauses by a random factor
-    /// between 0.5 and 1.5, so that several waiters do not read at the same moment.
-    ///
-    /// By default, a waiter reads often if holders keep the lock for a short time, and rarely if
-    /// holders keep the lock for a long time:
-    ///
-    /// | | shortest interval | longest interval |
-    /// |---|---|---|
-    /// | without [`fair`](crate::lock::Acquire::fair) | one round trip | a twentieth of the ttl, at most a second |
-    /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
-    /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
-    ///
-    /// The mean hold is the average time for which earlier holders had the lock. The next waiter of
-    /// a queue expects the release of the lock when the holder has had the lock for 0.8 times the
-    /// mean hold. A waiter without `fair` expects the release of the lock after 0.7 times the mean
-    /// hold. Between the shortest and the longest interval, the expected release of the lock
-    /// decides the pause of a waiter between two reads:
-    ///
-    /// | | pause before the expected release | pause after the expected release |
-    /// |---|---|---|
-    /// | without `fair` | the time until the expected release, and a random time of at most half of the mean hold, or of five round trips if they are longer | twice the time since the expected release |
-    /// | the next waiter of a queue | the time until the expected release | a third of the time since the expected release |
-    ///
-    /// If several calls of one process wait for the same lock, one of the calls reads the row of
-    /// the lock for all of the calls. If the holder is in the same process as the waiters, a
-    /// release of the lock wakes the next waiter, so the waiters rarely read the row of the lock.
-    ///
-    /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter costs
-    /// half a read unit. Reads by the next waiter of a queue are strongly consistent, and cost one
-    /// read unit each. With 250 milliseconds between two reads, the next waiter of a queue costs
-    /// about 4 read units a second, and each waiter behind the next waiter costs about 2 read units
-    /// a second. The longer the interval between two reads, the later a waiter notices the release
-    /// of the lock. The interval between two reads does not affect the time after which the lease
-    /// of a crashed holder ends.
-    ///
-    /// If `min` is zero or above `max`, an acquire fails with [`Error::InvalidSetting`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// use std::time::Duration;
-    ///
-    /// let locks = locks.refresh(Duration::from_millis(100), Duration::from_secs(5));
-    /// # }
-    /// ```
-    pub fn refresh(mut self, min: Duration, max: Duration) -> Self {
-        self.settings.options.refresh = Some(Refresh { min, max });
-        self
-    }
-
-    /// Limits the time of one request, including its retries. The default deadline is 5 seconds,
-    /// and 10 seconds for the transaction that acquires several locks. The [wait](Self::wait) for a
-    /// lock that another caller holds may last longer than the deadline. If DynamoDB does not
-    /// answer a request, the call ends at the deadline of the request.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// use std::time::Duration;
-    ///
-    /// let locks = locks.deadline(Duration::from_secs(2));
-    /// # }
-    /// ```
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.settings.limits.deadline = deadline;
-        self.settings.limits_of_all.deadline = deadline;
-        self
-    }
-
-    /// Limits the number of attempts of each request. The limit of attempts must be at least 1. By
-    /// default, the library repeats a request until the deadline.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// let locks = locks.attempts(3);
-    /// # }
-    /// ```
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.settings.limits.attempts = Some(attempts);
-        self.settings.limits_of_all.attempts = Some(attempts);
-        self
-    }
-
-    /// Limits the capacity units that each call may consume: read units and write units together.
-    /// The library estimates the units of each request before it sends the request, as the [module
-    /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
-    /// send the request, and the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
-    /// consumed capacity of a call with a budget.
-    ///
-    /// The budget includes the reads that a call sends while it waits for a lock. The budget does
-    /// not include heartbeats and the release, because the holder must always be able to renew and
-    /// to release a lock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// let locks = locks.budget(100);
-    /// # }
-    /// ```
-    pub fn budget(mut self, units: u64) -> Self {
-        (self.settings.limits.budget, self.settings.limits_of_all.budget) = (Some(units), Some(units));
         self
     }
 
@@ -385,27 +248,6 @@ impl Locks {
     /// ```
     pub fn meter(&self) -> Option<Meter> {
         self.settings.connection.meter.as_ref().map(|by| by.meter.clone())
-    }
-
-    /// Sets the timeout of the first attempt of a request, after which the library retries the
-    /// request. The default timeout of the first attempt is 1 second. The timeout of an attempt
-    /// doubles with each attempt without an answer, up to eight times the first timeout. The
-    /// timeout of a heartbeat depends only on the ttl.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(locks: dynalock::Locks) {
-    /// use std::time::Duration;
-    ///
-    /// let locks = locks.attempt_timeout(Duration::from_millis(300));
-    /// # }
-    /// ```
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.limits.attempt_timeout = timeout;
-        self.settings.limits_of_all.attempt_timeout = timeout;
-        self
     }
 
     /// Creates the lock table, and waits at most a minute until the table is active. The billing is
@@ -481,8 +323,8 @@ impl Locks {
     /// - [`Error::Locked`]: another caller held the lock until the wait was over.
     /// - [`Error::Lost`]: the reply to the acquire request was lost, and DynamoDB answered no
     ///   heartbeat before the lease ended.
-    /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
-    ///   started, so the call sent no request.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread)
+    ///   could not be started, so the call sent no request.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
@@ -497,8 +339,9 @@ impl Locks {
     /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
     /// lock.
     ///
-    /// With [`Expiry::Observed`], `try_acquire` cannot take over the lease of a crashed holder. A
-    /// takeover requires that the caller waits and observes the lease for a ttl.
+    /// With [`Expiry::Observed`](crate::Expiry::Observed), `try_acquire` cannot take over the lease
+    /// of a crashed holder. A takeover requires that the caller waits and observes the lease for a
+    /// ttl.
     ///
     /// # Examples
     ///
@@ -584,8 +427,8 @@ impl Locks {
     /// - [`Error::Lost`]: another caller has acquired the lock or removed the lease, the lock was
     ///   released, or DynamoDB answered no heartbeat for a whole ttl.
     /// - [`Error::InvalidKey`]: the token is the token of a lease on an item.
-    /// - [`Error::Unavailable`]: the heartbeat thread of [`Heartbeat::Thread`] could not be
-    ///   started.
+    /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread)
+    ///   could not be started.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety

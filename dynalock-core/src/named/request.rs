@@ -1,4 +1,4 @@
-use std::{fmt, future::IntoFuture, marker::PhantomData, sync::Arc, time::Duration};
+use std::{fmt, future::IntoFuture, marker::PhantomData, sync::Arc};
 
 use tokio::sync::watch;
 
@@ -6,12 +6,12 @@ use super::{guard::LockGuard, guard_set::LockSetGuard, settings::Settings};
 use crate::{
     error::{Error, InvalidSetting, InvalidTransaction, Result},
     lease::{
-        AnyOrder, Expiry, Fair, Heartbeat, QueueStatus, QueueTicket, Wait,
+        AnyOrder, Fair, QueueStatus, QueueTicket, Wait,
         acquire::{
             call::{AcquireCall, AcquireMode},
             spec::AcquireSpec,
         },
-        options::Refresh,
+        lease_methods,
         queue::enter::QueueLimits,
     },
     telemetry::{BoxedCall, observe},
@@ -80,197 +80,38 @@ impl<O, N> Acquire<O, N> {
 }
 
 impl<O, N, Q> Acquire<O, N, Q> {
-    /// Sets the time that the lock lasts without a heartbeat, like
-    /// [`Locks::ttl`](crate::Locks::ttl).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let lock = locks.acquire("nightly-report").ttl(Duration::from_secs(30)).await?;
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.settings.options.ttl = ttl;
-        self
-    }
-
-    /// Sets the label of the holder, like [`Locks::owner`](crate::Locks::owner).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// let lock = locks.acquire("nightly-report").owner("worker-7").await?;
-    /// assert_eq!(lock.owner(), "worker-7");
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn owner(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.settings.owner = label.into();
-        self
-    }
-
-    /// Sets the rule that decides when a lease has expired, like
-    /// [`Locks::expiry`](crate::Locks::expiry).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// let lock = locks.acquire("nightly-report").expiry(dynalock::Expiry::Observed).await?;
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.settings.options.expiry = expiry;
-        self
-    }
-
-    /// Limits the total time for which heartbeats renew the lock, like
-    /// [`Locks::max_hold`](crate::Locks::max_hold).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let lock = locks.acquire("nightly-report").max_hold(Duration::from_secs(3600)).await?;
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn max_hold(mut self, longest: Duration) -> Self {
-        self.settings.options.max_hold = Some(longest);
-        self
-    }
-
-    /// Selects the sender of the heartbeats, like [`Locks::heartbeat`](crate::Locks::heartbeat).
-    /// With [`Heartbeat::Off`], only [`LockGuard::extend`] renews the lock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// let lock = locks.acquire("nightly-report").heartbeat(false).await?;
-    /// lock.extend().await?;
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn heartbeat(mut self, heartbeat: impl Into<Heartbeat>) -> Self {
-        self.settings.options.heartbeat = heartbeat.into();
-        self
-    }
-
-    /// Sets the shortest and the longest interval between two reads of a waiting call, like
-    /// [`Locks::refresh`](crate::Locks::refresh).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let rarely = locks.acquire("nightly-report").refresh(Duration::from_secs(5), Duration::from_secs(60));
-    /// let lock = rarely.wait(dynalock::Wait::Forever).await?;
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn refresh(mut self, min: Duration, max: Duration) -> Self {
-        self.settings.options.refresh = Some(Refresh { min, max });
-        self
-    }
-
-    /// Limits the time of one request, including its retries, like
-    /// [`Locks::deadline`](crate::Locks::deadline).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let lock = locks.acquire("nightly-report").deadline(Duration::from_secs(2)).await?;
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.settings.limits.deadline = deadline;
-        self.settings.limits_of_all.deadline = deadline;
-        self
-    }
-
-    /// Limits the number of attempts of each request, like
-    /// [`Locks::attempts`](crate::Locks::attempts).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// let lock = locks.acquire("nightly-report").attempts(3).await?;
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.settings.limits.attempts = Some(attempts);
-        self.settings.limits_of_all.attempts = Some(attempts);
-        self
-    }
-
-    /// Limits the capacity units that the call may consume: read units and write units together.
-    /// The library estimates the units of each request before it sends the request, as the [module
-    /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
-    /// send the request, and the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
-    /// consumed capacity of a call with a budget.
-    ///
-    /// The budget includes the reads that a call sends while it waits for a lock. The budget does
-    /// not include heartbeats and the release, because the holder must always be able to renew and
-    /// to release a lock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// let lock = locks.acquire("nightly-report").budget(100).await?;
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn budget(mut self, units: u64) -> Self {
-        (self.settings.limits.budget, self.settings.limits_of_all.budget) = (Some(units), Some(units));
-        self
-    }
-
-    /// Sets the timeout of the first attempt of a request, like
-    /// [`Locks::attempt_timeout`](crate::Locks::attempt_timeout).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let lock = locks.acquire("nightly-report").attempt_timeout(Duration::from_millis(300)).await?;
-    /// # lock.release().await
-    /// # }
-    /// ```
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.limits.attempt_timeout = timeout;
-        self.settings.limits_of_all.attempt_timeout = timeout;
-        self
+    lease_methods! {
+        self, [self.settings], [self.settings.limits, self.settings.limits_of_all], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # async fn example(locks: &dynalock::Locks) -> dynalock::Result<()> {
+            r#"let lock = locks.acquire("nightly-report")"# ".await?;"
+            /// # lock.release().await
+            /// # }
+            /// ```
+        },
+        /// The default ttl is the [ttl of the `Locks` handle](crate::Locks::ttl).
+        ttl;
+        /// The default label is the [label of the `Locks` handle](crate::Locks::owner).
+        owner;
+        /// The default rule is the [rule of the `Locks` handle](crate::Locks::expiry).
+        expiry;
+        /// The default limit is the [limit of the `Locks` handle](crate::Locks::max_hold).
+        max_hold;
+        /// With [`Heartbeat::Off`](crate::Heartbeat::Off), only [`LockGuard::extend`] renews the
+        /// lock. The default sender is the [sender of the `Locks` handle](crate::Locks::heartbeat).
+        heartbeat;
+        /// The default intervals are the [intervals of the `Locks` handle](crate::Locks::refresh).
+        refresh;
+        /// The default deadline is the [deadline of the `Locks` handle](crate::Locks::deadline).
+        deadline;
+        /// The default limit is the [limit of the `Locks` handle](crate::Locks::attempts).
+        attempts;
+        /// The default budget is the [budget of the `Locks` handle](crate::Locks::budget).
+        budget;
+        /// The default timeout is the [timeout of the `Locks`
+        /// handle](crate::Locks::attempt_timeout).
+        attempt_timeout;
     }
 
     /// Stores bytes in the row of the lock. Other callers read the stored bytes by

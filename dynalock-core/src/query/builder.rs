@@ -1,4 +1,4 @@
-use std::{marker::PhantomData, sync::Arc, time::Duration};
+use std::{marker::PhantomData, sync::Arc};
 
 use super::{
     feed::{self, Feed},
@@ -19,7 +19,7 @@ use crate::{
     model::{IndexModel, IndexScope, KeyModel, Projection, Versioned},
     operation::{Access, PageRequest, Selection},
     repository::Repository,
-    retry::{CallCost, Limits},
+    retry::{CallCost, Limits, limit_methods},
     telemetry::observe,
 };
 
@@ -335,98 +335,37 @@ impl<T, K> Query<T, K> {
         self
     }
 
-    /// Limits the time for each page of a query. The deadline includes all requests for a page and
-    /// the pauses between the requests. The default deadline of a query is the deadline of the
-    /// repository.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
-    /// # use shop::Order;
-    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let all = orders.query("alice").deadline(Duration::from_secs(1)).collect().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.limits.deadline = deadline;
-        self
-    }
-
-    /// Limits the number of failed requests for each page that the library reads from DynamoDB. The
-    /// limit of failed requests must be 1 or more. By default, the library retries a failed read
-    /// request until the deadline. With a limit of 0 failed requests, the read fails with
-    /// [`Error::InvalidSetting`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
-    /// # use shop::Order;
-    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
-    /// let all = orders.query("alice").attempts(3).collect().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = Some(attempts);
-        self
-    }
-
-    /// Sets the time after which the first attempt of a request counts as lost, like
-    /// [`Repository::attempt_timeout`](crate::Repository::attempt_timeout). The time applies to the
-    /// requests of all pages.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
-    /// # use shop::Order;
-    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let all = orders.query("alice").attempt_timeout(Duration::from_millis(200)).collect().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.attempt_timeout = timeout;
-        self
-    }
-
-    /// Limits the read units that all pages of the read may consume together. Before the library
-    /// sends a request, the library estimates the read units of the request, as the [module
-    /// `cost`](crate::cost) describes. If a request would exceed the budget, the library does not
-    /// send the request, and the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures the
-    /// consumed units of a call with a budget.
-    ///
-    /// The estimated cost of a page is the number of read units that the previous page consumed. If
-    /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the items
-    /// of the earlier pages, and then returns the error. If the budget is exhausted after the first
-    /// request of a [`page`](Self::page), `page` returns the items of the earlier requests. The
-    /// token of the page leads to the first item that `page` has not returned.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
-    /// # use shop::Order;
-    /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
-    /// let page = orders.scan().budget(100).page(None).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn budget(mut self, units: u64) -> Self {
-        self.limits.budget = Some(units);
-        self
+    limit_methods! {
+        self, [self.limits], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+            /// # use shop::Order;
+            /// # async fn example(orders: &dynalock::Repository<Order>) -> dynalock::Result<()> {
+            r#"let all = orders.query("alice")"# ".collect().await?;"
+            /// # Ok(())
+            /// # }
+            /// ```
+        },
+        /// The deadline applies to each page of a query. The default deadline is the deadline of
+        /// the repository.
+        deadline;
+        /// The limit applies to each page that the library reads from DynamoDB. The default limit
+        /// is the limit of the repository.
+        attempts;
+        /// The default timeout is the timeout of the repository.
+        attempt_timeout;
+        ///
+        /// The budget applies to all pages of the read together. The default budget is the budget
+        /// of the repository.
+        ///
+        /// The estimated cost of a page is the number of read units that the previous page
+        /// consumed. If the next request would exceed the budget, a [`stream`](Self::stream) first
+        /// returns the items of the earlier pages, and then returns the error. If the budget is
+        /// exhausted after the first request of a [`page`](Self::page), `page` returns the items of
+        /// the earlier requests. The token of the page leads to the first item that `page` has not
+        /// returned.
+        budget;
     }
 
     /// Signs the page tokens with a secret of the program, and refuses tokens without a valid

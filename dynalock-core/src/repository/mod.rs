@@ -42,7 +42,7 @@ use crate::{
     key::Key,
     lease::LeaseOptions,
     model::{IntoKey, ItemExpiry, ItemRef, Versioned},
-    retry::{Connection, ConnectionMeter, Limits, Pace},
+    retry::{Connection, ConnectionMeter, Limits, limit_methods},
 };
 
 /// Reads and writes the items of type `T` in one table.
@@ -155,68 +155,34 @@ impl<T> Repository<T> {
         self
     }
 
-    /// Limits the duration of each call, including all requests and pauses of the call. The default
-    /// deadline is 5 seconds. A caller can set another deadline for a single call.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// use std::time::Duration;
-    ///
-    /// let products = dynalock::Repository::<Product>::new(client).deadline(Duration::from_secs(2));
-    /// # }
-    /// ```
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.limits.deadline = deadline;
-        self
-    }
-
-    /// Limits the number of failed requests and conflicts of each call. The limit must be 1 or
-    /// more. Without a limit from `attempts`, a call repeats its requests until its deadline.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// let products = dynalock::Repository::<Product>::new(client).attempts(10);
-    /// # }
-    /// ```
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = Some(attempts);
-        self
-    }
-
-    /// Limits the capacity units that each call may consume: read units and write units together.
-    /// Before each request, the library estimates the units of the request, as the [module
-    /// `cost`](crate::cost) describes. If a request would exceed the budget of the call, the
-    /// library does not send the request, and the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always counts the
-    /// capacity that a call with a budget consumes.
-    ///
-    /// A handle from [`combining`](Self::combining) writes several calls as one batch, and the
-    /// budget applies to each batch. The budget does not apply to a transaction or a
-    /// [`transact`](crate::transact) call, which have their own settings for a budget.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// let products = dynalock::Repository::<Product>::new(client).budget(100);
-    /// # }
-    /// ```
-    pub fn budget(mut self, units: u64) -> Self {
-        self.limits.budget = Some(units);
-        self
+    limit_methods! {
+        self, [self.limits], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+            /// # use shop::Product;
+            /// # fn example(client: &aws_sdk_dynamodb::Client) {
+            "let products = dynalock::Repository::<Product>::new(client)" ";"
+            /// # }
+            /// ```
+        },
+        /// The deadline applies to each call of the repository. The default deadline is 5 seconds.
+        /// A caller can set another deadline for a single call.
+        deadline;
+        /// The limit applies to each call of the repository.
+        attempts;
+        ///
+        /// The budget applies to each call of the repository. A handle from
+        /// [`combining`](Self::combining) writes several calls as one batch, and the budget applies
+        /// to each batch. The budget does not apply to a transaction or a
+        /// [`transact`](crate::transact) call, which have their own settings for a budget.
+        budget;
+        /// The default timeout is 1 second.
+        attempt_timeout;
+        /// The pace applies to `update_with`, `try_update_with` and `upsert_with`. The default pace
+        /// is [`Pace::Balanced`](crate::Pace::Balanced). A caller can set another pace for a single
+        /// call.
+        pace;
     }
 
     /// Measures the capacity that each request consumes. The [`meter`](Self::meter) contains the
@@ -274,46 +240,6 @@ impl<T> Repository<T> {
     /// ```
     pub fn meter(&self) -> Option<Meter> {
         self.connection.meter.as_ref().map(|by| by.meter.clone())
-    }
-
-    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
-    /// of an attempt is 1 second. After each attempt without an answer, the timeout of the next
-    /// attempt doubles, up to eight times the timeout of the first attempt. With a timeout of zero,
-    /// every call fails with [`Error::InvalidSetting`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// use std::time::Duration;
-    ///
-    /// let products = dynalock::Repository::<Product>::new(client).attempt_timeout(Duration::from_millis(300));
-    /// # }
-    /// ```
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.attempt_timeout = timeout;
-        self
-    }
-
-    /// Sets the pace of `update_with`, `try_update_with` and `upsert_with`: how long a call sleeps
-    /// after a conflict before the next attempt. A caller can set another pace for a single call.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// let products = dynalock::Repository::<Product>::new(client).pace(dynalock::Pace::Economy);
-    /// # }
-    /// ```
-    pub fn pace(mut self, pace: Pace) -> Self {
-        self.limits.pace = pace;
-        self
     }
 
     /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. Reads and writes treat an

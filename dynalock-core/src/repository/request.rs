@@ -1,11 +1,11 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::Repository;
 use crate::{
     expression::Condition,
     lease::LeasePolicy,
     model::{Lockable, Versioned},
-    retry::{Limits, Pace},
+    retry::{Limits, limit_methods},
     write::send::Delivery,
 };
 
@@ -79,113 +79,36 @@ impl<T, K> Request<T, K> {
         Arc::clone(&self.repository.table)
     }
 
-    /// Limits the duration of the call, including all requests and pauses of the call.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let product = products.get("85123A").deadline(Duration::from_millis(500)).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.limits.deadline = deadline;
-        self
-    }
-
-    /// Limits the number of failed requests and conflicts of the call. Without a limit from
-    /// `attempts`, the call repeats its requests until its deadline. With `attempts(0)`, the call
-    /// fails with [`Error::InvalidSetting`](crate::Error::InvalidSetting).
-    ///
-    /// If many callers write the same item, a call may need many attempts in a short time. A
-    /// deadline is usually a better limit of a call than a number of attempts.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// products.update_with("85123A", |product| product.stock -= 3).attempts(10).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = Some(attempts);
-        self
-    }
-
-    /// Limits the capacity units that the call may consume: read units and write units together.
-    /// Before each request, the library estimates the units of the request, as the [module
-    /// `cost`](crate::cost) describes. If a request would exceed the budget of the call, the
-    /// library does not send the request, and the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). A call with a budget is always
-    /// metered.
-    ///
-    /// In a call that writes many items, the budget applies to each item. In an import, the budget
-    /// applies to each group of up to 25 items.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// products.update_with("85123A", |product| product.stock -= 3).budget(10).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn budget(mut self, units: u64) -> Self {
-        self.limits.budget = Some(units);
-        self
-    }
-
-    /// Sets the time after which the first attempt of a request counts as lost, like
-    /// [`Repository::attempt_timeout`](crate::Repository::attempt_timeout).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// let product = products.get("85123A").attempt_timeout(Duration::from_millis(200)).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.attempt_timeout = timeout;
-        self
-    }
-
-    /// Sets the pace of the call: how long the call sleeps after a conflict before the next
-    /// attempt.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// products.update_with("85123A", |product| product.stock -= 3).pace(dynalock::Pace::Latency).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn pace(mut self, pace: Pace) -> Self {
-        self.limits.pace = pace;
-        self
+    limit_methods! {
+        self, [self.limits], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+            /// # use shop::Product;
+            /// # async fn example(products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+            r#"products.update_with("85123A", |product| product.stock -= 3)"# ".await?;"
+            /// # Ok(())
+            /// # }
+            /// ```
+        },
+        /// The default deadline is the deadline of the repository. In a call that writes many
+        /// items, the deadline applies to each item. In an import, the deadline applies to each
+        /// group of up to 25 items.
+        deadline;
+        /// The default limit is the limit of the repository.
+        ///
+        /// If many callers write the same item, a call may need many attempts in a short time. A
+        /// deadline is usually a better limit of a call than a number of attempts.
+        attempts;
+        ///
+        /// The default budget is the budget of the repository. In a call that writes many items,
+        /// the budget applies to each item. In an import, the budget applies to each group of up to
+        /// 25 items.
+        budget;
+        /// The default timeout is the timeout of the repository.
+        attempt_timeout;
+        /// The default pace is the pace of the repository.
+        pace;
     }
 }
 

@@ -9,6 +9,7 @@ mod attempts;
 mod backoff;
 mod call_cost;
 mod connection;
+mod limit_methods;
 mod local_waiters;
 mod pace;
 mod pending;
@@ -19,6 +20,7 @@ pub(crate) use attempts::{AfterConflict, Answered, Attempts, mismatch, unexpecte
 pub(crate) use backoff::Backoff;
 pub(crate) use call_cost::{CallCost, ConnectionMeter, Purpose, TableMeter};
 pub(crate) use connection::Connection;
+pub(crate) use limit_methods::limit_methods;
 pub(crate) use local_waiters::{LocalWaiter, RowSource, SeenRow};
 pub use pace::Pace;
 pub(crate) use pending::PendingGuard;

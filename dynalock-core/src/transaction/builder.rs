@@ -1,7 +1,4 @@
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Mutex, PoisonError};
 
 use aws_sdk_dynamodb::Client;
 
@@ -20,7 +17,7 @@ use crate::{
     model::{IntoKey, Versioned},
     operation::table_names,
     repository::Repository,
-    retry::Limits,
+    retry::{Limits, limit_methods},
     telemetry::{observe, set_batch},
     write::{
         Guard,
@@ -135,88 +132,24 @@ impl Transaction {
         TransactionGet::new(client)
     }
 
-    /// Limits the time of [`commit`](Self::commit), including all requests and pauses. The default
-    /// deadline is 10 seconds, because DynamoDB may need 5 seconds until it can report the outcome
-    /// of a request whose reply was lost. The deadline and the pace of a repository do not apply to
-    /// a transaction.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// use std::time::Duration;
-    ///
-    /// let tx = dynalock::Transaction::new(client).deadline(Duration::from_secs(20));
-    /// # }
-    /// ```
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.limits.deadline = deadline;
-        self
-    }
-
-    /// Limits the number of failed requests. `attempts` must be at least 1. Without a limit, the
-    /// commit repeats a failed request until the deadline.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// let tx = dynalock::Transaction::new(client).attempts(5);
-    /// # }
-    /// ```
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = Some(attempts);
-        self
-    }
-
-    /// Limits the capacity units that the transaction may consume: read units and write units
-    /// together. The library estimates the capacity units of a request before it sends the request.
-    /// The [module `cost`](crate::cost) lists the estimate for each kind of request. If the
-    /// estimate of a request is more than the unused part of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. With
-    /// a budget, the library counts the cost of the call even if no repository has a meter.
-    ///
-    /// The budgets of the repositories do not apply to a transaction.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// let tx = dynalock::Transaction::new(client).budget(100);
-    /// # }
-    /// ```
-    pub fn budget(mut self, units: u64) -> Self {
-        self.limits.budget = Some(units);
-        self
-    }
-
-    /// Sets the time after which the first attempt of the commit counts as lost. The default
-    /// timeout is 1 second, plus 20 milliseconds for each item of the transaction except the first
-    /// item. The timeout doubles with each attempt without an answer, up to eight times the timeout
-    /// of the first attempt.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// use std::time::Duration;
-    ///
-    /// let tx = dynalock::Transaction::new(client).attempt_timeout(Duration::from_secs(3));
-    /// # }
-    /// ```
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.attempt_timeout = timeout;
-        self
+    limit_methods! {
+        self, [self.limits], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # fn example(client: &aws_sdk_dynamodb::Client) {
+            "let tx = dynalock::Transaction::new(client)" ";"
+            /// # }
+            /// ```
+        },
+        /// The default deadline is 10 seconds, because DynamoDB may need 5 seconds until it can
+        /// report the outcome of a request whose reply was lost. The deadline and the pace of a
+        /// repository do not apply to a transaction.
+        deadline;
+        attempts;
+        /// The budgets of the repositories do not apply to a transaction.
+        budget;
+        /// The default timeout is 1 second.
+        attempt_timeout;
     }
 
     /// Sets the ClientRequestToken of the transaction. The token has 1 to 36 characters, and no

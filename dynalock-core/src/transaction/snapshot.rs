@@ -1,4 +1,4 @@
-use std::{borrow::Borrow, sync::Arc, time::Duration};
+use std::{borrow::Borrow, sync::Arc};
 
 use aws_sdk_dynamodb::Client;
 
@@ -10,7 +10,7 @@ use crate::{
     model::{IntoKey, ItemRef, Versioned},
     operation::{self, table_names},
     repository::Repository,
-    retry::{Attempts, Limits},
+    retry::{Attempts, Limits, limit_methods},
     telemetry::{observe, set_batch},
     write::assembly::MOST_ITEMS,
 };
@@ -58,76 +58,22 @@ impl TransactionGet {
         }
     }
 
-    /// Limits the number of failed requests. `attempts` must be at least 1. Without a limit, the
-    /// call repeats a failed request until the deadline.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// let get = dynalock::Transaction::get(client).attempts(10);
-    /// # }
-    /// ```
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = Some(attempts);
-        self
-    }
-
-    /// Limits the capacity units that the read may consume: read units and write units together.
-    /// The library estimates the capacity units of a request before it sends the request. The
-    /// [module `cost`](crate::cost) lists the estimate for each kind of request. If the estimate of
-    /// a request is more than the unused part of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. With
-    /// a budget, the library counts the cost of the call even if no repository has a meter.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// let get = dynalock::Transaction::get(client).budget(100);
-    /// # }
-    /// ```
-    pub fn budget(mut self, units: u64) -> Self {
-        self.limits.budget = Some(units);
-        self
-    }
-
-    /// Limits the time of the read, including all requests and pauses. The default deadline is 10
-    /// seconds.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// use std::time::Duration;
-    ///
-    /// let get = dynalock::Transaction::get(client).deadline(Duration::from_secs(3));
-    /// # }
-    /// ```
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.limits.deadline = deadline;
-        self
-    }
-
-    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
-    /// is 1 second, plus 20 milliseconds for each item of the request except the first item.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # fn example(client: &aws_sdk_dynamodb::Client) {
-    /// use std::time::Duration;
-    ///
-    /// let get = dynalock::Transaction::get(client).attempt_timeout(Duration::from_secs(2));
-    /// # }
-    /// ```
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.attempt_timeout = timeout;
-        self
+    limit_methods! {
+        self, [self.limits], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # fn example(client: &aws_sdk_dynamodb::Client) {
+            "let get = dynalock::Transaction::get(client)" ";"
+            /// # }
+            /// ```
+        },
+        attempts;
+        /// The budgets of the repositories do not apply to the read.
+        budget;
+        /// The default deadline is 10 seconds.
+        deadline;
+        /// The default timeout is 1 second.
+        attempt_timeout;
     }
 
     /// Adds an item to the read, and returns a handle of the item. [`Snapshot::get`] takes the

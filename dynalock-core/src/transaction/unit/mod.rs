@@ -10,7 +10,6 @@ use std::{
     future::{Future, IntoFuture},
     marker::PhantomData,
     sync::Arc,
-    time::Duration,
 };
 
 use aws_sdk_dynamodb::Client;
@@ -18,7 +17,7 @@ use aws_sdk_dynamodb::Client;
 use self::settle::{Next, Unit};
 use crate::{
     error::Error,
-    retry::{Limits, Pace},
+    retry::{Limits, limit_methods},
     telemetry::{BoxedCall, CallFailure, observe_closure},
 };
 
@@ -114,148 +113,40 @@ pub struct UnitOfWork<'f, F> {
 }
 
 impl<F> UnitOfWork<'_, F> {
-    /// Limits the time of the unit of work, including all runs of the closure, requests and pauses.
-    /// The default deadline is 10 seconds. The deadline includes the time of the closure, but does
-    /// not interrupt a run of the closure. The deadline and the pace of a repository do not apply
-    /// to a unit of work.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// dynalock::transact(client, |tx| async move {
-    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
-    ///     product.stock -= 3;
-    ///     tx.update(products, product);
-    ///     Ok(())
-    /// })
-    /// .deadline(Duration::from_secs(20))
-    /// .await
-    /// # }
-    /// ```
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.limits.deadline = deadline;
-        self
-    }
-
-    /// Limits the number of failed requests and conflicts of the unit of work. `attempts` must be
-    /// at least 1. Without a limit on its attempts, a unit of work runs its closure after each
-    /// conflict until the deadline.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// dynalock::transact(client, |tx| async move {
-    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
-    ///     product.stock -= 3;
-    ///     tx.update(products, product);
-    ///     Ok(())
-    /// })
-    /// .attempts(10)
-    /// .await
-    /// # }
-    /// ```
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.limits.attempts = Some(attempts);
-        self
-    }
-
-    /// Limits the sum of the read units and write units that all runs of the closure may consume.
-    /// The library estimates the capacity units of a request before it sends the request. The
-    /// [module `cost`](crate::cost) lists the estimate for each kind of request. If the estimate of
-    /// a request is more than the unused part of the budget, the call fails with
-    /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded) and does not send the request. With
-    /// a budget, the library counts the cost of the call even if no repository has a meter.
-    ///
-    /// The budgets of the repositories do not apply to a unit of work.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// dynalock::transact(client, |tx| async move {
-    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
-    ///     product.stock -= 3;
-    ///     tx.update(products, product);
-    ///     Ok(())
-    /// })
-    /// .budget(100)
-    /// .await
-    /// # }
-    /// ```
-    pub fn budget(mut self, units: u64) -> Self {
-        self.limits.budget = Some(units);
-        self
-    }
-
-    /// Sets the time after which the first attempt of a request counts as lost. The default timeout
-    /// is 1 second. The timeout of a request for several items (BatchGetItem, TransactGetItems or
-    /// TransactWriteItems) is 20 milliseconds longer for each item after the first item. The
-    /// timeout doubles with each attempt without an answer, up to eight times the timeout of the
-    /// first attempt.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// use std::time::Duration;
-    ///
-    /// dynalock::transact(client, |tx| async move {
-    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
-    ///     product.stock -= 3;
-    ///     tx.update(products, product);
-    ///     Ok(())
-    /// })
-    /// .attempt_timeout(Duration::from_secs(3))
-    /// .await
-    /// # }
-    /// ```
-    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.attempt_timeout = timeout;
-        self
-    }
-
-    /// Sets how the unit of work reacts to conflicts: how many times the closure runs again without
-    /// a pause, and how long the pauses are. The documentation of [`Pace`] gives the pauses as
-    /// multiples of a round trip. In a unit of work, the pauses are multiples of the duration of
-    /// one run of the closure, because a run takes longer than a round trip. The pace does not
-    /// apply after DynamoDB has refused a request because of another running transaction.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use dynalock_core as dynalock;
-    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
-    /// # use shop::Product;
-    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
-    /// dynalock::transact(client, |tx| async move {
-    ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
-    ///     product.stock -= 3;
-    ///     tx.update(products, product);
-    ///     Ok(())
-    /// })
-    /// .pace(dynalock::Pace::Latency)
-    /// .await
-    /// # }
-    /// ```
-    pub fn pace(mut self, pace: Pace) -> Self {
-        self.limits.pace = pace;
-        self
+    limit_methods! {
+        self, [self.limits], {
+            /// ```
+            /// # use dynalock_core as dynalock;
+            /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+            /// # use shop::Product;
+            /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+            /// let sale = dynalock::transact(client, |tx| async move {
+            ///     let mut product = tx.get(products, "85123A").await?.expect("a product");
+            ///     product.stock -= 3;
+            ///     tx.update(products, product);
+            ///     Ok(())
+            /// });
+            "sale" ".await"
+            /// # }
+            /// ```
+        },
+        /// The deadline covers all runs of the closure, but does not interrupt a run of the
+        /// closure. The default deadline is 10 seconds. The deadline and the pace of a repository
+        /// do not apply to a unit of work.
+        deadline;
+        /// After each conflict, a unit of work runs its closure again.
+        attempts;
+        /// The budget covers all runs of the closure together. The budgets of the repositories do
+        /// not apply to a unit of work.
+        budget;
+        /// The default timeout is 1 second.
+        attempt_timeout;
+        /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). The documentation of
+        /// [`Pace`](crate::Pace) gives the pauses as multiples of a round trip. In a unit of work,
+        /// the pauses are multiples of the duration of one run of the closure, because a run takes
+        /// longer than a round trip. The pace does not apply after DynamoDB has refused a request
+        /// because of another running transaction.
+        pace;
     }
 
     /// Makes the unit of work validate each run of the closure that writes nothing or returns an
