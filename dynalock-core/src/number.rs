@@ -82,8 +82,8 @@ pub(crate) fn compare(one: &str, other: &str) -> Option<Ordering> {
     })
 }
 
-/// Returns the sum of two numbers in canonical notation. Returns `None` if one of the texts is not
-/// a number, or if the sum needs more than the 38 digits that DynamoDB stores.
+/// Adds two numbers, and returns the sum in canonical notation. Returns `None` if one of the texts
+/// is not a number, or if the sum needs more than the 38 digits that DynamoDB stores.
 pub(crate) fn sum(one: &str, other: &str) -> Option<String> {
     let (one, other) = (normal(one)?, normal(other)?);
     let exponent = match (one.digits.is_empty(), other.digits.is_empty()) {

@@ -82,9 +82,15 @@ impl Etag {
     }
 }
 
-/// The text of an etag is `<version, or n>-<i or c, and 16 hex digits>-<16 hex digits of the key>`.
-/// In the text of an etag, `n` means no version, `i` an incarnation, and `c` a digest of the
-/// content.
+/// The text of an etag has three parts, with a `-` between the parts:
+///
+/// | part | text |
+/// |---|---|
+/// | first | the version of the item, or `n` if the item has no version |
+/// | second | `i` and the incarnation of the item, or `c` and a digest of the whole item |
+/// | third | a digest of the item's key |
+///
+/// In the text, the incarnation and the digests have 16 hex digits each.
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.version {

@@ -325,9 +325,9 @@ impl Grant {
     }
 
     /// Removes the holder's entry from the queue. If the queue has only the holder's entry, removes
-    /// the whole queue. The removal of an entry and the removal of the queue need different update
-    /// expressions. The wrong expression costs another write, so a holder that has seen no waiter
-    /// first reads the lock's row.
+    /// the whole queue. DynamoDB refuses the removal of the whole queue if another caller waits. If
+    /// the holder has seen no waiter, the holder first reads the lock's row, because a refused
+    /// removal would cost another write.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {

@@ -1,15 +1,14 @@
-//! The methods that set the options of a lease, and the limits of the requests for a lease.
+//! The macro `lease_methods`, which implements the same settings for several builders.
 
-/// Implements the methods that set the options of a lease, for one builder. A macro call has the
-/// same parts as a call of `limit_methods!`, and also names the struct with the fields `options` and
-/// `owner`.
+/// Implements the settings of a lease for one builder. A macro call has the same parts as a call of
+/// `limit_methods!`, and also names the struct with the fields `options` and `owner`.
 macro_rules! lease_methods {
     ($this:ident, $lease:tt, $limits:tt, $example:tt, $($(#[$more:meta])* $method:ident;)+) => {
         $($crate::lease::lease_methods!(@$method $this $lease $limits $example $(#[$more])*);)+
     };
     (@ttl $this:ident [$lease:expr] $limits:tt $example:tt $(#[$more:meta])*) => {
         setter! { $this, [$lease.options], $example,
-            /// Sets the ttl: the time that a lease lasts without a heartbeat. The ttl must be
+            /// Sets the ttl: the time for which a lease lasts without a heartbeat. The ttl must be
             /// between a millisecond and 366 days. The guard sends a heartbeat whenever a third of
             /// the ttl has passed. If the ttl is out of range, a call that acquires a lease fails
             /// with [`Error::InvalidSetting`](crate::Error::InvalidSetting).
@@ -21,7 +20,7 @@ macro_rules! lease_methods {
     (@expiry $this:ident [$lease:expr] $limits:tt $example:tt $(#[$more:meta])*) => {
         setter! { $this, [$lease.options], $example,
             /// Sets the rule that decides when a lease has expired. All callers that use the same
-            /// table must set the same rule.
+            /// table must set the same expiry rule.
             $(#[$more])*
             ".expiry(dynalock::Expiry::Observed)"
             fn expiry(expiry: $crate::lease::Expiry) { expiry = expiry }
@@ -29,9 +28,10 @@ macro_rules! lease_methods {
     };
     (@owner $this:ident $lease:tt $limits:tt $example:tt $(#[$more:meta])*) => {
         setter! { $this, $lease, $example,
-            /// Sets the label of the holder, for example the name of a host or a worker. The errors
-            /// of waiting and refused callers show the label of the holder. Two callers may have
-            /// the same label, because each grant also has a random nonce.
+            /// Sets the label of the holder, for example the name of a host or a worker. The error
+            /// [`Error::Locked`](crate::Error::Locked) shows the label of the holder to other
+            /// callers. Two callers may have the same label, because each grant also has a random
+            /// nonce.
             $(#[$more])*
             r#".owner("worker-7")"#
             fn owner(label: impl Into<::std::sync::Arc<str>>) { owner = label.into() }
@@ -48,7 +48,7 @@ macro_rules! lease_methods {
     };
     (@heartbeat $this:ident [$lease:expr] $limits:tt $example:tt $(#[$more:meta])*) => {
         setter! { $this, [$lease.options], $example,
-            /// Selects the sender of the heartbeats: a task, a thread, or nothing.
+            /// Selects whether a task, a thread or nothing sends the heartbeats.
             $(#[$more])*
             ".heartbeat(dynalock::Heartbeat::Thread)"
             fn heartbeat(heartbeat: impl Into<$crate::lease::Heartbeat>) { heartbeat = heartbeat.into() }
@@ -75,7 +75,7 @@ macro_rules! lease_methods {
     };
     (@attempts $this:ident $lease:tt $limits:tt $example:tt $(#[$more:meta])*) => {
         $crate::retry::limit_methods! { @attempts $this $limits $example
-            /// The limit applies to each request of a call.
+            /// The limit of attempts applies separately to each request of a call.
             $(#[$more])*
         }
     };
@@ -83,14 +83,14 @@ macro_rules! lease_methods {
         $crate::retry::limit_methods! { @budget $this $limits $example
             $(#[$more])*
             ///
-            /// The budget includes the reads of a call that waits for a lease. The budget does not
-            /// include heartbeats and the release, because the holder must always be able to renew
-            /// and to release a lease.
+            /// The budget also limits the reads of a call that waits for a lease. The budget does
+            /// not limit heartbeats and the release, because the holder must always be able to
+            /// renew and to release a lease.
         }
     };
     (@attempt_timeout $this:ident $lease:tt $limits:tt $example:tt $(#[$more:meta])*) => {
         $crate::retry::limit_methods! { @attempt_timeout $this $limits $example
-            /// The timeout of a heartbeat depends only on the ttl.
+            /// `attempt_timeout` does not affect heartbeats, whose timeout depends only on the ttl.
             $(#[$more])*
         }
     };

@@ -27,7 +27,7 @@ use crate::{
 /// value that the item had at the grant, or after the last write of the guard.
 ///
 /// While the lease lasts, writes of other callers through this library fail with [`Error::Locked`],
-/// unless a caller asks to ignore leases. DynamoDB refuses the writes of a holder that has lost its
+/// unless the writes ignore leases. DynamoDB refuses the writes of a holder that has lost its
 /// lease. Each write of the guard renews the lease, and heartbeats renew the lease between writes.
 /// [`release`](Self::release) and [`commit`](Self::commit) release the lease and wait for
 /// DynamoDB's answer. A drop of the guard releases the lease in the background. If the release in
@@ -46,7 +46,7 @@ pub struct LeaseGuard<T> {
     item: Item,
 }
 
-/// The result of a change by the holder: the guard has written the item, or had nothing to write.
+/// Says whether a change by the holder wrote the item, or had nothing to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrote {
     Yes,
@@ -87,11 +87,11 @@ impl<T: Lockable> LeaseGuard<T> {
     /// each request. A system that receives the fence can refuse a request whose fence is lower
     /// than the highest fence that the system has received.
     ///
-    /// The first fence of an item comes from the time of the first lease request. If the caller's
-    /// clock is behind other clocks, a new item can have lower fences than a deleted item with the
-    /// same key. A delayed lease request for a deleted item can lower the fences of a new item with
-    /// the same key. With [`#[lockable(separate)]`](crate::Lockable), the lease row survives the
-    /// delete of the item, so the fences of one key always grow.
+    /// The first fence of an item is derived from the time of the first lease request. If the
+    /// caller's clock is behind other clocks, a new item can have lower fences than a deleted item
+    /// with the same key. A delayed lease request for a deleted item can lower the fences of a new
+    /// item with the same key. With [`#[lockable(separate)]`](crate::Lockable), the lease row
+    /// survives the delete of the item, so the fences of one key always grow.
     ///
     /// # Examples
     ///
@@ -154,8 +154,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// `Some(fence)` is only a hint that the previous holder crashed. If another caller removed the
     /// expired lease of the previous holder, `acquired_after_crash` returns `None`. If the reply to
     /// the lease request was lost, a normal release by the previous holder can look like a crash.
-    /// If your program must notice every crash, store the progress of the work together with the
-    /// work.
+    /// If your program must notice every crash, store in the item whether the work is finished.
     ///
     /// # Examples
     ///
@@ -228,8 +227,8 @@ impl<T: Lockable> LeaseGuard<T> {
         Arc::clone(&self.repository.table)
     }
 
-    /// Waits until the lease is lost, and returns the reason. The future completes before another
-    /// caller can acquire the lease.
+    /// Waits until the lease is lost, and returns the reason. The future of `lost` completes before
+    /// another caller can acquire the lease.
     ///
     /// # Examples
     ///
@@ -248,8 +247,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `lost` at any time. The future does not prolong the lease,
-    /// and can outlive the guard.
+    /// The caller may drop the future of `lost` at any time. The future of `lost` can outlive the
+    /// guard, and does not renew the lease.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
         let grant = Arc::clone(&self.guard.grant);
         async move { grant.lost().await }
@@ -284,12 +283,12 @@ impl<T: Lockable> LeaseGuard<T> {
     }
 
     /// Changes the value of the leased item, and writes the changed attributes. The condition of
-    /// the write requires that the guard holds the lease. The write renews the lease. If the write
-    /// fails, the value in the guard stays unchanged.
+    /// the write requires that the guard holds the lease. The write also renews the lease. If the
+    /// write fails, the value in the guard stays unchanged.
     ///
     /// If a caller that ignores leases has written the item, `update` runs the closure again on the
-    /// stored value. If a heartbeat of the guard overtakes the write on the way to DynamoDB,
-    /// `update` runs the closure again.
+    /// stored value. `update` also runs the closure again if a heartbeat of the guard reaches
+    /// DynamoDB before the write.
     ///
     /// # Examples
     ///
@@ -312,8 +311,8 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Cancel safety
     ///
     /// If the future is dropped, the write may or may not have been applied. A drop of the future
-    /// leaves the value in the guard unchanged. If the write was applied, the next write of the
-    /// guard starts from the changed item.
+    /// leaves the value in the guard unchanged. If DynamoDB has applied the write of a dropped
+    /// future, the next write of the guard starts from the changed item.
     pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
         let change = |value: &mut T| {
             change(value);
@@ -380,7 +379,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Lost`]: the lease is lost.
     /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`] or
-    ///   [`Error::Encode`], if [`update`](Self::update) would fail with the same error.
+    ///   [`Error::Encode`], as for [`update`](Self::update).
     pub fn explain_update(&self, change: impl FnOnce(&mut T)) -> Result<Explained> {
         let mut session = self.unsent()?;
         let (mut value, mut basis) = decode::<T>(&self.repository.table, self.item.clone())?;
@@ -395,8 +394,8 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::patch(&mut self.unsent()?, self.stored.key(), content)
     }
 
-    /// Makes a [`Session`] that explains a write by the holder of the lease. The methods
-    /// `explain_update` and `explain_patch` send no request.
+    /// Makes the [`Session`] of the methods `explain_update` and `explain_patch`, which send no
+    /// request.
     fn unsent(&self) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);
         match grant.lost_now() {
@@ -483,7 +482,7 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// The release of a lease that is already lost succeeds.
+    /// If the lease is already lost, `release` succeeds.
     ///
     /// - [`Error::Exhausted`]: DynamoDB did not answer the release before the lease ended, so other
     ///   callers can acquire the lease.
@@ -537,7 +536,8 @@ impl<T: Lockable> LeaseGuard<T> {
         let mut session = Session::under(&self.repository, LeasePolicy::Holder { grant: Arc::clone(&grant), ends });
         let get = session.get(&key)?;
         loop {
-            // A guard whose write releases the lease needs no copy of the item for a further write.
+            // A write that releases the lease is the last write of the guard, so the guard needs no
+            // copy of the item.
             let item = match ends {
                 AfterWrite::Renew => self.item.clone(),
                 AfterWrite::Release => mem::take(&mut self.item),
@@ -553,7 +553,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 return Ok(Wrote::No);
             }
             let applied = changes.clone();
-            // The guard measures the renewed lease from a time before the guard sends the write.
+            // The guard measures the ttl from the time `sent`, which is before the write. The lease
+            // therefore ends for the guard before it ends for other callers.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             match session.update(value, Change::Update(basis), changes).await? {
                 WriteResult::Applied(stored) => {

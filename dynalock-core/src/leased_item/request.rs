@@ -30,7 +30,7 @@ use crate::{
 /// An unsent request for the lease of an item. A caller may change the settings of the lease
 /// request. `.await` sends the request.
 ///
-/// The type parameter `O` is the output of the request, and `Q` is the order in which waiting
+/// The type parameter `O` is the type of the result, and `Q` selects the order in which waiting
 /// callers get the lease. [`Repository::lock`], `try_lock` and `lock_any` return a `LeaseRequest`.
 #[must_use = "a lease is not acquired until this is awaited"]
 pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
@@ -46,9 +46,8 @@ pub struct LeaseRequest<T, O = LeaseGuard<T>, Q = AnyOrder> {
 }
 
 impl<T> Repository<T> {
-    /// Sets the rule that decides when a lease has expired. The writes and the lease requests of
-    /// the repository use the rule for expired leases. All users of one table must set the same
-    /// expiry rule.
+    /// Sets the rule that decides when a lease has expired. All writes and lease requests of the
+    /// repository use the expiry rule. All users of one table must set the same expiry rule.
     ///
     /// # Examples
     ///
@@ -69,19 +68,19 @@ impl<T> Repository<T> {
     }
 
     /// Acquires the lease of an item, and waits while another caller holds the lease. While the
-    /// lease lasts, writes of other callers fail with [`Error::Locked`], unless a caller asks to
-    /// ignore leases.
+    /// lease lasts, writes of other callers fail with [`Error::Locked`], unless the writes ignore
+    /// leases.
     ///
     /// The returned guard contains the value of the item. If the lease is free, the call sends one
     /// request, or two requests if the type has [`separate`](Lockable) leases.
     ///
-    /// A delete of the item deletes the lease in the item. Time to live,
-    /// [`delete_unchecked`](Repository::delete_unchecked) or another program may delete a leased
-    /// item. After the delete of a leased item, another caller may create and lease a new item with
-    /// the same key. The holder of the deleted item's lease still believes that it holds the lease,
-    /// until its next heartbeat fails. DynamoDB refuses every write by the holder of the deleted
-    /// item's lease. With `#[lockable(separate)]`, the lease is in a separate row, so a delete of
-    /// the item does not change the lease.
+    /// By default, the lease is stored in the item, so a delete of the item also deletes the lease.
+    /// Time to live, [`delete_unchecked`](Repository::delete_unchecked) or another program may
+    /// delete a leased item. After the delete of a leased item, another caller may create and lease
+    /// a new item with the same key. The holder of a deleted item's lease notices the loss only
+    /// when the next heartbeat or write fails. DynamoDB refuses every write by the holder of a
+    /// deleted item's lease. With `#[lockable(separate)]`, the lease is in a separate row, so a
+    /// delete of the item does not change the lease.
     ///
     /// # Examples
     ///
@@ -117,7 +116,7 @@ impl<T> Repository<T> {
         LeaseRequest::new(self, vec![key.into_key()], AnyOrder)
     }
 
-    /// Attempts to acquire the lease of an item once, without a wait. Returns `None` if another
+    /// Attempts once to acquire the lease of an item, without waiting. Returns `None` if another
     /// caller holds the lease.
     ///
     /// # Examples
@@ -135,7 +134,7 @@ impl<T> Repository<T> {
     ///
     /// # Errors
     ///
-    /// All errors of [`lock`](Self::lock) except [`Error::Locked`].
+    /// The errors of [`lock`](Self::lock) are possible, except [`Error::Locked`].
     ///
     /// # Cancel safety
     ///
@@ -178,9 +177,9 @@ impl<T> Repository<T> {
         LeaseRequest::new(self, keys.into_iter().map(IntoKey::into_key).collect(), AnyOne)
     }
 
-    /// Resumes a lease that was [detached](LeaseGuard::detach). The call reads the item, and renews
-    /// the lease by one heartbeat. The heartbeat renews even an ended lease, unless another caller
-    /// has acquired or removed the lease.
+    /// Resumes a lease that was [detached](LeaseGuard::detach). `resume` reads the item, and renews
+    /// the lease by one heartbeat. `resume` succeeds even if the lease has ended, unless another
+    /// caller has acquired or removed the lease.
     ///
     /// # Examples
     ///
@@ -229,12 +228,12 @@ impl<T> Repository<T> {
         let grant = Grant::resumed(&self.connection, self.limits.deadline, self.lease_row(&key)?, self.options, token);
         let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
-        // The call decodes the item before it sends the heartbeat, so that the token stays valid if
-        // the item cannot be decoded.
+        // `resume` decodes the item before it sends the heartbeat. A failed decode after the
+        // heartbeat would leave a renewed lease without a guard.
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
-        // The call makes the guard after all steps that can fail, because a drop of the guard after
-        // an error would release the lease.
+        // `resume` makes the guard last, because a drop of the guard after an error would release
+        // the lease.
         Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
     }
 
@@ -294,13 +293,13 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         /// waiter costs more for a large item than for a small item, unless the type has
         /// [`separate`](Lockable) leases.
         refresh;
-        /// The default deadline is the deadline of the repository.
+        /// The default is the deadline of the repository.
         deadline;
-        /// The default limit is the limit of the repository.
+        /// The default is the repository's limit of attempts.
         attempts;
-        /// The default budget is the budget of the repository.
+        /// The default is the budget of the repository.
         budget;
-        /// The default timeout is the timeout of the repository.
+        /// The default is the `attempt_timeout` of the repository.
         attempt_timeout;
     }
 

@@ -159,12 +159,12 @@ impl LockGuard {
     /// that holder. Returns `None` if the acquire call took over no expired lease. A previous
     /// holder whose lease expired may have left its work unfinished.
     ///
-    /// The fence of a previous holder is only a hint that this holder crashed.
-    /// `acquired_after_crash` returns `None` if another caller or an operator removed the expired
-    /// holder. After a call for several locks, `acquired_after_crash` also returns `None` if the
-    /// reply to the request that removed the expired holder was lost. If the reply to the acquire
-    /// request was lost, a normal release by the previous holder can look like a crash. If your
-    /// program must notice every crash, store the progress of the work together with the work.
+    /// `Some(fence)` is only a hint that the previous holder crashed. `acquired_after_crash`
+    /// returns `None` if another caller or an operator removed the expired lease of the previous
+    /// holder. After a call for several locks, the result is also `None` if the reply to the
+    /// removal of the expired lease was lost. If the reply to the acquire request was lost, a
+    /// normal release by the previous holder can look like a crash. If your program must notice
+    /// every crash, store in your data whether the work is finished.
     ///
     /// # Examples
     ///
@@ -303,10 +303,10 @@ impl LockGuard {
     ///
     /// # Errors
     ///
-    /// The release of a lock that is already lost succeeds.
+    /// If the lock is already lost, `release` succeeds.
     ///
-    /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer before the lease
-    ///   ended, so other callers can acquire the lock.
+    /// - [`Error::Exhausted`](crate::Error::Exhausted): DynamoDB did not answer the release before
+    ///   the lease ended, so other callers can acquire the lock.
     /// - [`Error::Unavailable`](crate::Error::Unavailable): the runtime of the lock was shut down
     ///   during the release.
     /// - The [errors of every call](crate::Locks#errors-of-every-call) are possible.
@@ -324,8 +324,8 @@ impl LockGuard {
     }
 
     /// Converts the guard into a token. Another task or process can [resume](crate::Locks::resume)
-    /// the lock from the token. No heartbeat renews the lock until a task or process resumes the
-    /// lock.
+    /// the lock from the token. After `detach`, no heartbeat renews the lock until a task or
+    /// process resumes the lock.
     ///
     /// # Examples
     ///
@@ -348,8 +348,8 @@ impl LockGuard {
     /// Resume the lock from the token only when the guard no longer exists, because two processes
     /// with the same token do not exclude each other. Delayed heartbeats of a crashed process are
     /// harmless. A delayed release by a crashed process can release the lock of the process that
-    /// has resumed the token. Do not resume a lock from a token if the earlier process with the
-    /// token may have sent a release.
+    /// has resumed the lock from the token. Do not resume a lock from a token if the earlier
+    /// process with the token may have sent a release.
     ///
     /// # Examples
     ///

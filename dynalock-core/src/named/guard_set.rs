@@ -17,9 +17,9 @@ use crate::{
 /// returns.
 ///
 /// Without `fair`, one transaction acquires all locks of the guard. With `fair`, one transaction
-/// enters the queues of all locks of the guard. A separate series of heartbeats renews each lock.
-/// If one lock is lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. After the loss
-/// of one lock, the other locks stay held until the guard is released or dropped.
+/// enters the queues of all locks of the guard. Each lock has its own heartbeats. If one lock is
+/// lost, [`lost`](Self::lost) and [`run`](Self::run) report the loss. After the loss of one lock,
+/// the other locks stay held until the guard is released or dropped.
 ///
 /// Keep the guard as long as your program needs the locks. `let _ = locks.acquire_all(["a",
 /// "b"]).await?` drops the guard at once, and `let _guard = ..` keeps the guard. The lint
@@ -88,8 +88,8 @@ impl LockSetGuard {
         self.get(name).map(LockGuard::fence)
     }
 
-    /// Returns the time until the first lease of the guard ends, if no heartbeat renews the lease.
-    /// If one of the locks is lost, the remaining time is zero.
+    /// Returns the shortest remaining time of all locks of the guard. If one of the locks is lost,
+    /// the remaining time is zero.
     ///
     /// # Examples
     ///
@@ -211,8 +211,8 @@ impl LockSetGuard {
     ///
     /// # Errors
     ///
-    /// `release` returns the first error of [`LockGuard::release`]. If the release of one lock
-    /// fails, `release` still releases the other locks.
+    /// The errors of [`LockGuard::release`] are possible. If the release of one lock fails,
+    /// `release` still releases the other locks, and returns the first error.
     ///
     /// # Cancel safety
     ///
@@ -221,8 +221,8 @@ impl LockSetGuard {
     pub async fn release(self) -> Result<()> {
         let table = self.table();
         let all = async {
-            // All releases start at once, so that the release of one lock does not wait for the
-            // answer to the release of another lock.
+            // All releases run concurrently, so that no release waits for the answer to another
+            // release.
             let releases: Vec<_> = self.locks.into_iter().map(LockGuard::releasing).collect();
             let mut all = Ok(());
             for release in releases {

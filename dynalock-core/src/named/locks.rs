@@ -24,7 +24,7 @@ use crate::{
     telemetry::observe,
 };
 
-/// A handle for named locks, which are in a DynamoDB table that contains only locks. A clone of
+/// A handle for the named locks in a DynamoDB table. The table contains only locks. A clone of
 /// `Locks` is cheap.
 ///
 /// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
@@ -61,7 +61,7 @@ use crate::{
 /// | [`Error::InvalidSetting`] | A setting has an invalid value, for example a ttl of zero. |
 /// | [`Error::Misconfigured`] | The client has no credentials, Region or valid endpoint. |
 /// | [`Error::TableNotFound`] | The table does not exist in the account and Region of the client. |
-/// | [`Error::TableMismatch`] | The table does not have the string `name` as its key. |
+/// | [`Error::TableMismatch`] | The key of the table is not the string attribute `name`. |
 /// | [`Error::Rejected`] | DynamoDB refused the request, and would refuse the same request again. |
 /// | [`Error::Exhausted`] | The call reached the deadline or the maximum number of attempts, or the retry budget was empty. |
 /// | [`Error::BudgetExceeded`] | The next request would exceed the [`budget`](Self::budget) of the call. |
@@ -72,8 +72,8 @@ pub struct Locks {
 
 impl Locks {
     /// Makes a handle for the locks of a table. A program should make one `Locks` handle, and clone
-    /// the handle where needed. A new `Locks` handle makes a new SDK client, which takes as long as
-    /// a few requests on a local network.
+    /// the handle where needed. Each call of `new` makes a new SDK client, which takes as long as a
+    /// few requests on a local network.
     ///
     /// # Examples
     ///
@@ -136,27 +136,27 @@ impl Locks {
         max_hold;
         /// By default, a task on the caller's runtime sends the heartbeats.
         heartbeat;
-        /// The library multiplies the longest interval and most of the pauses by a random factor
-        /// between 0.5 and 1.5, so that several waiters do not read at the same moment.
+        /// The longest interval and most pauses between two reads vary by a random factor between
+        /// 0.5 and 1.5, so that several waiters do not read at the same time.
         ///
         /// By default, a waiter reads often if holders keep the lock for a short time, and rarely
         /// if holders keep the lock for a long time:
         ///
-        /// | | shortest interval | longest interval |
+        /// | waiter | shortest interval | longest interval |
         /// |---|---|---|
-        /// | without [`fair`](crate::lock::Acquire::fair) | one round trip | a twentieth of the ttl, at most a second |
+        /// | a waiter without [`fair`](crate::lock::Acquire::fair) | one round trip | a twentieth of the ttl, at most a second |
         /// | the next waiter of a queue | one round trip | a fortieth of the ttl, at most a quarter of a second |
         /// | a waiter behind `n` entries of a queue | one round trip | `n` times the longest interval of the next waiter, at most a sixth of the ttl |
         ///
         /// The mean hold is the average time for which earlier holders had the lock. The next
-        /// waiter of a queue expects the release of the lock when the holder has had the lock for
-        /// 0.8 times the mean hold. A waiter without `fair` expects the release of the lock after
-        /// 0.7 times the mean hold. Between the shortest and the longest interval, the expected
-        /// release of the lock decides the pause of a waiter between two reads:
+        /// waiter of a queue expects the release when the holder has had the lock for 0.8 times the
+        /// mean hold. A waiter without `fair` expects the release when the holder has had the lock
+        /// for 0.7 times the mean hold. The pause of a waiter between two reads depends on the time
+        /// at which the waiter expects the release:
         ///
-        /// | | pause before the expected release | pause after the expected release |
+        /// | waiter | pause before the expected release | pause after the expected release |
         /// |---|---|---|
-        /// | without `fair` | the time until the expected release, and a random time of at most half of the mean hold, or of five round trips if they are longer | twice the time since the expected release |
+        /// | a waiter without `fair` | the time until the expected release, plus a random time (at most the longer of half of the mean hold and five round trips) | twice the time since the expected release |
         /// | the next waiter of a queue | the time until the expected release | a third of the time since the expected release |
         ///
         /// If several calls of one process wait for the same lock, one of the calls reads the row
@@ -167,14 +167,14 @@ impl Locks {
         /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter
         /// costs half a read unit. Reads by the next waiter of a queue are strongly consistent, and
         /// cost one read unit each. With 250 milliseconds between two reads, the next waiter of a
-        /// queue costs about 4 read units a second, and each waiter behind the next waiter costs
-        /// about 2 read units a second. The longer the interval between two reads, the later a
-        /// waiter notices the release of the lock. The interval between two reads does not affect
-        /// the time after which the lease of a crashed holder ends.
+        /// queue consumes about 4 read units a second, and each other waiter about 2. The longer
+        /// the interval between two reads, the later a waiter notices the release of the lock. The
+        /// interval between two reads does not affect the time after which the lease of a crashed
+        /// holder ends.
         refresh;
         /// If DynamoDB does not answer a request, the call ends at the deadline of the request. The
-        /// default deadline is 5 seconds, and 10 seconds for the transaction that acquires several
-        /// locks.
+        /// default deadline of a request is 5 seconds. The transaction that acquires several locks
+        /// has a default deadline of 10 seconds.
         deadline;
         attempts;
         budget;
@@ -186,8 +186,8 @@ impl Locks {
     /// ttl plus the allowed clock skew. The default wait is long enough to take over the lock of a
     /// crashed holder.
     ///
-    /// An acquire call ends at the limit of its wait even if DynamoDB does not answer. With
-    /// [`Wait::No`] or a wait of zero, an acquire call tries to acquire the lock once, and the
+    /// When the wait reaches the limit, the acquire call ends, even if DynamoDB does not answer.
+    /// With [`Wait::No`] or a wait of zero, an acquire call tries to acquire the lock once, and the
     /// [deadline](Self::deadline) limits the call.
     ///
     /// # Examples
@@ -206,13 +206,13 @@ impl Locks {
         self
     }
 
-    /// Makes each request report the capacity that it has consumed. The [`meter`](Self::meter) adds
-    /// up the consumed capacity of all calls, heartbeats and releases, for each
+    /// Measures the consumed capacity of each request. The [`meter`](Self::meter) adds up the
+    /// consumed capacity of all calls, heartbeats and releases, for each
     /// [cause](crate::cost#causes). For a failed call, [`Error::cost`] returns the capacity that
     /// the call has consumed.
     ///
-    /// Call `metered` before the program clones the `Locks`, because earlier clones stay unmetered.
-    /// All clones of a metered `Locks` share one meter.
+    /// Call `metered` before the first clone of the `Locks` handle, because earlier clones stay
+    /// unmetered. All clones of a metered `Locks` share one meter.
     ///
     /// # Examples
     ///
@@ -234,8 +234,8 @@ impl Locks {
     }
 
     /// Returns the meter that adds up the consumed capacity of all calls, or `None` if the `Locks`
-    /// is not [`metered`](Self::metered). The keys in the report of the meter are the names of the
-    /// locks.
+    /// handle is not [`metered`](Self::metered). The keys in the report of the meter are the names
+    /// of the locks.
     ///
     /// # Examples
     ///
@@ -252,8 +252,9 @@ impl Locks {
 
     /// Creates the lock table, and waits at most a minute until the table is active. The billing is
     /// on-demand, unless [`provisioned`](CreateLockTable::provisioned) is set. If the table already
-    /// exists with the string `name` as its key, the call succeeds and changes nothing. Time to
-    /// live stays off for the new table, so that DynamoDB never deletes a row that stores a fence.
+    /// exists, and its key is the string attribute `name`, the call succeeds and changes nothing.
+    /// Time to live stays off for the new table, so that DynamoDB never deletes a row that stores a
+    /// fence.
     ///
     /// # Examples
     ///
@@ -278,8 +279,8 @@ impl Locks {
         CreateLockTable::new(self.settings.clone())
     }
 
-    /// Verifies that the table can store locks: the table key must be the string `name`, and time
-    /// to live must not use an attribute of the lease. The call changes nothing.
+    /// Verifies that the table can store locks: the table key must be the string attribute `name`,
+    /// and time to live must not use an attribute of the lease. The call changes nothing.
     ///
     /// # Examples
     ///
@@ -296,7 +297,7 @@ impl Locks {
     ///
     /// The [errors of every call](Locks#errors-of-every-call) are possible. If the table is
     /// missing, the error is [`Error::TableNotFound`]. If the table does not meet the requirements
-    /// of a lock table, `verify_table` returns a `TableReport` with the differences, and no error.
+    /// of a lock table, `verify_table` returns a `TableReport` with the differences, not an error.
     ///
     /// # Cancel safety
     ///
@@ -336,12 +337,12 @@ impl Locks {
         Acquire::new(self.settings.clone(), name.into())
     }
 
-    /// Attempts to acquire a lock once, without a wait. Returns `None` if another caller holds the
+    /// Attempts once to acquire a lock, without waiting. Returns `None` if another caller holds the
     /// lock.
     ///
     /// With [`Expiry::Observed`](crate::Expiry::Observed), `try_acquire` cannot take over the lease
-    /// of a crashed holder. A takeover requires that the caller waits and observes the lease for a
-    /// ttl.
+    /// of a crashed holder. Before a takeover, a caller must observe the lease for a whole ttl, but
+    /// `try_acquire` does not wait.
     ///
     /// # Examples
     ///
@@ -406,9 +407,9 @@ impl Locks {
         Acquire::new(self.settings.clone(), names.into_iter().map(Into::into).collect())
     }
 
-    /// Resumes a lock that was [detached](LockGuard::detach). `resume` first renews the lease by
-    /// one heartbeat. The heartbeat also renews a lease that has ended, unless another caller has
-    /// acquired the lock or removed the lease.
+    /// Resumes a lock that was [detached](LockGuard::detach). `resume` renews the lease by one
+    /// heartbeat. `resume` succeeds even if the lease has ended, unless another caller has acquired
+    /// the lock or removed the lease.
     ///
     /// # Examples
     ///
@@ -426,7 +427,7 @@ impl Locks {
     ///
     /// - [`Error::Lost`]: another caller has acquired the lock or removed the lease, the lock was
     ///   released, or DynamoDB answered no heartbeat for a whole ttl.
-    /// - [`Error::InvalidKey`]: the token is the token of a lease on an item.
+    /// - [`Error::InvalidKey`]: the token comes from the lease of an item, not from a named lock.
     /// - [`Error::Unavailable`]: the thread of [`Heartbeat::Thread`](crate::Heartbeat::Thread)
     ///   could not be started.
     /// - The [errors of every call](Locks#errors-of-every-call) are possible.
@@ -450,8 +451,8 @@ impl Locks {
             });
         }
         let name = Arc::clone(&token.name);
-        // `resume` starts the heartbeat thread before the renewal of the lease, so that the token
-        // stays valid if the thread cannot be started.
+        // `resume` starts the heartbeat thread before it renews the lease. A failed start after the
+        // renewal would leave a renewed lease without a guard.
         let background = Background::start(options.heartbeat, connection)?;
         let grant = Grant::resumed(connection, limits.deadline, self.settings.row_named(&name), *options, token);
         grant.beat().await?;

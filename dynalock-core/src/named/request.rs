@@ -17,11 +17,11 @@ use crate::{
     telemetry::{BoxedCall, observe},
 };
 
-/// An unsent request for one or several locks. The caller may change the settings of the request,
-/// and sends the request by `.await`.
+/// An unsent request for one or several locks. The caller may change the settings of the request.
+/// `.await` sends the request.
 ///
-/// The type parameter `O` is the output of the request, and `N` is the type of the lock names. The
-/// type parameter `Q` is the order in which waiting callers get the lock.
+/// The type parameter `O` is the type of the result, and `N` is the type of the lock names. The
+/// type parameter `Q` selects the order in which waiting callers get the lock.
 /// [`Locks::acquire`](crate::Locks::acquire), `try_acquire` and `acquire_all` return an `Acquire`.
 #[must_use = "a lock is not acquired until this is awaited"]
 pub struct Acquire<O, N = Arc<str>, Q = AnyOrder> {
@@ -53,9 +53,10 @@ impl<O, N> Acquire<O, N> {
     /// When the lease of a crashed holder ends, other callers remove the holder's entry from the
     /// queue. Other callers remove the entry of a crashed waiter at most one ttl after the entry
     /// has become the first entry of the queue. If the connection to DynamoDB breaks while a call
-    /// enters or leaves the queue, a background task removes the entry of the call as soon as
-    /// DynamoDB answers again. A new call of the same client for the same lock waits until the
-    /// background task has removed the entry, at most until the deadline of the new call.
+    /// enters or leaves the queue, a background task removes the entry when DynamoDB answers again.
+    /// The background task stops after ten minutes without an answer, or after a ttl if the ttl is
+    /// longer. While a client still removes an entry of an earlier call, a new call for the same
+    /// lock waits, at most until the deadline of the new call.
     ///
     /// # Examples
     ///
@@ -90,26 +91,27 @@ impl<O, N, Q> Acquire<O, N, Q> {
             /// # }
             /// ```
         },
-        /// The default ttl is the [ttl of the `Locks` handle](crate::Locks::ttl).
+        /// By default, the lock has the [ttl of the `Locks` handle](crate::Locks::ttl).
         ttl;
-        /// The default label is the [label of the `Locks` handle](crate::Locks::owner).
+        /// By default, the holder has the [label of the `Locks` handle](crate::Locks::owner).
         owner;
-        /// The default rule is the [rule of the `Locks` handle](crate::Locks::expiry).
+        /// The default is the [expiry rule of the `Locks` handle](crate::Locks::expiry).
         expiry;
-        /// The default limit is the [limit of the `Locks` handle](crate::Locks::max_hold).
+        /// The default is the [`max_hold` of the `Locks` handle](crate::Locks::max_hold).
         max_hold;
         /// With [`Heartbeat::Off`](crate::Heartbeat::Off), only [`LockGuard::extend`] renews the
-        /// lock. The default sender is the [sender of the `Locks` handle](crate::Locks::heartbeat).
+        /// lock. The default is the [`heartbeat` of the `Locks` handle](crate::Locks::heartbeat).
         heartbeat;
-        /// The default intervals are the [intervals of the `Locks` handle](crate::Locks::refresh).
+        /// By default, the request uses the [intervals of the `Locks`
+        /// handle](crate::Locks::refresh).
         refresh;
-        /// The default deadline is the [deadline of the `Locks` handle](crate::Locks::deadline).
+        /// The default is the [deadline of the `Locks` handle](crate::Locks::deadline).
         deadline;
-        /// The default limit is the [limit of the `Locks` handle](crate::Locks::attempts).
+        /// The default is the [limit of attempts of the `Locks` handle](crate::Locks::attempts).
         attempts;
-        /// The default budget is the [budget of the `Locks` handle](crate::Locks::budget).
+        /// The default is the [budget of the `Locks` handle](crate::Locks::budget).
         budget;
-        /// The default timeout is the [timeout of the `Locks`
+        /// The default is the [`attempt_timeout` of the `Locks`
         /// handle](crate::Locks::attempt_timeout).
         attempt_timeout;
     }
@@ -184,13 +186,14 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
     /// Returns the parameters for the acquisition of each lock, in the order of the lock names and
     /// without duplicates.
     fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
-        // Each lock name must occur once, because DynamoDB refuses a transaction that names a row
-        // twice. The lock names must be sorted, because the guard finds a lock by a binary search.
+        // Each lock name must occur once, because DynamoDB refuses a transaction with two actions
+        // on one row. The lock names must be sorted, because the guard finds a lock by a binary
+        // search.
         self.names.sort_unstable();
         self.names.dedup();
         match self.names.len() {
             0 => Err(Error::InvalidSetting(InvalidSetting::NoLocks)),
-            // DynamoDB allows 100 actions in a transaction, and each lock is one action.
+            // DynamoDB allows 100 actions in a transaction, and each lock needs one action.
             items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
             _ => self.names.iter().map(|name| self.spec_of(name)).collect(),
         }
@@ -198,8 +201,8 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
 }
 
 impl<O, N> Acquire<O, N, Fair> {
-    /// Limits the number of entries in the fair queue, including the entry of the holder. The
-    /// default limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call
+    /// Limits the number of entries in the queue of the lock, including the entry of the holder.
+    /// The default limit is 100 entries, and the minimum is 1 entry. If the queue is full, the call
     /// fails with [`Error::QueueFull`].
     ///
     /// # Examples
@@ -288,8 +291,8 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
         let (progress, mut seen) = watch::channel(None);
         let answer = self.acquire_fair(self.settings.wait(), progress)?;
         // The acquire call sends a first `QueueStatus` when the entry of the call is in the queue.
-        // If the call sends no `QueueStatus`, the end of the call drops the sender of the channel,
-        // and `changed` returns an error.
+        // If the call ends without a `QueueStatus`, the sender of the channel is dropped, and
+        // `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(QueueTicket::new(answer, seen));
         }

@@ -276,9 +276,10 @@ impl MeteredRequest {
         self.share(table, None, Capacity::read(least.max(self.facts.page.read)))
     }
 
-    /// Sets the parameter `ReturnConsumedCapacity` of a request, and returns the estimated capacity
-    /// of each key. Returns `None` for a request that consumes no capacity, and for a
-    /// TransactWriteItems, whose estimates the method `expect` sets.
+    /// Changes a request so that DynamoDB's answer reports the consumed capacity. Returns an
+    /// estimate of the capacity that the request consumes for each key. Returns `None` for a
+    /// request that consumes no capacity, and for a TransactWriteItems, whose estimates the method
+    /// `expect` sets.
     fn shares_of(&self, input: &mut Input) -> Option<Vec<Share>> {
         macro_rules! asked {
             ($kind:ident) => {

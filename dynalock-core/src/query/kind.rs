@@ -50,14 +50,14 @@ pub enum InSegments {}
 
 /// The kind of a query of a global index, which
 /// [`Repository::query_index`](crate::Repository::query_index) makes. The type parameter `S` is the
-/// type of the field that is the sort key of the index. The type parameter `C` says whether the
-/// index holds whole items ([`WholeItems`]) or only some attributes ([`KeysAlone`]).
+/// type of the field that is the sort key of the index. The type parameter `C` is [`WholeItems`] if
+/// the index holds whole items, and [`KeysAlone`] if the index holds only some attributes.
 #[derive(Debug)]
 pub struct InGlobalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 
 /// The kind of a query of a local index. The type parameter `S` is the type of the field that is
-/// the sort key of the index. The type parameter `C` says whether the index holds whole items
-/// ([`WholeItems`]) or only some attributes ([`KeysAlone`]).
+/// the sort key of the index. The type parameter `C` is [`WholeItems`] if the index holds whole
+/// items, and [`KeysAlone`] if the index holds only some attributes.
 #[derive(Debug)]
 pub struct InLocalIndex<S, C>(PhantomData<fn() -> (S, C)>);
 

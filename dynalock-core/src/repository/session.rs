@@ -145,7 +145,8 @@ impl<T: Versioned> Session<T> {
         })
     }
 
-    /// Returns `true` if an item contains the write id of a refused write of the call.
+    /// Returns whether an item shows that DynamoDB first refused a write of the call, and later
+    /// applied a delayed duplicate of this write.
     pub(super) fn shows_refused_run(&self, item: Option<&Item>) -> bool {
         item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
     }

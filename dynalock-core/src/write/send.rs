@@ -117,8 +117,9 @@ impl Writer<'_> {
         self.intent.plan(self.stamps.next(), &clause)
     }
 
-    /// Sends the first attempt. If the outcome of the first attempt is unknown, or if another
-    /// attempt may succeed, `send` repeats the write until the outcome is known.
+    /// Sends the first attempt of a write, and further attempts if a reply is lost or if a further
+    /// attempt may succeed. Ends when the library knows whether DynamoDB has applied the write, or
+    /// with an error at a limit of the call.
     pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let result = self.send_until_known(first).await;
         if self.outcome == AttemptOutcome::Unknown {
@@ -147,7 +148,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Sends attempts until the outcome of the write is known.
+    /// Sends attempts until the library knows whether DynamoDB has applied the write, or until an
+    /// error.
     async fn send_until_known(&mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         // The `Writer` has not sent a request yet. If the deadline has already passed, the error of

@@ -60,7 +60,8 @@ pub(super) trait QueuedCall<T>: Send {
 
 pub(super) type BoxedQueuedCall<T> = Box<dyn QueuedCall<T>>;
 
-/// The result of a combined call, or the panic of the call's closure.
+/// The message by which the worker ends a combined call: the result of the call, or the panic of
+/// the call's closure.
 type Answer<T, E> = thread::Result<Result<Stored<T>, CallFailure<E>>>;
 
 /// The part of a combined call that the worker owns: the closure, and the sender of the result.
