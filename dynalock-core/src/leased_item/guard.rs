@@ -174,8 +174,8 @@ impl<T: Lockable> LeaseGuard<T> {
         self.guard.grant.taken_over
     }
 
-    /// Returns the time until another caller can acquire the lease, unless a heartbeat or a write
-    /// renews the lease. The remaining time of a lost lease is zero.
+    /// Returns the time after which another caller can acquire the lease if no heartbeat and no
+    /// write renews the lease. The remaining time of a lost lease is zero.
     ///
     /// # Examples
     ///
@@ -277,14 +277,15 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// A drop of the returned future drops `work`, but does not release the lease.
+    /// If the caller drops the future of `run`, `work` is dropped too, but the lease is not
+    /// released.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.guard.grant.lost(), work).await
     }
 
     /// Changes the value of the leased item, and writes the changed attributes. The condition of
-    /// the write requires that the guard holds the lease. The write also renews the lease. If the
-    /// write fails, the value in the guard stays unchanged.
+    /// the write requires that the guard holds the lease. The write of `update` also renews the
+    /// lease. If the write fails, the value in the guard stays unchanged.
     ///
     /// If a caller that ignores leases has written the item, `update` runs the closure again on the
     /// stored value. `update` also runs the closure again if a heartbeat of the guard reaches
@@ -310,9 +311,9 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. A drop of the future
-    /// leaves the value in the guard unchanged. If DynamoDB has applied the write of a dropped
-    /// future, the next write of the guard starts from the changed item.
+    /// If the caller drops the future of `update`, the write may or may not have been applied. The
+    /// value in the guard stays unchanged. If DynamoDB has applied the write of a dropped future,
+    /// the next write of the guard starts from the changed item.
     pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
         let change = |value: &mut T| {
             change(value);
@@ -347,8 +348,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied, as for
-    /// [`update`](Self::update).
+    /// If the caller drops the future of `try_update`, the write may or may not have been applied,
+    /// as for [`update`](Self::update).
     pub async fn try_update<E: From<Error>>(
         &mut self,
         mut change: impl FnMut(&mut T) -> Result<(), E> + Send,
@@ -439,13 +440,13 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// # Errors
     ///
-    /// The errors of [`update`](Self::update). After an error of `commit`, a background task
-    /// releases the lease.
+    /// The errors of [`update`](Self::update) are possible. After an error of `commit`, a
+    /// background task releases the lease.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write may or may not have been applied. After a drop of the
-    /// future, a background task releases the lease.
+    /// If the caller drops the future of `commit`, the write may or may not have been applied, and
+    /// a background task releases the lease.
     pub async fn commit(self, change: impl FnMut(&mut T) + Send) -> Result<Stored<T>> {
         observe("lease_commit", self.table(), self.write_and_release(change)).await
     }
@@ -553,8 +554,8 @@ impl<T: Lockable> LeaseGuard<T> {
                 return Ok(Wrote::No);
             }
             let applied = changes.clone();
-            // The guard measures the ttl from the time `sent`, which is before the write. The lease
-            // therefore ends for the guard before it ends for other callers.
+            // The guard measures the ttl from a time before the write, so that the lease ends for
+            // the guard before it ends for other callers.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
             match session.update(value, Change::Update(basis), changes).await? {
                 WriteResult::Applied(stored) => {

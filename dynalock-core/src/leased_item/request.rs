@@ -106,9 +106,9 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future at any time. If DynamoDB grants the lease to a dropped call, a
-    /// task on the caller's runtime releases the lease. If the caller's runtime has ended, the
-    /// lease expires after its ttl.
+    /// The caller may drop the future of `lock` at any time. If DynamoDB grants the lease to a
+    /// dropped call, a task on the caller's runtime releases the lease. If the caller's runtime has
+    /// ended, the lease expires after its ttl.
     pub fn lock(&self, key: impl IntoKey<T>) -> LeaseRequest<T>
     where
         T: Lockable,
@@ -206,8 +206,8 @@ impl<T> Repository<T> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future at any time. A dropped call does not release the lease, so a
-    /// program can resume the lease with the same token while the lease lasts.
+    /// The caller may drop the future of `resume` at any time. A dropped call does not release the
+    /// lease, so a program can resume the lease with the same token while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LeaseGuard<T>>
     where
         T: Lockable,
@@ -228,7 +228,7 @@ impl<T> Repository<T> {
         let grant = Grant::resumed(&self.connection, self.limits.deadline, self.lease_row(&key)?, self.options, token);
         let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
         let item = item.ok_or(Error::Lost(Lost::Deleted))?;
-        // `resume` decodes the item before it sends the heartbeat. A failed decode after the
+        // `resume` decodes the item before it sends the heartbeat, because a decode error after the
         // heartbeat would leave a renewed lease without a guard.
         let (value, basis) = decode(&self.table, item.clone())?;
         grant.beat().await?;
@@ -281,7 +281,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         ttl;
         /// By default, a holder has no label.
         owner;
-        /// The default rule is the [rule of the repository](Repository::expiry).
+        /// The default is the [expiry rule of the repository](Repository::expiry).
         expiry;
         /// By default, heartbeats renew a lease without a time limit.
         max_hold;
@@ -339,10 +339,10 @@ impl<T, O> LeaseRequest<T, O> {
     /// queue is not empty, only the first caller in the queue and callers that ignore leases can
     /// write the item.
     ///
-    /// By default, the item itself stores the queue, so the requests of the queue cost more if the
-    /// item is large. With `#[lockable(separate)]`, the separate lease row of the item stores the
-    /// queue. After a [`commit`](LeaseGuard::commit) by the last caller in the queue, a read and a
-    /// write in the background remove the empty queue.
+    /// By default, the item itself stores the queue, so each request that changes the queue costs
+    /// more for a large item than for a small item. With `#[lockable(separate)]`, the separate
+    /// lease row of the item stores the queue. After a [`commit`](LeaseGuard::commit) by the last
+    /// caller in the queue, a background task removes the empty queue by a read and a write.
     ///
     /// # Examples
     ///
@@ -421,8 +421,8 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future at any time. If the future is dropped, a task on the caller's
-    /// runtime removes the call's entry from the queue.
+    /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
+    /// runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
         observe("enter", self.table(), self.enter_queue()).await
     }

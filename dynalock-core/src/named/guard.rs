@@ -136,8 +136,8 @@ impl LockGuard {
     /// Returns the payload that the acquire call has read from the row of the lock. Returns `None`
     /// if the row of the lock had no payload, or if the lock was [resumed](crate::Locks::resume).
     /// If the acquire call set no payload, `payload` returns the payload of an earlier holder. If
-    /// the acquire call set a payload, `payload` returns either the new payload or the payload of
-    /// an earlier holder.
+    /// the acquire call set a payload, `payload` may return the new payload or the payload of an
+    /// earlier holder.
     ///
     /// # Examples
     ///
@@ -283,8 +283,8 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// If the future of `run` is dropped, the future `work` is dropped too, but the lock is not
-    /// released.
+    /// If the caller drops the future of `run`, the future `work` is dropped too, but the lock is
+    /// not released.
     pub async fn run<O>(&self, work: impl Future<Output = O> + Send) -> Result<O> {
         held_grant::run(self.held.grant.lost(), work).await
     }

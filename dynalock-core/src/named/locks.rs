@@ -72,7 +72,7 @@ pub struct Locks {
 
 impl Locks {
     /// Makes a handle for the locks of a table. A program should make one `Locks` handle, and clone
-    /// the handle where needed. Each call of `new` makes a new SDK client, which takes as long as a
+    /// the handle where needed. Each call of `new` makes a new SDK client, and takes as long as a
     /// few requests on a local network.
     ///
     /// # Examples
@@ -98,8 +98,8 @@ impl Locks {
         }
     }
 
-    /// Selects a namespace. Two locks in different namespaces are independent, even if they have
-    /// the same name.
+    /// Selects the namespace of the handle's locks. Two locks in different namespaces are
+    /// independent, even if they have the same name.
     ///
     /// # Examples
     ///
@@ -341,8 +341,7 @@ impl Locks {
     /// lock.
     ///
     /// With [`Expiry::Observed`](crate::Expiry::Observed), `try_acquire` cannot take over the lease
-    /// of a crashed holder. Before a takeover, a caller must observe the lease for a whole ttl, but
-    /// `try_acquire` does not wait.
+    /// of a crashed holder, because `try_acquire` does not observe the lease for a whole ttl.
     ///
     /// # Examples
     ///
@@ -451,8 +450,8 @@ impl Locks {
             });
         }
         let name = Arc::clone(&token.name);
-        // `resume` starts the heartbeat thread before it renews the lease. A failed start after the
-        // renewal would leave a renewed lease without a guard.
+        // `resume` starts the heartbeat thread first, because a failed start after the renewal
+        // would leave a renewed lease without a guard.
         let background = Background::start(options.heartbeat, connection)?;
         let grant = Grant::resumed(connection, limits.deadline, self.settings.row_named(&name), *options, token);
         grant.beat().await?;

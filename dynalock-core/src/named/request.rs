@@ -39,8 +39,8 @@ impl<O, N> Acquire<O, N> {
 
     /// Lets waiting callers acquire the lock in first-come, first-served order. The library stores
     /// the queue of the callers in the row of the lock. For one lock, use `fair` in all requests or
-    /// in no request. DynamoDB grants a request without `fair` only while the queue is empty. A
-    /// request with `fair` enters the queue only while no caller without `fair` has the lock.
+    /// in no request. A caller without `fair` gets the lock only while the queue is empty. A caller
+    /// with `fair` enters the queue only while no caller without `fair` has the lock.
     ///
     /// | | cost |
     /// |---|---|
@@ -53,10 +53,10 @@ impl<O, N> Acquire<O, N> {
     /// When the lease of a crashed holder ends, other callers remove the holder's entry from the
     /// queue. Other callers remove the entry of a crashed waiter at most one ttl after the entry
     /// has become the first entry of the queue. If the connection to DynamoDB breaks while a call
-    /// enters or leaves the queue, a background task removes the entry when DynamoDB answers again.
-    /// The background task stops after ten minutes without an answer, or after a ttl if the ttl is
-    /// longer. While a client still removes an entry of an earlier call, a new call for the same
-    /// lock waits, at most until the deadline of the new call.
+    /// enters or leaves the queue, a background task removes the call's entry when DynamoDB answers
+    /// again. The background task stops after ten minutes without an answer, or after a ttl if the
+    /// ttl is longer. While a client still removes an entry of an earlier call, a new call for the
+    /// same lock waits, at most until the deadline of the new call.
     ///
     /// # Examples
     ///
@@ -116,10 +116,9 @@ impl<O, N, Q> Acquire<O, N, Q> {
         attempt_timeout;
     }
 
-    /// Stores bytes in the row of the lock. Other callers read the stored bytes by
-    /// [`inspect`](crate::Locks::inspect), and the next holder reads the bytes by
-    /// [`LockGuard::payload`]. The stored bytes stay in the row of the lock when the lock is
-    /// released.
+    /// Stores bytes in the row of the lock. Other callers read the stored bytes with
+    /// [`inspect`](crate::Locks::inspect), and the next holder with [`LockGuard::payload`]. The
+    /// stored bytes stay in the row of the lock when the lock is released.
     ///
     /// # Examples
     ///
@@ -281,8 +280,8 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     ///
     /// # Cancel safety
     ///
-    /// The caller may drop the future of `enter` at any time. After a drop of the future, a task on
-    /// the caller's runtime removes the caller's entry from the queue.
+    /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
+    /// runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
         observe("enter", self.table(), self.enter_queue()).await
     }
