@@ -54,9 +54,9 @@ use crate::{
 ///   send queries.
 /// - A read ignores the rows of [separate leases](crate::Lockable): results, counts and limits do
 ///   not include lease rows.
-/// - Reads of a table or a local index are strongly consistent, unless
-///   [`eventually_consistent`](Self::eventually_consistent) is set. Reads of global indexes are
-///   always eventually consistent.
+/// - Reads of a table or a local secondary index are strongly consistent, unless
+///   [`eventually_consistent`](Self::eventually_consistent) is set. Reads of global secondary
+///   indexes are always eventually consistent.
 /// - The library retries a lost or throttled read request. The deadline of a query limits the time
 ///   for each page, not for the whole read.
 #[must_use = "nothing is read until it is ended with `stream`, `collect`, `first`, `count` or `page`"]
@@ -152,8 +152,8 @@ impl<T, K> Query<T, K> {
         Self { index: Some(index), consistent, ..Self::new(repository, Some(partition)) }
     }
 
-    /// Changes a query of an index, so that the query reads the items from the table by the keys in
-    /// the index.
+    /// Changes a query of an index, so that the query takes only the keys from the index, and reads
+    /// the items from the table.
     pub(super) fn fetching<F>(self) -> Query<T, F> {
         Query { fetches: true, ..self.of_kind() }
     }
@@ -351,7 +351,7 @@ impl<T, K> Query<T, K> {
         /// the repository.
         deadline;
         /// The limit applies to each page that the library reads from DynamoDB. The default limit
-        /// is the limit of the repository.
+        /// is the number of attempts that the repository allows.
         attempts;
         /// The default timeout is the timeout of the repository.
         attempt_timeout;
@@ -359,12 +359,11 @@ impl<T, K> Query<T, K> {
         /// The budget applies to all pages of the read together. The default budget is the budget
         /// of the repository.
         ///
-        /// The estimated cost of a page is the number of read units that the previous page
-        /// consumed. If the next request would exceed the budget, a [`stream`](Self::stream) first
-        /// returns the items of the earlier pages, and then returns the error. If the budget is
-        /// exhausted after the first request of a [`page`](Self::page), `page` returns the items of
-        /// the earlier requests. The token of the page leads to the first item that `page` has not
-        /// returned.
+        /// The library assumes that each page consumes as many read units as the previous page. If
+        /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the
+        /// items of the earlier pages, and then returns the error. A [`page`](Self::page) contains
+        /// fewer items than its [`limit`](Self::limit) if the budget does not allow a further
+        /// request. The next page then begins with the first item that was not returned.
         budget;
     }
 
