@@ -91,7 +91,7 @@ use crate::{
 ///
 /// | error | cause |
 /// |---|---|
-/// | [`Error::InvalidKey`] | The key is empty, or serde writes another value for the key than the `KeyAttribute` implementation of the key's type returns. |
+/// | [`Error::InvalidKey`] | The key is empty, or serde and the `KeyAttribute` implementation write different values for the key. |
 /// | [`Error::InvalidSetting`] | A limit of the call, for example `attempts(0)`, allows no request. |
 /// | [`Error::Misconfigured`] | The SDK client has no credentials, no Region or no valid endpoint. |
 /// | [`Error::TableNotFound`] | The table does not exist in the account and the Region of the SDK client. |
@@ -243,7 +243,7 @@ impl<T> Repository<T> {
 
     /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. Reads and writes treat an
     /// item as absent when its expiry time plus the allowed clock skew is in the past by the clock
-    /// of the caller's machine. The default clock skew is two seconds.
+    /// of the caller's machine. By default, the library allows a clock skew of two seconds.
     ///
     /// # Examples
     ///
@@ -384,12 +384,11 @@ impl<T> Repository<T> {
     /// Writes a new item with version 1, and returns the item.
     ///
     /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
-    /// expired item. A create that overwrites an expired item sets version 1 and a new incarnation
-    /// (a random id that distinguishes the new item from the expired item). The overwrite requires
-    /// that the expired item has not changed since the library received the item from DynamoDB. If
-    /// another caller holds a lease on the expired item, the create fails with [`Error::Locked`].
-    /// When a create overwrites an expired item, the new item keeps the fence of the expired item's
-    /// leases.
+    /// expired item. The new item has version 1 and a new incarnation: a random id that
+    /// distinguishes the new item from the expired item. The overwrite requires that the expired
+    /// item has not changed since the library received the item from DynamoDB. If another caller
+    /// holds a lease on the expired item, the create fails with [`Error::Locked`]. When a create
+    /// overwrites an expired item, the fence of the item's leases does not change.
     ///
     /// # Examples
     ///
@@ -759,8 +758,8 @@ impl<T> Repository<T> {
     }
 }
 
-/// Returns the key of an item as text. For a separate lease row, returns the key of the item whose
-/// lease the row contains.
+/// Returns the key of an item as text. For a separate lease row, `key_text` returns the key of the
+/// leased item.
 fn key_text<T: Versioned>(item: &Item) -> Option<String> {
     let key = key_of(T::MODEL, item)?;
     let key = if T::MODEL.lock_in_row().is_some() { key.of_item() } else { key };

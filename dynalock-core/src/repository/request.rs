@@ -35,7 +35,7 @@ use crate::{
 /// }
 /// ```
 ///
-/// The time until the deadline starts at the first poll of the call's future.
+/// The deadline is measured from the first poll of the call's future.
 ///
 /// # Cancel safety
 ///

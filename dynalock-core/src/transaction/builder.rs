@@ -164,8 +164,9 @@ impl Transaction {
     /// | situation | result |
     /// |---|---|
     /// | less than ten minutes have passed since the first commit | success, and DynamoDB does not apply the transaction a second time |
-    /// | an item still shows the write id of the transaction, and either ten minutes have passed since the first commit, or the program has read the values after the first commit | [`Error::AlreadyCommitted`] |
-    /// | ten minutes have passed since the first commit, and no item shows the write id of the transaction | DynamoDB may apply the transaction a second time |
+    /// | ten minutes have passed since the first commit, and an item still contains the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | the program has read an item after the first commit, and the item contains the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | ten minutes have passed since the first commit, and no item contains the write id of the transaction | DynamoDB may apply the transaction a second time |
     ///
     /// An item keeps the write id of a transaction during the next 15 writes of the item. If the
     /// transaction only patches the item, the item keeps the write id during the next seven
@@ -498,8 +499,8 @@ impl Transaction {
     ///   [`InvalidTransaction`] lists. A commit with the error `InvalidTransaction` has written
     ///   nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
-    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, in
-    ///   the same way as for a write outside a transaction.
+    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, for
+    ///   the same reasons as a write outside a transaction.
     /// - [`Error::Decode`] or [`Error::Corrupt`]: a value of the transaction comes from
     ///   [`Stored::assume`], and the stored item cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's

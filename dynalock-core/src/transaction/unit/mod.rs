@@ -64,10 +64,11 @@ use crate::{
 ///
 /// The closure may run several times, so it should only read, decide and write through its [`Tx`].
 /// The closure reads one item after another, so the closure may see states of items that never
-/// existed at the same moment. DynamoDB refuses a write that is based on inconsistent reads.
-/// Without [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure
-/// returned because of inconsistent reads. If a run of the closure uses several items, some of them
-/// from an earlier run, and returns an error, the closure runs again with new reads.
+/// existed at the same moment. If the reads were inconsistent, an item has changed since its read,
+/// so DynamoDB refuses the commit. Without [`snapshot`](UnitOfWork::snapshot), the caller may
+/// receive an error that the closure returned because of inconsistent reads. If a run of the
+/// closure uses several items, some of them from an earlier run, and returns an error, the closure
+/// runs again with new reads.
 ///
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
