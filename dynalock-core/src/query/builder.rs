@@ -36,8 +36,8 @@ use crate::{
 ///
 /// [`Repository::query`] reads one partition, [`Repository::query_index`] reads one partition of an
 /// index, and [`Repository::scan`] reads the whole table. The type parameter `K` of a [`Query`] is
-/// the kind of the read: a query of the table, a query of an index, or a scan. The kind of a read
-/// decides which settings the caller can choose.
+/// the kind of the read: a query of the table, a query of an index, or a scan. The available
+/// settings depend on the kind of the read.
 ///
 /// # What a read of many items promises
 ///
@@ -54,9 +54,9 @@ use crate::{
 ///   send queries.
 /// - A read ignores the rows of [separate leases](crate::Lockable): results, counts and limits do
 ///   not include lease rows.
-/// - Reads of a table or a local index are strongly consistent, unless
-///   [`eventually_consistent`](Self::eventually_consistent) is set. Reads of global indexes are
-///   always eventually consistent.
+/// - Reads of a table or a local secondary index are strongly consistent, unless
+///   [`eventually_consistent`](Self::eventually_consistent) is set. Reads of global secondary
+///   indexes are always eventually consistent.
 /// - The library retries a lost or throttled read request. The deadline of a query limits the time
 ///   for each page, not for the whole read.
 #[must_use = "nothing is read until it is ended with `stream`, `collect`, `first`, `count` or `page`"]
@@ -152,8 +152,8 @@ impl<T, K> Query<T, K> {
         Self { index: Some(index), consistent, ..Self::new(repository, Some(partition)) }
     }
 
-    /// Changes a query of an index, so that the query reads the items from the table by the keys in
-    /// the index.
+    /// Changes a query of an index, so that the query takes only the keys from the index, and reads
+    /// the items from the table.
     pub(super) fn fetching<F>(self) -> Query<T, F> {
         Query { fetches: true, ..self.of_kind() }
     }
@@ -351,7 +351,7 @@ impl<T, K> Query<T, K> {
         /// the repository.
         deadline;
         /// The limit applies to each page that the library reads from DynamoDB. The default limit
-        /// is the limit of the repository.
+        /// is the number of attempts that the repository allows.
         attempts;
         /// The default timeout is the timeout of the repository.
         attempt_timeout;
@@ -359,12 +359,11 @@ impl<T, K> Query<T, K> {
         /// The budget applies to all pages of the read together. The default budget is the budget
         /// of the repository.
         ///
-        /// The estimated cost of a page is the number of read units that the previous page
-        /// consumed. If the next request would exceed the budget, a [`stream`](Self::stream) first
-        /// returns the items of the earlier pages, and then returns the error. If the budget is
-        /// exhausted after the first request of a [`page`](Self::page), `page` returns the items of
-        /// the earlier requests. The token of the page leads to the first item that `page` has not
-        /// returned.
+        /// The library assumes that each page consumes as many read units as the previous page. If
+        /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the
+        /// items of the earlier pages, and then returns the error. A [`page`](Self::page) contains
+        /// fewer items than its [`limit`](Self::limit) if the budget does not allow a further
+        /// request. The next page begins with the first item that was not returned.
         budget;
     }
 
@@ -560,8 +559,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let mut feed = self.feed(Selection::Count);
         let mut count: usize = 0;
         while let Some(page) = feed.next(limit.map(|limit| limit - count)).await {
-            // A page of DynamoDB can contain more items than the limit of the caller, because each
-            // further request evaluates twice as many items as the request before.
+            // DynamoDB can return more items than the caller wants, because each further request
+            // evaluates twice as many items as the request before.
             count = count.saturating_add(page?.count).min(limit.unwrap_or(usize::MAX));
             if Some(count) == limit {
                 break;
@@ -570,8 +569,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(count)
     }
 
-    /// Returns one page of items, and the token of the next page. The page begins where the page
-    /// that contained `token` ended. If `token` is `None`, the page begins at the first item.
+    /// Returns one page of items, and the token of the next page. If `token` comes from an earlier
+    /// page, the new page begins where the earlier page ended. If `token` is `None`, the page
+    /// begins at the first item.
     ///
     /// [`limit`](Self::limit) is the maximum number of items in a page. Without a limit, a page
     /// contains the items of one DynamoDB response, for which DynamoDB reads up to 1 MB. If the
@@ -617,9 +617,9 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     }
 
     /// Returns the request for the first page, as [`collect`](Self::collect),
-    /// [`stream`](Self::stream) and [`page`](Self::page) send it. For a scan in segments, returns
-    /// one request for each segment. `explain` sends no request. If the range or the limit allows
-    /// no item, the explanation contains no request.
+    /// [`stream`](Self::stream) and [`page`](Self::page) send it. For a scan in segments, `explain`
+    /// returns one request for each segment. `explain` sends no request. If the range or the limit
+    /// allows no item, the explanation contains no request.
     ///
     /// # Examples
     ///
@@ -722,8 +722,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let expires = model.times.expires.map(|expires| expires.name);
         let expires = expires.filter(|name| self.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
-            // DynamoDB's own count would include lease rows and expired items, so the read requests
-            // the keys of the items and counts the items itself.
+            // DynamoDB's own count would include lease rows and expired items, so the library reads
+            // the keys of the items and counts them.
             Selection::Count if model.lock_in_row().is_some() || expires.is_some() => {
                 Selection::Projection(projection(&keys, expires, &mut to))
             }

@@ -53,10 +53,9 @@ use crate::{
 /// repository and clone it.
 ///
 /// A repository uses the HTTP client, the endpoint, the credentials and the interceptors of the SDK
-/// client that the caller passed to [`Repository::new`]. The repository repeats failed requests
-/// itself, without the retries of the SDK, because the SDK cannot know whether an earlier attempt
-/// of a conditional write was applied. The calls of a repository need a tokio runtime with time
-/// enabled.
+/// client that the caller passed to [`Repository::new`]. The repository disables the retries of the
+/// SDK and repeats failed requests itself, because the SDK cannot find out whether DynamoDB applied
+/// an earlier attempt. The calls of a repository need a tokio runtime with time enabled.
 ///
 /// # Examples
 ///
@@ -78,21 +77,21 @@ use crate::{
 ///
 /// # Expired items
 ///
-/// The field with `#[dynalock(expires)]` contains the time to live of an item. An item has expired
-/// when its time to live, plus the [allowed clock skew](Self::expires_skew), is past. DynamoDB may
-/// delete an expired item hours or days after its time to live. Until DynamoDB deletes an expired
-/// item, reads treat the item as absent, and a create overwrites the item.
+/// The field with `#[dynalock(expires)]` contains the expiry time of an item. An item has expired
+/// when its expiry time plus the [allowed clock skew](Self::expires_skew) is in the past. DynamoDB
+/// may delete an expired item hours or days after its expiry time. Until DynamoDB deletes an
+/// expired item, reads treat the item as absent, and a create overwrites the item.
 ///
 /// If an item expires after the caller has read the item, an `update` of the value still succeeds,
-/// provided that the item has not changed. An item without a time to live never expires. As in
-/// DynamoDB, an item whose time to live is more than five years in the past does not count as
+/// provided that the item has not changed. An item without an expiry time never expires. As in
+/// DynamoDB, an item whose expiry time is more than five years in the past does not count as
 /// expired. A lease can be acquired on an expired item until DynamoDB deletes the item.
 ///
 /// # Errors of every call
 ///
 /// | error | cause |
 /// |---|---|
-/// | [`Error::InvalidKey`] | The key is empty, or serde writes another value for the key than the `KeyAttribute` implementation of the key's type returns. |
+/// | [`Error::InvalidKey`] | The key is empty, or serde and the `KeyAttribute` implementation write different values for the key. |
 /// | [`Error::InvalidSetting`] | A limit of the call, for example `attempts(0)`, allows no request. |
 /// | [`Error::Misconfigured`] | The SDK client has no credentials, no Region or no valid endpoint. |
 /// | [`Error::TableNotFound`] | The table does not exist in the account and the Region of the SDK client. |
@@ -105,8 +104,8 @@ pub struct Repository<T> {
     pub(crate) table: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) options: LeaseOptions,
-    /// The allowed clock skew. An item counts as expired only when the item's time to live plus the
-    /// allowed clock skew is past.
+    /// The allowed clock skew. An item counts as expired only when the item's expiry time plus the
+    /// allowed clock skew is in the past.
     expiry_skew: Duration,
     of: PhantomData<fn() -> T>,
 }
@@ -172,10 +171,10 @@ impl<T> Repository<T> {
         /// The limit applies to each call of the repository.
         attempts;
         ///
-        /// The budget applies to each call of the repository. A handle from
-        /// [`combining`](Self::combining) writes several calls as one batch, and the budget applies
-        /// to each batch. The budget does not apply to a transaction or a
-        /// [`transact`](crate::transact) call, which have their own settings for a budget.
+        /// The budget applies to each call of the repository. With [`combining`](Self::combining),
+        /// several calls become one batch, and the budget applies to each batch. The budget does
+        /// not apply to a transaction or a [`transact`](crate::transact) call, which have their own
+        /// settings for a budget.
         budget;
         /// The default timeout is 1 second.
         attempt_timeout;
@@ -191,7 +190,7 @@ impl<T> Repository<T> {
     ///
     /// The meter includes the requests for the leases of the items. A transaction or a
     /// [`transact`](crate::transact) call is metered if it uses at least one metered repository. A
-    /// transaction adds the costs of each table to the meter of the repository for the table. If a
+    /// transaction adds the costs for each table to the meter of the table's repository. If a
     /// transaction uses two metered repositories of the same table, the transaction adds the costs
     /// of the table to the meter of the first repository.
     ///
@@ -243,8 +242,8 @@ impl<T> Repository<T> {
     }
 
     /// Sets the allowed clock skew for items with `#[dynalock(expires)]`. Reads and writes treat an
-    /// item as absent when the item's time to live plus the allowed clock skew is past by the clock
-    /// of the caller's machine. The default of the allowed clock skew is two seconds.
+    /// item as absent when its expiry time plus the allowed clock skew is in the past by the clock
+    /// of the caller's machine. By default, the library allows a clock skew of two seconds.
     ///
     /// # Examples
     ///
@@ -268,10 +267,10 @@ impl<T> Repository<T> {
     /// new table has on-demand billing, unless the caller sets
     /// [`provisioned`](Request::provisioned).
     ///
-    /// `create_table` waits until the table has the status `ACTIVE`, DynamoDB has built each index
-    /// of `T` in the table, and time to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an
-    /// hour to change time to live from `ENABLING` to `ENABLED`, and `create_table` does not wait
-    /// for the status `ENABLED`. The default deadline of `create_table` is one minute.
+    /// `create_table` waits until the table is `ACTIVE`, each index of `T` in the table is built,
+    /// and time to live is `ENABLING` or `ENABLED`. DynamoDB may need up to an hour to change time
+    /// to live from `ENABLING` to `ENABLED`, and `create_table` does not wait for the status
+    /// `ENABLED`. The default deadline of `create_table` is one minute.
     ///
     /// If a table with the same name and key exists, `create_table` succeeds, even if the indexes
     /// of the table differ from the indexes of `T`. If time to live is disabled in an existing
@@ -313,7 +312,7 @@ impl<T> Repository<T> {
     /// changes nothing in the table.
     ///
     /// `verify_table` does not report an index that exists only in the table and not in `T`,
-    /// because another program may need the index. `verify_table` does not compare billing and
+    /// because another program may need the index. `verify_table` compares neither billing nor
     /// deletion protection.
     ///
     /// # Examples
@@ -385,12 +384,11 @@ impl<T> Repository<T> {
     /// Writes a new item with version 1, and returns the item.
     ///
     /// If the key has an [expired](Repository#expired-items) item, the create overwrites the
-    /// expired item. A create that overwrites an expired item sets version 1 and a new incarnation
-    /// (a random id that distinguishes the new item from the expired item). The create requires
-    /// that the expired item has not changed since DynamoDB returned the expired item. If another
-    /// caller holds a lease on the expired item, the create fails with [`Error::Locked`]. When a
-    /// create overwrites an expired item, the new item keeps the fence of the expired item's
-    /// leases.
+    /// expired item. The new item has version 1 and a new incarnation: a random id that
+    /// distinguishes the new item from the expired item. The overwrite requires that the expired
+    /// item has not changed since the library received the item from DynamoDB. If another caller
+    /// holds a lease on the expired item, the create fails with [`Error::Locked`]. When a create
+    /// overwrites an expired item, the fence of the item's leases does not change.
     ///
     /// # Examples
     ///
@@ -408,9 +406,9 @@ impl<T> Repository<T> {
     /// # Errors
     ///
     /// - [`Error::AlreadyExists`]: the key already has an item, with or without a version.
-    /// - [`Error::Locked`]: another caller holds the lease of the key. A key without an item can
-    ///   have a lease in a [separate row](crate::Lockable), or in an expired item that DynamoDB has
-    ///   not deleted yet.
+    /// - [`Error::Locked`]: another caller holds the lease of the key. A [separate lease
+    ///   row](crate::Lockable) can exist without an item, and an expired item can still have a
+    ///   lease.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
@@ -456,7 +454,7 @@ impl<T> Repository<T> {
     /// - [`Error::Locked`]: another caller holds a lease on the item.
     /// - [`Error::KeyChanged`]: the key of the value differs from the key of the item that was
     ///   read.
-    /// - [`Error::VersionExhausted`]: the item has the last version that a `u64` can hold.
+    /// - [`Error::VersionExhausted`]: the version of the item is already the largest `u64`.
     /// - [`Error::ExpressionTooLong`]: the write changes or compares too many attributes.
     /// - [`Error::Encode`]: the value cannot be stored.
     /// - [`Error::ItemTooLarge`]: the item is larger than DynamoDB stores.
@@ -760,8 +758,8 @@ impl<T> Repository<T> {
     }
 }
 
-/// Returns the key of an item as text. For a separate lease row, returns the key of the item whose
-/// lease the row contains.
+/// Returns the key of an item as text. For a separate lease row, `key_text` returns the key of the
+/// leased item.
 fn key_text<T: Versioned>(item: &Item) -> Option<String> {
     let key = key_of(T::MODEL, item)?;
     let key = if T::MODEL.lock_in_row().is_some() { key.of_item() } else { key };

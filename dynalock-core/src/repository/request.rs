@@ -12,10 +12,10 @@ use crate::{
 /// A call of a [`Repository`] that has not been sent. The caller may change the settings of the
 /// call. `.await` sends the requests of the call.
 ///
-/// The type parameter `K` is the kind of the call, and decides the output of the call. A `Request`
-/// becomes a future by `IntoFuture`. The future of a `Request` is boxed and `Send`. Functions and
-/// macros that take a future, for example `tokio::spawn` or `tokio::join!`, need `.into_future()`
-/// or an async block:
+/// The type parameter `K` is the kind of the call, for example `Create`, and determines the output
+/// type. A `Request` implements `IntoFuture`. The future of a `Request` is boxed and `Send`.
+/// Functions and macros that take a future, for example `tokio::spawn` or `tokio::join!`, need
+/// `.into_future()` or an async block:
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -35,7 +35,7 @@ use crate::{
 /// }
 /// ```
 ///
-/// The deadline of a call counts from the first poll of the call's future.
+/// The deadline is measured from the first poll of the call's future.
 ///
 /// # Cancel safety
 ///
@@ -95,7 +95,7 @@ impl<T, K> Request<T, K> {
         /// items, the deadline applies to each item. In an import, the deadline applies to each
         /// group of up to 25 items.
         deadline;
-        /// The default limit is the limit of the repository.
+        /// The default limit is the number of attempts that the repository allows.
         ///
         /// If many callers write the same item, a call may need many attempts in a short time. A
         /// deadline is usually a better limit of a call than a number of attempts.
@@ -120,9 +120,9 @@ pub(super) mod sealed {
 }
 
 impl<T, K: Checked> Request<T, K> {
-    /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a transaction
-    /// with the same ClientRequestToken at most once in ten minutes. With `exactly_once`, a write
-    /// consumes twice as many write units as without.
+    /// Sends each write as a transaction with a ClientRequestToken. If several requests within ten
+    /// minutes have the same ClientRequestToken, DynamoDB applies only one of them. With
+    /// `exactly_once`, a write consumes twice the usual write units.
     ///
     /// With `exactly_once`, a call still returns
     /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
@@ -150,15 +150,14 @@ impl<T, K: Checked> Request<T, K> {
     }
 }
 
-/// A kind of call that takes a condition of the caller, by the method [`when`](Request::when).
+/// A kind of call to which the caller can add a condition with [`when`](Request::when).
 pub trait Conditional: sealed::Sealed {}
 
 impl<T, K: Conditional> Request<T, K> {
-    /// Adds a condition on the stored item to the conditions of the library. If the caller adds
-    /// several conditions, the call requires that all conditions are true. If a condition of the
-    /// caller is false, the call writes nothing, and fails with
-    /// [`Error::ConditionFailed`](crate::Error::ConditionFailed). `Error::ConditionFailed` contains
-    /// the stored item. If a condition of the caller is false, the call makes no further attempt.
+    /// Adds a condition that the stored item must meet. If the caller adds several conditions, the
+    /// item must meet all of them. If a condition of the caller is false, the call ends without a
+    /// write, and fails with [`Error::ConditionFailed`](crate::Error::ConditionFailed).
+    /// `Error::ConditionFailed` contains the stored item.
     ///
     /// DynamoDB evaluates the condition of the caller even if the value of an `update` has no
     /// changes. If the value has no changes, the request of the `update` writes nothing, and only
@@ -191,9 +190,8 @@ impl<T, K: Conditional> Request<T, K> {
 
 impl<T: Lockable, K: Checked> Request<T, K> {
     /// Writes the item even if another caller holds a lease on the item. The library does not tell
-    /// the holder of the lease that another caller has written the item. If another caller has
-    /// written the item with `ignoring_lease`, the next write of the lease holder changes the newly
-    /// written item.
+    /// the holder of the lease that another caller has written the item. After a write with
+    /// `ignoring_lease`, the next write of the lease holder is based on the newly written item.
     ///
     /// # Examples
     ///

@@ -1,8 +1,9 @@
 //! The methods that set the limits of a call.
 
 /// Implements the methods that set the [`Limits`](crate::retry::Limits) of a call, for one builder.
-/// A macro call lists the limits of the builder, an example as for `setter!`, and the names of the
-/// methods. The macro adds a documentation comment before a name to the method's documentation.
+/// A macro call names the `Limits` of the builder, an example as for `setter!`, and the methods. If
+/// a method in the macro call has a documentation comment, the macro adds the comment to the
+/// method's documentation.
 macro_rules! limit_methods {
     ($this:ident, $limits:tt, $example:tt, $($(#[$more:meta])* $method:ident;)+) => {
         $($crate::retry::limit_methods!(@$method $this $limits $example $(#[$more])*);)+
@@ -17,8 +18,8 @@ macro_rules! limit_methods {
     };
     (@attempts $this:ident $limits:tt $example:tt $(#[$more:meta])*) => {
         setter! { $this, $limits, $example,
-            /// Limits the number of attempts: failed requests, and conflicts after which the call
-            /// tries again. Without a limit, the library makes further attempts until the deadline.
+            /// Limits the number of requests that a call sends. Successful reads do not count
+            /// towards the limit. Without a limit, the library repeats requests until the deadline.
             /// With `attempts(0)`, a call fails with
             /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
             $(#[$more])*
@@ -31,20 +32,20 @@ macro_rules! limit_methods {
             /// together. Before each request, the library estimates the units of the request, as
             /// the [module `cost`](crate::cost) describes. If a request would exceed the budget,
             /// the library does not send the request, and the call fails with
-            /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). The library always measures
-            /// the consumed capacity of a call with a budget. Without a budget, a call may consume
-            /// any number of capacity units.
+            /// [`Error::BudgetExceeded`](crate::Error::BudgetExceeded). For a call with a budget,
+            /// the library measures the consumed capacity even if no repository is metered. Without
+            /// a budget, a call may consume any number of capacity units.
             $(#[$more])*
             ".budget(100)" fn budget(units: u64) { budget = Some(units) }
         }
     };
     (@attempt_timeout $this:ident $limits:tt $example:tt $(#[$more:meta])*) => {
         setter! { $this, $limits, $example,
-            /// Sets the time after which the first attempt of a request counts as lost. After each
-            /// attempt without an answer, the timeout of the next attempt doubles, up to eight
-            /// times the timeout of the first attempt. If a request is for several items, the
-            /// timeout is 20 milliseconds longer for each item after the first item. With a timeout
-            /// of zero, a call fails with [`Error::InvalidSetting`](crate::Error::InvalidSetting).
+            /// Sets the timeout of the first attempt of a request. Each attempt without an answer
+            /// doubles the timeout of the next attempt, up to eight times the first timeout. For a
+            /// request with several items, each further item adds 20 milliseconds to the timeout.
+            /// With a timeout of zero, a call fails with
+            /// [`Error::InvalidSetting`](crate::Error::InvalidSetting).
             $(#[$more])*
             ".attempt_timeout(std::time::Duration::from_millis(1500))"
             fn attempt_timeout(timeout: ::std::time::Duration) { attempt_timeout = timeout }

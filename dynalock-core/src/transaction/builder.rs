@@ -78,17 +78,17 @@ pub struct Transaction {
 /// A committed transaction, with the values that the operations of the transaction have written.
 pub struct Committed {
     transaction: TransactionId,
-    /// The results of the operations, in the order of the operations. An element becomes `None`
-    /// when [`get`](Self::get) returns the result in the element.
+    /// The results of the operations, in the order of the operations. An element is `None` after
+    /// [`get`](Self::get) has returned its result.
     outputs: Mutex<Vec<Option<OperationOutput>>>,
 }
 
 impl Transaction {
     /// Makes an empty transaction for the account and Region of the client. Each operation of a
-    /// transaction names a repository, which determines the table and the type of the item. If a
-    /// repository of an operation was made from `client`, the transaction uses the internal client
-    /// of the repository. If no repository was made from `client`, the transaction makes its own
-    /// internal client. The setup of an internal client takes as long as a few requests.
+    /// transaction names a repository, which determines the table and the type of the item. If one
+    /// of the repositories was made from `client`, the transaction uses the retry budget and the
+    /// internal SDK client of this repository. If no repository was made from `client`, the
+    /// transaction sets up its own internal SDK client, which takes as long as a few requests.
     ///
     /// # Examples
     ///
@@ -156,35 +156,35 @@ impl Transaction {
     /// other transaction may ever use the same token. By default, each commit generates its own
     /// token.
     ///
-    /// DynamoDB applies transactions with the same token at most once in ten minutes. With a token,
-    /// a program may commit the same transaction a second time with the same values, for example
-    /// after a crash. The result of a second commit with the same token depends on the time since
-    /// the first commit and on the stored items:
+    /// If several requests within ten minutes have the same token, DynamoDB applies only one of
+    /// them. With a token, a program may commit the same transaction a second time with the same
+    /// values, for example after a crash. The result of a second commit with the same token depends
+    /// on the time since the first commit and on the stored items:
     ///
     /// | situation | result |
     /// |---|---|
     /// | less than ten minutes have passed since the first commit | success, and DynamoDB does not apply the transaction a second time |
-    /// | an item still shows the write id of the transaction, and either ten minutes have passed since the first commit, or the program has read the values after the first commit | [`Error::AlreadyCommitted`] |
-    /// | ten minutes have passed since the first commit, and no item shows the write id of the transaction | DynamoDB may apply the transaction a second time |
+    /// | ten minutes have passed since the first commit, and an item still contains the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | the program has read an item after the first commit, and the item contains the write id of the transaction | [`Error::AlreadyCommitted`] |
+    /// | ten minutes have passed since the first commit, and no item contains the write id of the transaction | DynamoDB may apply the transaction a second time |
     ///
     /// An item keeps the write id of a transaction during the next 15 writes of the item. If the
-    /// transaction only patches the item, the item keeps the write id during the next seven patches
-    /// of the item. A replace of an item removes the write ids of earlier patches of the item. If
-    /// later writes may have removed the write id, read the items and compare them with the
-    /// intended result before you commit the transaction a second time. A patch has no condition on
-    /// the version, so the second commit may apply the patch a second time. To prevent a second
-    /// patch, add an operation that DynamoDB refuses in the second commit, for example the create
-    /// of an item whose key is the token.
+    /// transaction only patches the item, the item keeps the write id during the next seven
+    /// patches. A replace of an item removes the write ids of earlier patches of the item. If later
+    /// writes may have removed the write id, read the items and compare them with the intended
+    /// result before you commit the transaction a second time. A patch has no condition on the
+    /// version, so the second commit may apply the patch a second time. To prevent a second patch,
+    /// add an operation that DynamoDB refuses in the second commit, for example the create of an
+    /// item whose key is the token.
     ///
     /// If a program commits a transaction a second time with the same token, the second request
-    /// must have exactly the same bytes as the first request. The elements of a `HashSet` or a
-    /// `HashMap` have a different order in each process. A second commit with another order of the
-    /// `HashMap` elements fails with [`Error::TokenReused`], or with [`Error::AlreadyCommitted`] if
-    /// an item contains the write id. In a value that is committed with a token, use a `BTreeSet`,
-    /// a `BTreeMap` or a `Vec` instead of a `HashSet` or a `HashMap`. A second commit with the same
-    /// token fails with [`Error::TokenReused`] or [`Error::AlreadyCommitted`] if the request
-    /// contains the current time. The following operations send the current time: writes of a type
-    /// with `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
+    /// must have exactly the same bytes as the first request. A second request with the same token
+    /// but other bytes fails with [`Error::TokenReused`] or [`Error::AlreadyCommitted`]. The
+    /// elements of a `HashSet` or a `HashMap` have a different order in each process. In a value
+    /// that is committed with a token, use a `BTreeSet`, a `BTreeMap` or a `Vec` instead of a
+    /// `HashSet` or a `HashMap`. A request that contains the current time has other bytes in each
+    /// commit. The following operations send the current time: writes of a type with
+    /// `#[dynalock(created_at)]` or `#[dynalock(updated_at)]`, and
     /// [`check_exists`](Self::check_exists) and [`patch`](Self::patch) of a type with
     /// `#[dynalock(expires)]`.
     ///
@@ -192,6 +192,7 @@ impl Transaction {
     /// the following cases:
     ///
     /// - DynamoDB refuses a create or a check because of an expired item.
+    /// - DynamoDB refuses a write because of an expired lease in a separate row.
     /// - DynamoDB refuses a patch because an attribute is stored as a null instead of being absent.
     /// - DynamoDB refuses a patch because the item has the attribute `_writes` but no version.
     ///
@@ -201,8 +202,8 @@ impl Transaction {
     /// From the token, the library derives the write id of the transaction and the random ids of
     /// the created items (incarnations). The random id of an item distinguishes the item from an
     /// earlier item with the same key. Do not use the token a second time after a created item was
-    /// deleted, because the new item would get the random id of the deleted item. With the same
-    /// random id, a caller that has read the deleted item could overwrite the new item.
+    /// deleted, because the new item would get the random id of the deleted item. If both items had
+    /// the same random id, a caller that has read the deleted item could overwrite the new item.
     ///
     /// # Examples
     ///
@@ -323,8 +324,9 @@ impl Transaction {
     }
 
     /// Adds the condition that the key has no item. An [expired](crate::Repository#expired-items)
-    /// item counts as absent. If DynamoDB refuses the transaction because of an expired item, the
-    /// commit sends a second request, which requires that the expired item has not changed.
+    /// item counts as absent. If DynamoDB refuses the transaction because of an expired item, a
+    /// commit without a [`token`](Self::token) sends a second request. The second request requires
+    /// that the key has no item or still has the unchanged expired item.
     ///
     /// # Examples
     ///
@@ -366,8 +368,8 @@ impl Transaction {
     /// Adds the condition that the guard of a lease or of a named lock still holds the lease or
     /// lock. The lock must be in the account and Region of the transaction. If the guard no longer
     /// holds the lease or lock, the commit fails with [`Error::Lost`]. A transaction that writes a
-    /// leased item needs the guard of the lease. Without the guard, DynamoDB refuses the
-    /// transaction even if the caller holds the lease.
+    /// leased item needs the guard of the lease. If the guard is missing from the transaction,
+    /// DynamoDB refuses the transaction even if the caller holds the lease.
     ///
     /// # Examples
     ///
@@ -497,10 +499,10 @@ impl Transaction {
     ///   [`InvalidTransaction`] lists. A commit with the error `InvalidTransaction` has written
     ///   nothing.
     /// - [`Error::KeyChanged`], [`Error::InvalidKey`], [`Error::Encode`],
-    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, in
-    ///   the same way as for a write outside a transaction.
-    /// - [`Error::Decode`] or [`Error::Corrupt`]: the transaction has a value with an etag, and the
-    ///   stored item cannot be decoded.
+    ///   [`Error::VersionExhausted`] or [`Error::ExpressionTooLong`]: an operation is invalid, for
+    ///   the same reasons as a write outside a transaction.
+    /// - [`Error::Decode`] or [`Error::Corrupt`]: a value of the transaction comes from
+    ///   [`Stored::assume`], and the stored item cannot be decoded.
     /// - [`Error::AlreadyCommitted`]: an earlier call committed a transaction with the caller's
     ///   token.
     /// - [`Error::TokenReused`]: a transaction with other content was committed with the caller's
@@ -518,7 +520,7 @@ impl Transaction {
     ///
     /// The caller may drop the future of `commit` at any time. After the future is dropped,
     /// DynamoDB may have applied the whole transaction or nothing. A dropped call sends no further
-    /// requests, but a request that the call has already sent may still arrive.
+    /// requests, but a request that the call has already sent may still arrive at DynamoDB.
     pub async fn commit(self) -> Result<Committed> {
         let tables = table_names(self.pending.iter().map(|operation| &operation.item_ref.table));
         observe("transaction", tables, self.send()).await
@@ -597,8 +599,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// - [`Error::ForeignHandle`]: another transaction has made the handle. After the error
-    ///   `ForeignHandle`, the transaction is still committed.
+    /// - [`Error::ForeignHandle`]: the handle comes from another transaction. The error
+    ///   `ForeignHandle` does not undo the transaction.
     #[expect(clippy::needless_pass_by_value, reason = "a handle is spent: its value is taken once")]
     pub fn get<T: Versioned>(&self, operation: Op<T>) -> Result<Stored<T>> {
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -32,7 +32,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// A `TransactionGet` consumes twice as many read units as separate reads of the same items.
+/// A `TransactionGet` consumes twice as many read units as separate strongly consistent reads of
+/// the same items.
 #[must_use = "nothing is read until it is fetched"]
 pub struct TransactionGet {
     id: TransactionId,
@@ -76,7 +77,7 @@ impl TransactionGet {
         attempt_timeout;
     }
 
-    /// Adds an item to the read, and returns a handle of the item. [`Snapshot::get`] takes the
+    /// Adds an item to the read, and returns a handle for the item. [`Snapshot::get`] takes the
     /// handle and returns the item.
     ///
     /// # Examples
@@ -213,7 +214,7 @@ impl Snapshot {
     /// - [`Error::Decode`]: the item cannot be decoded into a `T`.
     /// - [`Error::Corrupt`]: an attribute that the library adds to items, for example `_writes`, is
     ///   invalid.
-    /// - [`Error::ForeignHandle`]: another transaction or another read has made the handle.
+    /// - [`Error::ForeignHandle`]: the handle comes from another [`TransactionGet`].
     pub fn get<T: Versioned>(&self, item: impl Borrow<Op<T, Option<Stored<T>>>>) -> Result<Option<Stored<T>>> {
         let Some((table, item)) = item.borrow().index_in(self.id).and_then(|index| self.items.get(index)) else {
             return Err(Error::ForeignHandle);

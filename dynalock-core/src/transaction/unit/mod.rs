@@ -30,14 +30,14 @@ use crate::{
 /// starts after the closure has returned `Ok`. The commit writes each item on the condition that
 /// the item has not changed since the closure read the item. If the closure has only read an item,
 /// the commit checks that the item has not changed since the read. If an item has changed since the
-/// closure read the item, the closure runs again. If the closure runs again without a pause, it
-/// gets the changed items from DynamoDB's refusal, and the unchanged items from the previous run.
-/// If the closure runs again after a pause, it reads all items from DynamoDB. If the closure
-/// returns an error, the unit of work ends and writes nothing.
+/// closure read the item, the closure runs again. If the closure runs again without a pause, the
+/// `Tx` returns changed items from DynamoDB's refusal and unchanged items from the previous run. If
+/// the closure runs again after a pause, the `Tx` reads all items from DynamoDB. If the closure
+/// returns an error, the unit of work writes nothing.
 ///
 /// If DynamoDB refuses the transaction because another running transaction uses the same item, the
-/// unit of work sleeps. After a sleep, the closure runs again and reads all items from DynamoDB. If
-/// a reply is lost, the unit of work repeats the request without another run of the closure.
+/// unit of work sleeps, and then runs the closure again. If a reply is lost, the unit of work
+/// repeats the request without another run of the closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -64,10 +64,11 @@ use crate::{
 ///
 /// The closure may run several times, so it should only read, decide and write through its [`Tx`].
 /// The closure reads one item after another, so the closure may see states of items that never
-/// existed together. DynamoDB refuses a write that is based on inconsistent reads. Without
-/// [`snapshot`](UnitOfWork::snapshot), the caller may receive an error that the closure returned
-/// because of inconsistent reads. An error from inconsistent reads ends the unit of work only if
-/// the run of the closure has read all items from DynamoDB, as the first run does.
+/// existed at the same moment. If the reads were inconsistent, an item has changed since its read,
+/// so DynamoDB refuses the commit. Without [`snapshot`](UnitOfWork::snapshot), the caller may
+/// receive an error that the closure returned because of inconsistent reads. If a run of the
+/// closure uses several items, some of them from an earlier run, and returns an error, the closure
+/// runs again with new reads.
 ///
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
@@ -91,7 +92,7 @@ use crate::{
 ///
 /// After the caller has dropped the future, DynamoDB may have applied the whole transaction or
 /// nothing. A dropped unit of work sends no further requests, but a request that the unit of work
-/// has already sent may still arrive.
+/// has already sent may still arrive at DynamoDB.
 pub fn transact<'f, F, Fut, O, E>(client: &Client, work: F) -> UnitOfWork<'f, F>
 where
     F: FnMut(Tx) -> Fut + Send + 'f,
@@ -101,8 +102,8 @@ where
     UnitOfWork { client: client.clone(), limits: Limits::of_transaction(), snapshot: false, work, borrows: PhantomData }
 }
 
-/// A unit of work (a call of `transact`) that has not been started. [`transact`] returns a
-/// `UnitOfWork`. The caller changes the settings of the unit of work, then awaits the unit of work.
+/// A unit of work that has not been started. [`transact`] returns a `UnitOfWork`. The caller
+/// changes the settings of the unit of work, then awaits the unit of work.
 #[must_use = "a unit of work does nothing until it is awaited"]
 pub struct UnitOfWork<'f, F> {
     client: Client,
@@ -142,10 +143,10 @@ impl<F> UnitOfWork<'_, F> {
         /// The default timeout is 1 second.
         attempt_timeout;
         /// The default pace is [`Pace::Balanced`](crate::Pace::Balanced). The documentation of
-        /// [`Pace`](crate::Pace) gives the pauses as multiples of a round trip. In a unit of work,
-        /// the pauses are multiples of the duration of one run of the closure, because a run takes
-        /// longer than a round trip. The pace does not apply after DynamoDB has refused a request
-        /// because of another running transaction.
+        /// [`Pace`](crate::Pace) describes pauses as multiples of a round trip. In a unit of work,
+        /// a pause is a multiple of the average time for one run of the closure and its commit. The
+        /// pace does not apply after DynamoDB has refused a request because of another running
+        /// transaction on the same item.
         pace;
     }
 
