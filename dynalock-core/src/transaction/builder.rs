@@ -531,7 +531,7 @@ impl Transaction {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = link.attempts(limits);
-        let (mut token, mut stamps) = commit::token_and_stamps(token, &mut attempts);
+        let (token, mut stamps) = commit::token_and_stamps(token, &mut attempts);
         let known = commit::known_id(&stamps);
         let mut operations = commit::resolve(&mut attempts, id, pending, known).await?;
         // If an item that the program has read contains the write id of the transaction, an earlier
@@ -545,7 +545,7 @@ impl Transaction {
             operations: &mut operations,
             assembly,
             stamps,
-            token: &mut token,
+            token,
             after_contention: AfterContention::SendAgain,
             outcome: AttemptOutcome::Known,
         };

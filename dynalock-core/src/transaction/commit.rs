@@ -52,7 +52,7 @@ pub(super) struct Commit<'a> {
     /// The request that contains the `operations` of the transaction.
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
-    pub(super) token: &'a mut String,
+    pub(super) token: String,
     pub(super) after_contention: AfterContention,
     /// Says whether DynamoDB may have applied one of the attempts to send the current request.
     pub(super) outcome: AttemptOutcome,
@@ -74,7 +74,7 @@ impl Commit<'_> {
             }
             // The content of the next request differs from the refused request, so the next request
             // needs another token.
-            *self.token = random::token(self.attempts.rng());
+            self.token = random::token(self.attempts.rng());
             self.assembly = assemble(self.operations, &mut self.stamps)?;
         }
     }
@@ -99,16 +99,16 @@ impl Commit<'_> {
                 // DynamoDB refuses a remembered token if the bytes of the request have changed, for
                 // example because a `HashMap` has another order. The write id in an item proves
                 // that the earlier commit with the token was a commit of the same transaction.
-                Err(Error::TokenReused { .. })
-                    if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
-                {
-                    return Err(already_committed(self.attempts));
-                }
-                // If DynamoDB remembers a generated token, DynamoDB has applied a delayed duplicate
-                // of a request from an earlier run of the closure. The unit of work no longer has
-                // the result of the earlier run, so the call reports an unknown outcome.
-                Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
-                    return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
+                Err(reused @ Error::TokenReused { .. }) => {
+                    let is_committed = is_committed(self.attempts, self.operations, self.stamps.id).await;
+                    return match (self.has_given_token(), is_committed) {
+                        (true, true) => Err(already_committed(self.attempts)),
+                        (true, false) => Err(reused),
+                        // Only this request has the generated token, so DynamoDB has committed an
+                        // earlier attempt of the request.
+                        (false, true) => Ok(WriteResult::Applied(())),
+                        (false, false) => Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused))),
+                    };
                 }
                 result => return result,
             }
@@ -167,6 +167,9 @@ impl Commit<'_> {
                     let refusal = reasons.swap_remove(index).refusal;
                     Err(mismatch(request.table(index), &refusal.after(self.attempts.spent())))
                 }
+                // The commit may send several requests with the same write id. If an item contains
+                // the write id, DynamoDB has applied a delayed duplicate of an earlier request.
+                None if !self.has_given_token() && self.shows_own_id(&reasons) => Ok(WriteResult::Applied(())),
                 None => Ok(WriteResult::Conflict(reasons)),
             };
         }
@@ -229,6 +232,11 @@ impl Commit<'_> {
         self.stamps.id.repeats == Repeats::Ever
     }
 
+    /// Returns `true` if an item in the refusal contains the write id of the transaction.
+    fn shows_own_id(&self, reasons: &[ActionReason]) -> bool {
+        reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id)))
+    }
+
     fn tables(&self) -> Arc<str> {
         table_names(self.operations.iter().map(|operation| &operation.item_ref.table))
     }
@@ -239,7 +247,7 @@ impl Commit<'_> {
         // An earlier call may have committed the same transaction more than ten minutes ago.
         // DynamoDB forgets a token after ten minutes, but the items may still contain the id of the
         // transaction's write.
-        if self.has_given_token() && reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id))) {
+        if self.has_given_token() && self.shows_own_id(reasons) {
             return Err(already_committed(self.attempts));
         }
         // If the caller has set a token, the commit must not send a request with different content.

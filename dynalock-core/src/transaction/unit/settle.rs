@@ -23,7 +23,7 @@ use crate::{
         pending::{PendingOperation, Purpose},
         snapshot,
     },
-    version::{Expected, version_in},
+    version::{Expected, WriteId, shows, version_in},
     write::{
         assembly::{Assembly, OnlyWrite, assemble},
         intent::Intent,
@@ -40,11 +40,8 @@ pub(super) struct Unit {
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// The ClientRequestToken of the last commit, if DynamoDB refused the last commit because of
-    /// another running transaction. The next commit uses the token of the refused commit. DynamoDB
-    /// applies at most one of the commits with the same token, even if a duplicate of the refused
-    /// commit arrives late.
-    token: Option<String>,
+    /// The write ids of all runs that have sent their writes.
+    sent: Vec<WriteId>,
     /// The time at which the last run of the closure started.
     began: Instant,
     /// The items that the next run of the closure gets without a read from DynamoDB.
@@ -69,7 +66,7 @@ impl Unit {
             session: UnitShared { link: Link::new(client), limits, started: clock::now(), attempts: 0 },
             attempts: None,
             snapshot,
-            token: None,
+            sent: Vec::new(),
             began: clock::now(),
             known: Known::default(),
             as_of_one_moment: false,
@@ -85,14 +82,14 @@ impl Unit {
 
     /// Ends a run of the closure that returned an error. `abort` sends no write.
     pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
-        let (known, _) = self.resume(run);
+        let (known, _) = self.resume(run)?;
         self.without_writing(known).await
     }
 
     /// Ends a run of the closure that returned `Ok`, and sends the writes that the closure has
     /// recorded.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
-        let (known, pending) = self.resume(run);
+        let (known, pending) = self.resume(run)?;
         if pending.is_empty() {
             return self.without_writing(known).await;
         }
@@ -113,7 +110,6 @@ impl Unit {
             }
             Err(Error::Cancelled(refused)) => {
                 let slept = self.attempts.as_ref().is_some_and(|attempts| attempts.pauses() > pauses);
-                self.token = None;
                 // Items that the closure read before a sleep may be outdated.
                 let kept = if slept { Kept::Nothing } else { Kept::Reads };
                 self.after_refusal(known, refused, kept).await
@@ -123,13 +119,20 @@ impl Unit {
     }
 
     /// Takes the items and the recorded operations out of a run of the closure that has ended.
-    fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
+    /// Returns an error if the closure has read an item with the write id of an earlier run. DynamoDB
+    /// refused the request of the earlier run, but later applied a duplicate of the request, and the
+    /// unit of work no longer has the result of the earlier run.
+    fn resume(&mut self, run: Run) -> Result<(Known, Vec<PendingOperation>), Error> {
         let Run { session, known, pending, .. } = run;
         self.session = session;
         if let Some(attempts) = &mut self.attempts {
             attempts.set_sent(self.session.attempts);
+            let is_written = |item: &Item| self.sent.iter().any(|id| shows(item, *id));
+            if let Some(held) = known.reads().find(|held| held.item.as_ref().is_some_and(is_written)) {
+                return Err(attempts.indeterminate(&held.item_ref.table, None, None, None));
+            }
         }
-        (known, pending)
+        Ok((known, pending))
     }
 
     /// Ends a run of the closure that has written nothing. A closure that reads several items one
@@ -182,14 +185,14 @@ impl Unit {
         set_table(table_names(operations.iter().map(|operation| &operation.item_ref.table)));
         set_batch(operations.len());
 
-        let (drawn, mut stamps) = commit::token_and_stamps(None, attempts);
-        let token = self.token.get_or_insert(drawn);
+        let (token, mut stamps) = commit::token_and_stamps(None, attempts);
         let assembly = assemble(&operations, &mut stamps)?;
         // If a run of the closure changes no item and calls no method such as `check`, the commit
         // sends no transaction.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
+        self.sent.push(stamps.id);
         match OnlyWrite::of(&operations, &assembly) {
             // The commit sends a write without a token only if the write requires the state of the
             // item that the closure has read. Without a ClientRequestToken, a repeated create or
