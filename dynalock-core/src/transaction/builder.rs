@@ -263,7 +263,7 @@ impl Transaction {
     /// - DynamoDB refuses a patch because the item has the attribute `_writes` but no version.
     ///
     /// If the caller has set a token, the commit fails with [`Error::Cancelled`] and sends no
-    /// second request, because a request with other content needs another token.
+    /// second request, because another process may commit the same transaction with the token.
     ///
     /// From the token, the library derives the write id of the transaction and the random ids of
     /// the created items (incarnations). The random id of an item distinguishes the item from an
@@ -579,7 +579,8 @@ impl Transaction {
     ///   [`Error::Misconfigured`] or [`Error::InvalidSetting`]: these errors have the same causes
     ///   as in [every call](Repository#errors-of-every-call).
     /// - [`Error::Indeterminate`]: a reply was lost, and the library cannot find out whether the
-    ///   transaction was applied.
+    ///   transaction was applied. A call that has sent two requests with different content also
+    ///   returns `Indeterminate` if DynamoDB has applied a delayed duplicate of the first request.
     ///
     /// # Cancel safety
     ///
@@ -596,7 +597,7 @@ impl Transaction {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = link.attempts(limits);
-        let (mut token, mut stamps) = commit::token_and_stamps(token, &mut attempts);
+        let (token, mut stamps) = commit::token_and_stamps(token, &mut attempts);
         let known = commit::known_id(&stamps);
         let mut operations = commit::resolve(&mut attempts, id, pending, known).await?;
         // If an item that the program has read contains the write id of the transaction, an earlier
@@ -610,7 +611,7 @@ impl Transaction {
             operations: &mut operations,
             assembly,
             stamps,
-            token: &mut token,
+            token: &token,
             after_contention: AfterContention::SendAgain,
             outcome: AttemptOutcome::Known,
         };

@@ -15,7 +15,6 @@ use crate::{
     lease::policy::{CompanionWrite, evict_expired_head},
     model::ItemRef,
     operation::{ActionReasons, Failure, Transact, table_names},
-    random,
     retry::{Attempts, mismatch},
     telemetry::{LostReply, lost_reply},
     version::{Doubt, Expected, Repeats, Verdict, revision_in, verdict},
@@ -44,7 +43,7 @@ pub(super) enum AfterContention {
 }
 
 /// The commit of a transaction. If DynamoDB refuses a request, the commit may send a request with
-/// other content and another ClientRequestToken.
+/// other content and the same ClientRequestToken.
 pub(super) struct Commit<'a> {
     pub(super) attempts: &'a mut Attempts,
     pub(super) transaction: TransactionId,
@@ -52,7 +51,7 @@ pub(super) struct Commit<'a> {
     /// The request that contains the `operations` of the transaction.
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
-    pub(super) token: &'a mut String,
+    pub(super) token: &'a str,
     pub(super) after_contention: AfterContention,
     /// Says whether DynamoDB may have applied one of the attempts to send the current request.
     pub(super) outcome: AttemptOutcome,
@@ -66,15 +65,14 @@ impl Commit<'_> {
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
-            let request = Transact::new(writes, Some(self.token.clone()))
+            let request = Transact::new(writes, Some(self.token.to_owned()))
                 .map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?;
             match self.send(&request).await? {
                 WriteResult::Applied(()) => return Ok(self.assembly.next),
                 WriteResult::Conflict(reasons) => self.after_refusal(&reasons)?,
             }
-            // The next request has other content than the refused request, so the next request
-            // needs another token.
-            *self.token = random::token(self.attempts.rng());
+            // The next request has the token of the refused request, so DynamoDB applies at most one
+            // of the two requests, even if a duplicate of the refused request arrives late.
             self.assembly = assemble(self.operations, &mut self.stamps)?;
         }
     }
@@ -104,10 +102,10 @@ impl Commit<'_> {
                 {
                     return Err(already_committed(self.attempts));
                 }
-                // If DynamoDB remembers a token that the library has generated, an earlier run of
-                // the closure has sent the token. DynamoDB refused the request of the earlier run,
-                // but later received and applied a duplicate of the request. The unit of work no
-                // longer has the result of the earlier run of its closure.
+                // If DynamoDB remembers a token that the library has generated, the call has sent an
+                // earlier request with the token. DynamoDB refused the earlier request, but later
+                // received and applied a duplicate of the earlier request. The call no longer has
+                // the result of the earlier request.
                 Err(reused @ Error::TokenReused { .. }) if !self.has_given_token() => {
                     return Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused)));
                 }

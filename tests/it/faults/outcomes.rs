@@ -5,7 +5,7 @@ use std::time::Duration;
 use dynalock::{Error, Result, Stored, error::Unavailable, local::Fault};
 
 use crate::support::{
-    LOST_REPLIES, Product, Shop, Table, changed, millis, n, repeats::RepeatedCreate, s, secs, travel,
+    LOST_REPLIES, Product, Shop, Table, changed, millis, n, repeats::Repeated, s, secs, travel,
 };
 
 /// The public writes.
@@ -232,7 +232,7 @@ async fn an_error_keeps_content_to_itself_also_when_a_write_fails() {
 /// Runs an upsert whose create is refused and repeated. The update of the second run is refused
 /// after 10 ms, because the item was deleted before the copy of the create arrived.
 async fn upsert_with_repeated_create(deadline: Duration) -> (Table<Product>, Stored<Product>) {
-    let (copy, shop, table) = RepeatedCreate::of_refused_create().await;
+    let (copy, shop, table) = Repeated::of_refused_create().await;
     shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
         travel(millis(5)).await;
         others.delete_unchecked("a").await.unwrap();

@@ -42,7 +42,7 @@ async fn each_attempt_is_the_same_to_the_byte_token_included() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_evaluation_has_a_token_of_its_own() {
+async fn the_runs_of_a_unit_of_work_share_a_token() {
     let (shop, table) = purse().await;
     let others = table.others.clone();
     shop.faults.script_on(TRANSACT, 0, Fault::LoseRequest);
@@ -52,8 +52,7 @@ async fn each_evaluation_has_a_token_of_its_own() {
     run(&shop, &table, Way::Transact).await.unwrap();
     let tokens: Vec<_> = shop.sent(TRANSACT).iter().map(|request| request["ClientRequestToken"].clone()).collect();
     assert_eq!(tokens.len(), 3);
-    assert_eq!(tokens[0], tokens[1]);
-    assert_ne!(tokens[1], tokens[2]);
+    assert!(tokens.iter().all(|token| *token == tokens[0]), "{tokens:?}");
 }
 
 #[tokio::test(start_paused = true)]

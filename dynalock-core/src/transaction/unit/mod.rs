@@ -73,7 +73,8 @@ use crate::{
 /// A unit of work can read and write up to 100 items. For each item that the closure read or wrote,
 /// the commit of a unit of work consumes twice the write units of a plain write. If a unit of work
 /// only updates or replaces one item and reads no other item, the commit is a plain conditional
-/// write. A plain conditional write costs half as much as a transaction. A unit of work does not
+/// write. A plain conditional write costs half as much as a transaction. After DynamoDB has refused
+/// a transaction of a unit of work, each further commit is a transaction. A unit of work does not
 /// protect queries: after a query in the closure, another caller may add an item that the query
 /// would have found.
 ///

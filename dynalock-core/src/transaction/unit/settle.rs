@@ -22,7 +22,7 @@ use crate::{
         pending::{PendingOperation, Purpose},
         snapshot,
     },
-    version::{Expected, version_in},
+    version::{Expected, WriteId, shows, version_in},
     write::{
         assembly::{Assembly, OnlyWrite, assemble},
         intent::Intent,
@@ -39,11 +39,12 @@ pub(super) struct Unit {
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// The ClientRequestToken of the last commit, if DynamoDB refused the last commit because of
-    /// another running transaction. The next commit uses the token of the refused commit. DynamoDB
-    /// applies at most one of the commits with the same token, even if a duplicate of the refused
-    /// commit arrives late.
+    /// The ClientRequestToken of all transactions of the unit of work, or `None` before the first
+    /// transaction. DynamoDB applies at most one of the transactions with the same token, even if a
+    /// duplicate of a refused transaction arrives late.
     token: Option<String>,
+    /// The write ids of the transactions that the unit of work has sent.
+    sent: Vec<WriteId>,
     /// The time at which the last run of the closure started.
     began: Instant,
     /// The items that the next run of the closure gets without a read from DynamoDB.
@@ -69,6 +70,7 @@ impl Unit {
             attempts: None,
             snapshot,
             token: None,
+            sent: Vec::new(),
             began: clock::now(),
             known: Known::default(),
             as_of_one_moment: false,
@@ -84,14 +86,14 @@ impl Unit {
 
     /// Ends a run of the closure that returned an error. `abort` sends no write.
     pub(super) async fn abort(&mut self, run: Run) -> Result<Next, Error> {
-        let (known, _) = self.resume(run);
+        let (known, _) = self.resume(run)?;
         self.without_writing(known).await
     }
 
     /// Ends a run of the closure that returned `Ok`, and sends the writes that the closure has
     /// recorded.
     pub(super) async fn commit(&mut self, run: Run) -> Result<Next, Error> {
-        let (known, pending) = self.resume(run);
+        let (known, pending) = self.resume(run)?;
         if pending.is_empty() {
             return self.without_writing(known).await;
         }
@@ -111,7 +113,6 @@ impl Unit {
             }
             Err(Error::Cancelled(refused)) => {
                 let slept = self.attempts.as_ref().is_some_and(|attempts| attempts.pauses() > pauses);
-                self.token = None;
                 // Items that the closure read before a sleep may be outdated.
                 let kept = if slept { Kept::Nothing } else { Kept::Reads };
                 self.after_refusal(known, refused, kept).await
@@ -121,13 +122,20 @@ impl Unit {
     }
 
     /// Takes the items and the recorded operations out of a run of the closure that has ended.
-    fn resume(&mut self, run: Run) -> (Known, Vec<PendingOperation>) {
+    /// Returns an error if the closure has read an item that shows the write id of an earlier run.
+    /// DynamoDB refused the transaction of the earlier run, but later applied a duplicate of the
+    /// transaction, and the result of the earlier run is gone.
+    fn resume(&mut self, run: Run) -> Result<(Known, Vec<PendingOperation>), Error> {
         let Run { session, known, pending, .. } = run;
         self.session = session;
         if let Some(attempts) = &mut self.attempts {
             attempts.set_sent(self.session.attempts);
+            let is_written = |item: &Item| self.sent.iter().any(|id| shows(item, *id));
+            if let Some(held) = known.reads().find(|held| held.item.as_ref().is_some_and(is_written)) {
+                return Err(attempts.indeterminate(&held.item_ref.table, None, None, None));
+            }
         }
-        (known, pending)
+        Ok((known, pending))
     }
 
     /// Ends a run of the closure without a write. A closure that reads several items one after
@@ -181,7 +189,6 @@ impl Unit {
         set_batch(operations.len());
 
         let (drawn, mut stamps) = commit::token_and_stamps(None, attempts);
-        let token = self.token.get_or_insert(drawn);
         let assembly = assemble(&operations, &mut stamps)?;
         // If a run of the closure changes no item and calls no method such as `check`, the commit
         // sends no transaction.
@@ -191,18 +198,20 @@ impl Unit {
         match OnlyWrite::of(&operations, &assembly) {
             // The commit sends a write without a token only if the write requires the state of the
             // item that the closure has read. Without a token, a repeated create or delete could
-            // undo a write that another caller made after the first attempt.
-            Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
+            // undo a write that another caller made after the first attempt. After a refused
+            // transaction, each commit has the token of the refused transaction.
+            Some(only) if self.token.is_none() && matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
             Some(_) | None => {
+                self.sent.push(stamps.id);
                 let commit = Commit {
                     attempts,
                     transaction: self.id,
                     operations: &mut operations,
                     assembly,
                     stamps,
-                    token,
+                    token: self.token.get_or_insert(drawn),
                     after_contention: AfterContention::ReadAgain,
                     outcome: AttemptOutcome::Known,
                 };
