@@ -13,7 +13,7 @@ use crate::{
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// Returns the caller's token, or a generated token if the caller has set no token. The returned
+/// Returns the caller's token, or the token of the call if the caller has set no token. The returned
 /// [`WriteStamps`] contain the write id of the commit and the random generator for the ids of new
 /// items. If the caller has set a token, the library derives all ids from the token, so a later
 /// call with the same token sends the same ids.
@@ -25,7 +25,7 @@ pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -
         }
         None => {
             let mut rng = attempts.rng().fork();
-            (random::token(&mut rng), WriteStamps { id: WriteId::draw(&mut rng), rng })
+            (attempts.token(), WriteStamps { id: WriteId::draw(&mut rng), rng })
         }
     }
 }

@@ -14,7 +14,6 @@ use crate::{
     error::{ActionReason, CancellationClass, Error},
     lease::policy::{CompanionWrite, Release, evict_expired_head},
     operation::{Action, ActionReasons, Failure, GetItem, Transact, Write},
-    random,
     retry::Attempts,
     telemetry::{LostReply, lost_reply},
     version::{Doubt, Expected, Incarnation, LateCopies, Verdict, revision_in, ring_of, shows, shows_patch, verdict},
@@ -62,8 +61,8 @@ pub(crate) enum Delivery {
     /// item has a separate lease row, the request is a transaction that writes the item and its
     /// lease row.
     Plain,
-    /// A transaction with a ClientRequestToken. DynamoDB applies a transaction with a token at most
-    /// once in ten minutes.
+    /// A transaction with the ClientRequestToken of the call. DynamoDB applies a transaction with a
+    /// token at most once in ten minutes.
     Once,
 }
 
@@ -173,6 +172,7 @@ impl Writer<'_> {
                 // `Cancelled` only if the condition on a separate lease row was false.
                 Failure::Cancelled(reasons) => Box::pin(self.judge_lease_row(&facts, reasons.into_vec())).await?,
                 Failure::Condition(item) => Box::pin(self.judge_condition(&facts, item)).await?,
+                Failure::TokenReused => Some(Box::pin(self.find_repeated(&facts)).await?),
                 // Without a ClientRequestToken, another attempt of a patch could apply the changes
                 // of the patch twice.
                 failure if failure.leaves_doubt() && self.delivery == Delivery::Plain && self.intent.is_relative() => {
@@ -230,6 +230,21 @@ impl Writer<'_> {
         }
     }
 
+    /// Reads the item after DynamoDB has refused a request with other content under the same token.
+    /// DynamoDB has applied a duplicate of an earlier request, which DynamoDB had refused before. If
+    /// the item contains the write id of the write, the duplicate is an attempt of the write.
+    async fn find_repeated(&mut self, facts: &PlanFacts) -> Result<WriteResult<Applied>, Error> {
+        self.outcome = AttemptOutcome::Unknown;
+        let item = self.seen(None).await?;
+        match self.judge(facts, item)? {
+            WriteResult::Conflict(_) => {
+                let Target { table, expected, .. } = self.intent.target();
+                Err(self.attempts.indeterminate(table, expected.version(), None, None))
+            }
+            applied => Ok(applied),
+        }
+    }
+
     fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
         // The condition of a PutItem compares all lease attributes, including the queue of the
         // lock. Another writer can restore the compared lease attributes, so DynamoDB may still
@@ -241,9 +256,9 @@ impl Writer<'_> {
             // the SDK generates a new token for each attempt. After a lost reply, the write id in
             // the item shows the outcome of the write.
             Delivery::Plain => None,
-            // A request with new content gets a new token, because DynamoDB refuses new content
-            // with a remembered token.
-            Delivery::Once => Some(random::token(self.attempts.rng())),
+            // DynamoDB remembers only the tokens of committed transactions, so a request with new
+            // content can have the token of a refused request.
+            Delivery::Once => Some(self.attempts.token()),
         };
         let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
         let content = if plan.companion.is_none() && token.is_none() {
@@ -347,8 +362,9 @@ impl Writer<'_> {
         };
         // Without a ClientRequestToken, the library can send the next attempt before the outcome of
         // an earlier attempt is known, because the write id in the item shows the outcome later.
-        // With a ClientRequestToken, the next attempt has a new token, so the library must first
-        // find out the outcome of earlier attempts.
+        // With a ClientRequestToken, DynamoDB refuses the next attempt if it has applied an earlier
+        // attempt with other content, so the library must first find out the outcome of earlier
+        // attempts.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }

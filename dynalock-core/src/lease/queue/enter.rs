@@ -107,7 +107,7 @@ impl<'a> Queued<'a> {
                     }
                 };
                 if !has_no_entry {
-                    abandon_later(self.specs(), &self.owner, self.duplicate_without_answer());
+                    abandon_later(self.specs(), &self.owner, Duplicate::Possible);
                 }
                 return Err(stop);
             }
@@ -181,13 +181,6 @@ impl<'a> Queued<'a> {
         // the call does not hold.
         let waiting = self.waiting().next().map_or(&self.tickets[0], |ticket| ticket);
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
-    }
-
-    /// Returns whether DynamoDB may still apply a delayed duplicate of a request that enters the
-    /// queues and that got no answer. DynamoDB applies a transaction only once, because the
-    /// transaction has a ClientRequestToken.
-    fn duplicate_without_answer(&self) -> Duplicate {
-        if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
     }
 
     async fn enqueue_all(&mut self) -> Result<EnterResult, Error> {

@@ -45,6 +45,8 @@ pub(crate) struct Attempts {
     /// The number of consecutive attempts without an answer.
     unanswered: u32,
     rng: LazyRng,
+    /// The ClientRequestToken of the call's transactions, or `None` before the first transaction.
+    token: Option<String>,
     backoff: Backoff,
     pacer: ConflictBackoff,
     /// The moving average of the time that the closure of a unit of work takes. Each new run of the
@@ -98,6 +100,7 @@ impl Attempts {
             pauses: 0,
             unanswered: 0,
             rng: LazyRng::default(),
+            token: None,
             backoff: Backoff::default(),
             pacer: ConflictBackoff::new(limits.pace),
             run: Duration::ZERO,
@@ -160,6 +163,12 @@ impl Attempts {
 
     pub(crate) fn rng(&mut self) -> &mut fastrand::Rng {
         self.rng.get()
+    }
+
+    /// Returns the ClientRequestToken of all transactions that the call sends. DynamoDB applies at
+    /// most one of the transactions, even if a duplicate of a refused transaction arrives late.
+    pub(crate) fn token(&mut self) -> String {
+        self.token.get_or_insert_with(|| random::token(self.rng.get())).clone()
     }
 
     /// Sends a request until DynamoDB answers the request or the call ends. The request must be

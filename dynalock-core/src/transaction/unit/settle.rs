@@ -39,10 +39,6 @@ pub(super) struct Unit {
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// The ClientRequestToken of all transactions of the unit of work, or `None` before the first
-    /// transaction. DynamoDB applies at most one of the transactions with the same token, even if a
-    /// duplicate of a refused transaction arrives late.
-    token: Option<String>,
     /// The write ids of the transactions that the unit of work has sent.
     sent: Vec<WriteId>,
     /// The time at which the last run of the closure started.
@@ -69,7 +65,6 @@ impl Unit {
             session: UnitShared { link: Link::new(client), limits, started: clock::now(), attempts: 0 },
             attempts: None,
             snapshot,
-            token: None,
             sent: Vec::new(),
             began: clock::now(),
             known: Known::default(),
@@ -188,7 +183,7 @@ impl Unit {
         set_table(table_names(operations.iter().map(|operation| &operation.item_ref.table)));
         set_batch(operations.len());
 
-        let (drawn, mut stamps) = commit::token_and_stamps(None, attempts);
+        let (token, mut stamps) = commit::token_and_stamps(None, attempts);
         let assembly = assemble(&operations, &mut stamps)?;
         // If a run of the closure changes no item and calls no method such as `check`, the commit
         // sends no transaction.
@@ -200,7 +195,7 @@ impl Unit {
             // item that the closure has read. Without a token, a repeated create or delete could
             // undo a write that another caller made after the first attempt. After a refused
             // transaction, each commit has the token of the refused transaction.
-            Some(only) if self.token.is_none() && matches!(only.target().expected, Expected::Unchanged(_)) => {
+            Some(only) if self.sent.is_empty() && matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
             Some(_) | None => {
@@ -211,7 +206,7 @@ impl Unit {
                     operations: &mut operations,
                     assembly,
                     stamps,
-                    token: self.token.get_or_insert(drawn),
+                    token: &token,
                     after_contention: AfterContention::ReadAgain,
                     outcome: AttemptOutcome::Known,
                 };
