@@ -23,10 +23,7 @@ pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -
             let mut rng = random::derived(&token);
             (token, WriteStamps { id: WriteId::of_token(&mut rng), rng })
         }
-        None => {
-            let mut rng = attempts.rng().fork();
-            (attempts.token(), WriteStamps { id: WriteId::draw(&mut rng), rng })
-        }
+        None => (attempts.token(), WriteStamps::draw(attempts.rng().fork())),
     }
 }
 

@@ -21,6 +21,11 @@ pub(crate) struct WriteStamps {
 }
 
 impl WriteStamps {
+    /// Makes the `WriteStamps` of a write with a random write id.
+    pub(crate) fn draw(mut rng: fastrand::Rng) -> Self {
+        Self { id: WriteId::draw(&mut rng), rng }
+    }
+
     pub(crate) fn next(&mut self) -> WriteStamp {
         WriteStamp { id: self.id, incarnation: Incarnation::draw(&mut self.rng) }
     }

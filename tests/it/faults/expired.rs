@@ -3,7 +3,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dynalock::{Error, Pace, Result, Stored, Versioned, local::{Fault, Faults}};
+use dynalock::{
+    Error, Pace, Result, Stored, Versioned,
+    local::{Fault, Faults},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::support::{Shop, Table, changed, expect_error, repeats::Repeated};

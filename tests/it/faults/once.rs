@@ -8,7 +8,8 @@ use dynalock::{
 };
 
 use crate::support::{
-    Archive, Product, Shop, Table, changed, expect_error, millis, n, secs, settle, tally::increment, travel,
+    Archive, Product, Shop, Table, changed, expect_error, millis, n, repeats::Repeated, secs, settle, tally::increment,
+    travel,
 };
 
 fn tokens(shop: &Shop) -> Vec<String> {
@@ -59,6 +60,39 @@ async fn all_requests_of_a_call_have_one_token() {
     assert_eq!(sent.len(), 8);
     assert!(sent.iter().all(|token| *token == sent[0]), "{sent:?}");
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(106));
+}
+
+/// Runs an upsert whose create is refused, because another caller creates the item first. The
+/// create is kept.
+async fn upsert_of_another_item() -> (Repeated, Shop, Table<Product>) {
+    let copy = Repeated::first("TransactWriteItems");
+    let shop = Shop::below(Faults::none(), &copy);
+    let table = shop.table::<Product>().await;
+    shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
+        others.create(Product::new("a", 100)).await.unwrap();
+    });
+    (copy, shop, table)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeated_create_and_the_update_of_the_next_run_are_not_both_applied() {
+    for is_late in [false, true] {
+        let (copy, shop, table) = upsert_of_another_item().await;
+        let repeat = async |others: dynalock::Repository<Product>| {
+            others.delete_unchecked("a").await.unwrap();
+            copy.arrive().await;
+        };
+        let upsert = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 1);
+        if is_late {
+            assert_eq!(upsert.exactly_once().await.unwrap().stock, 101);
+            repeat(table.others.clone()).await;
+            assert_eq!(table.others.get("a").await.unwrap(), None);
+        } else {
+            shop.rival.before_through(&table.others, "TransactWriteItems", 1, repeat);
+            expect_error!(upsert.exactly_once().await, Error::Indeterminate { .. });
+            assert_eq!(table.others.get("a").await.unwrap().unwrap().stock, 1);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

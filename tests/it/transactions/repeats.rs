@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::Client;
 use dynalock::{Error, Pace, Repository, Result, Transaction, Versioned, local::Faults, transact};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Account, Refused, Shop, Table, expect_error, repeats::Repeated};
+use crate::support::{Account, Refused, Shop, Table, expect_error, item, n, repeats::Repeated, s};
 
 const TRANSACT: &str = "TransactWriteItems";
 
@@ -112,6 +112,25 @@ async fn a_run_that_reads_its_own_repeated_create_ends_the_unit_of_work() {
         assert_eq!(cents(&table).await, [Some(1), Some(0)], "{result:?}");
         expect_error!(result, Refused::There(Error::Indeterminate { .. }));
     }
+}
+
+/// An item without a version may get back its content, so that the condition of a refused update is
+/// true again.
+#[tokio::test(start_paused = true)]
+async fn a_repeated_update_of_an_item_without_a_version_ends_the_unit_of_work() {
+    let copy = Repeated::first("UpdateItem");
+    let shop = Shop::below(Faults::none(), &copy);
+    let account = |cents: i64| item([("owner", s("alice")), ("cents", n(cents)), ("transfers", n(0))]);
+    let table = shop.table_of_raw::<Account>([account(5)]).await;
+    shop.rival.before_through(&table.raw, "UpdateItem", 0, async move |raw| raw.put(account(7)).await);
+    shop.rival.before_through(&table.raw, "UpdateItem", 1, async move |raw| {
+        raw.put(account(5)).await;
+        copy.arrive().await;
+    });
+    let accounts = &table.items;
+    let result = transact(&shop.client, |tx| async move { deposit(&tx, accounts).await }).await;
+    assert_eq!(table.others.get("alice").await.unwrap().unwrap().cents, 6, "{result:?}");
+    expect_error!(result, Error::Indeterminate { .. });
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]

@@ -171,6 +171,11 @@ impl Attempts {
         self.token.get_or_insert_with(|| random::token(self.rng.get())).clone()
     }
 
+    /// Returns `true` if the call has sent a transaction under the token of the call.
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     /// Sends a request until DynamoDB answers the request or the call ends. The request must be
     /// safe to repeat.
     pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, request: impl FnMut() -> F) -> Result<O, Error>

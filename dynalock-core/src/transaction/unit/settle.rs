@@ -39,7 +39,7 @@ pub(super) struct Unit {
     session: UnitShared,
     attempts: Option<Attempts>,
     snapshot: bool,
-    /// The write ids of the transactions that the unit of work has sent.
+    /// The write ids of all runs that have sent their writes.
     sent: Vec<WriteId>,
     /// The time at which the last run of the closure started.
     began: Instant,
@@ -118,8 +118,8 @@ impl Unit {
 
     /// Takes the items and the recorded operations out of a run of the closure that has ended.
     /// Returns an error if the closure has read an item that shows the write id of an earlier run.
-    /// DynamoDB refused the transaction of the earlier run, but later applied a duplicate of the
-    /// transaction, and the result of the earlier run is gone.
+    /// DynamoDB refused the request of the earlier run, but later applied a duplicate of the
+    /// request, and the result of the earlier run is gone.
     fn resume(&mut self, run: Run) -> Result<(Known, Vec<PendingOperation>), Error> {
         let Run { session, known, pending, .. } = run;
         self.session = session;
@@ -183,23 +183,24 @@ impl Unit {
         set_table(table_names(operations.iter().map(|operation| &operation.item_ref.table)));
         set_batch(operations.len());
 
-        let (token, mut stamps) = commit::token_and_stamps(None, attempts);
+        let mut stamps = WriteStamps::draw(attempts.rng().fork());
         let assembly = assemble(&operations, &mut stamps)?;
         // If a run of the closure changes no item and calls no method such as `check`, the commit
         // sends no transaction.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
+        self.sent.push(stamps.id);
         match OnlyWrite::of(&operations, &assembly) {
             // The commit sends a write without a token only if the write requires the state of the
             // item that the closure has read. Without a token, a repeated create or delete could
             // undo a write that another caller made after the first attempt. After a refused
             // transaction, each commit has the token of the refused transaction.
-            Some(only) if self.sent.is_empty() && matches!(only.target().expected, Expected::Unchanged(_)) => {
+            Some(only) if !attempts.has_token() && matches!(only.target().expected, Expected::Unchanged(_)) => {
                 write_alone(attempts, self.id, &only, assembly, stamps).await?;
             }
             Some(_) | None => {
-                self.sent.push(stamps.id);
+                let token = attempts.token();
                 let commit = Commit {
                     attempts,
                     transaction: self.id,
