@@ -198,17 +198,19 @@ pub(super) mod sealed {
 
 impl<T, K: Checked> Request<T, K> {
     /// Sends each write as a transaction with a ClientRequestToken. DynamoDB applies a transaction
-    /// with the same ClientRequestToken at most once in ten minutes. With `exactly_once`, a write
-    /// consumes twice as many write units as without.
+    /// with the same ClientRequestToken at most once in ten minutes. All requests of a call have the
+    /// same token. With `exactly_once`, a write consumes twice as many write units as without.
     ///
     /// With `exactly_once`, a call still returns
-    /// [`Error::Indeterminate`](crate::Error::Indeterminate) in two cases:
+    /// [`Error::Indeterminate`](crate::Error::Indeterminate) in three cases:
     ///
     /// - The call received no reply from DynamoDB to any attempt.
     /// - A reply was lost, and DynamoDB refused the next attempt for a temporary reason. Temporary
     ///   reasons are an existing item under the key of a create, a lease of another caller, and an
     ///   item without the attribute `_writes`. When the temporary reason for the refusal has ended,
     ///   DynamoDB may apply a delayed duplicate of an earlier attempt.
+    /// - DynamoDB refused a request, but applied a delayed duplicate of the request before the call
+    ///   sent its next request.
     ///
     /// # Examples
     ///

@@ -33,7 +33,9 @@ pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
     id: WriteId,
-    /// The write ids of the call's writes that DynamoDB refused because of a conflict.
+    /// The write ids of the call's writes that DynamoDB refused because of a conflict. A refused
+    /// update can also be applied late, if another program restores the content of an item without
+    /// a version.
     refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,

@@ -241,7 +241,7 @@ impl Writer<'_> {
                 let Target { table, expected, .. } = self.intent.target();
                 Err(self.attempts.indeterminate(table, expected.version(), None, None))
             }
-            applied => Ok(applied),
+            applied @ WriteResult::Applied(_) => Ok(applied),
         }
     }
 

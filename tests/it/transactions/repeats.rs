@@ -42,7 +42,7 @@ async fn deposit(tx: &dynalock::Tx, accounts: &Repository<Account>) -> Result<()
             alice.cents += 1;
             tx.update(accounts, alice);
         }
-        None => drop(tx.create(accounts, Account::new("alice", 1))),
+        None => tx.create(accounts, Account::new("alice", 1)),
     }
     Ok(())
 }
