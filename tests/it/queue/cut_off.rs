@@ -120,6 +120,30 @@ async fn a_client_that_keeps_asking_while_it_is_cut_off_stands_in_the_queue_once
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_keeps_asking_after_a_cut_while_it_waited_stands_in_the_queue_once() {
+    for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
+        let (shop, locks, others) = queues().await;
+        let first = others.acquire("printer").fair().await.unwrap();
+        let asking = tokio::spawn(async move {
+            loop {
+                match locks.acquire("printer").fair().await {
+                    Ok(held) => return held,
+                    Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
+                }
+                travel(millis(200)).await;
+            }
+        });
+        travel(secs(1)).await;
+        cut(&shop, fault.clone(), secs(300)).await;
+        assert_eq!(others.queue("printer").await.unwrap().len(), 2, "{fault:?}");
+        travel(secs(10)).await;
+        first.release().await.unwrap();
+        asking.await.unwrap().release().await.unwrap();
+        assert_eq!(others.queue("printer").await.unwrap(), [], "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_that_keeps_asking_for_several_locks_while_it_is_cut_off_stands_in_each_queue_once() {
     const NAMES: [&str; 2] = ["a", "b"];
     for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {

@@ -118,6 +118,10 @@ impl<'a> Queued<'a> {
             // item contained the queue, or because the call has already released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
+            // The connection may be broken, so later calls must wait for the removal of the entry.
+            Err(Stop::Failed(Error::Exhausted { .. })) => {
+                abandon_later(self.specs(), &self.owner, Duplicate::Possible);
+            }
             // Even if another caller has already removed the call's entry, the call sends a request
             // to remove the entry. A delayed duplicate of the request that enters the queue may
             // have added the call's entry to the queue again.
