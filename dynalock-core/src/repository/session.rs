@@ -33,7 +33,10 @@ pub(crate) struct Session<T> {
     repository: Repository<T>,
     attempts: Attempts,
     id: WriteId,
-    /// The write ids of the call's writes that DynamoDB refused because of a conflict.
+    /// The write ids of the call's writes that DynamoDB refused because of a conflict. DynamoDB may
+    /// apply a delayed duplicate of a refused create after a delete of the item. DynamoDB may apply
+    /// a delayed duplicate of a refused update if another program restores the content of an item
+    /// without a version.
     refused: Vec<WriteId>,
     delivery: Delivery,
     policy: LeasePolicy,

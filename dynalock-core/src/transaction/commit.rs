@@ -99,16 +99,10 @@ impl Commit<'_> {
                 // DynamoDB refuses a remembered token if the bytes of the request have changed, for
                 // example because a `HashMap` has another order. The write id in an item proves
                 // that the earlier commit with the token was a commit of the same transaction.
-                Err(reused @ Error::TokenReused { .. }) => {
-                    let is_committed = is_committed(self.attempts, self.operations, self.stamps.id).await;
-                    return match (self.has_given_token(), is_committed) {
-                        (true, true) => Err(already_committed(self.attempts)),
-                        (true, false) => Err(reused),
-                        // Only this request has the generated token, so DynamoDB has committed an
-                        // earlier attempt of the request.
-                        (false, true) => Ok(WriteResult::Applied(())),
-                        (false, false) => Err(self.attempts.indeterminate(&self.tables(), None, None, Some(reused))),
-                    };
+                Err(Error::TokenReused { .. })
+                    if self.has_given_token() && is_committed(self.attempts, self.operations, self.stamps.id).await =>
+                {
+                    return Err(already_committed(self.attempts));
                 }
                 result => return result,
             }

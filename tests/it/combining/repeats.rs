@@ -7,7 +7,7 @@ use dynalock::{Error, Pace, Stored, Versioned, local::Faults, request::Combining
 use serde::{Deserialize, Serialize};
 
 use super::{delay, stock};
-use crate::support::{Product, Shop, Table, expect_error, millis, repeats::RepeatedCreate, start, travel};
+use crate::support::{Product, Shop, Table, expect_error, millis, repeats::Repeated, start, travel};
 
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
 #[dynalock(table = "coupons")]
@@ -64,7 +64,7 @@ fn is_open(result: &Result<Stored<Product>, Error>) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_repeated_create_is_not_taken_for_the_update_of_the_next_run() {
-    let (copy, shop, table) = RepeatedCreate::of_refused_create().await;
+    let (copy, shop, table) = Repeated::of_refused_create().await;
     delay(&shop);
     shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
         travel(millis(5)).await;
@@ -78,7 +78,7 @@ async fn a_repeated_create_is_not_taken_for_the_update_of_the_next_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_repeated_create_is_not_taken_for_the_create_of_the_next_run() {
-    let (copy, shop, table) = RepeatedCreate::of_refused_create().await;
+    let (copy, shop, table) = Repeated::of_refused_create().await;
     delay(&shop);
     // This pace reads again after the conflict.
     let products = table.items.clone().pace(Pace::Economy).combining();
@@ -92,7 +92,7 @@ async fn a_repeated_create_is_not_taken_for_the_create_of_the_next_run() {
 /// The second call joins the batch only after the read, so it is in the next batch.
 #[tokio::test(start_paused = true)]
 async fn a_read_that_finds_a_repeated_create_ends_the_batch() {
-    let (copy, shop, table) = RepeatedCreate::of_refused_create().await;
+    let (copy, shop, table) = Repeated::of_refused_create().await;
     delay(&shop);
     let products = table.items.clone().pace(Pace::Economy).combining();
     shop.rival.before_through(&table.others, "GetItem", 1, async |others| {
@@ -107,7 +107,7 @@ async fn a_read_that_finds_a_repeated_create_ends_the_batch() {
 /// The second run of the closures changes nothing, so the batch reads the item again.
 #[tokio::test(start_paused = true)]
 async fn a_repeated_create_is_found_by_the_read_after_a_run_without_changes() {
-    let (copy, shop, table) = RepeatedCreate::of_refused_create().await;
+    let (copy, shop, table) = Repeated::of_refused_create().await;
     delay(&shop);
     shop.rival.before_through(&table.others, "GetItem", 1, async |others| {
         others.delete_unchecked("a").await.unwrap();
@@ -132,7 +132,7 @@ async fn a_repeated_create_is_found_by_the_read_after_a_run_without_changes() {
 /// changes the item of the repeated create, so the next batch may not start from the create.
 #[tokio::test(start_paused = true)]
 async fn the_batch_after_a_repeated_create_starts_from_the_newest_item() {
-    let copy = RepeatedCreate::default();
+    let copy = Repeated::first("PutItem");
     let shop = Shop::below(Faults::none(), &copy);
     let table = shop.table::<Coupon>().await;
     delay(&shop);

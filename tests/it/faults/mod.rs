@@ -3,6 +3,7 @@
 
 mod budget;
 mod configuration;
+mod expired;
 mod losses;
 mod once;
 mod outages;

@@ -8,7 +8,8 @@ use dynalock::{
 };
 
 use crate::support::{
-    Archive, Product, Shop, Table, changed, expect_error, millis, n, secs, settle, tally::increment, travel,
+    Archive, Product, Shop, Table, changed, expect_error, millis, n, repeats::Repeated, secs, settle, tally::increment,
+    travel,
 };
 
 fn tokens(shop: &Shop) -> Vec<String> {
@@ -61,6 +62,25 @@ async fn a_token_stays_over_the_attempts_of_one_evaluation_and_is_new_for_the_ne
     assert!(sent[5..].iter().all(|token| *token == sent[5]), "{sent:?}");
     assert_ne!(sent[0], sent[5]);
     assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(106));
+}
+
+/// The create of the upsert is refused, because another caller creates the item first. The network
+/// repeats the create after the item was deleted.
+#[tokio::test(start_paused = true)]
+async fn an_upsert_returns_the_item_of_its_repeated_create() {
+    let copy = Repeated::first("TransactWriteItems");
+    let shop = Shop::below(Faults::none(), &copy);
+    let table = shop.table::<Product>().await;
+    shop.rival.before_through(&table.others, "TransactWriteItems", 0, async |others| {
+        others.create(Product::new("a", 100)).await.unwrap();
+    });
+    shop.rival.before_through(&table.others, "TransactWriteItems", 1, async |others| {
+        others.delete_unchecked("a").await.unwrap();
+        copy.arrive().await;
+    });
+    let upsert = table.items.upsert_with("a", || Product::new("a", 0), |product| product.stock += 1);
+    let product = upsert.exactly_once().await.unwrap();
+    assert_eq!((product.stock, table.others.get("a").await.unwrap()), (1, Some(product)));
 }
 
 #[tokio::test(start_paused = true)]

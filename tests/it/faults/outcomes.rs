@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use dynalock::{Error, Result, Stored, error::Unavailable, local::Fault};
+use dynalock::{
+    Error, Result, Stored,
+    error::Unavailable,
+    local::{Fault, Faults},
+};
 
 use crate::support::{
-    LOST_REPLIES, Product, Shop, Table, changed, millis, n, repeats::RepeatedCreate, s, secs, travel,
+    LOST_REPLIES, Product, Shop, Table, changed, item, millis, n, repeats::Repeated, s, secs, travel,
 };
 
 /// The public writes.
@@ -232,7 +236,7 @@ async fn an_error_keeps_content_to_itself_also_when_a_write_fails() {
 /// Runs an upsert whose create is refused and repeated. The update of the second run is refused
 /// after 10 ms, because the item was deleted before the copy of the create arrived.
 async fn upsert_with_repeated_create(deadline: Duration) -> (Table<Product>, Stored<Product>) {
-    let (copy, shop, table) = RepeatedCreate::of_refused_create().await;
+    let (copy, shop, table) = Repeated::of_refused_create().await;
     shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
         travel(millis(5)).await;
         others.delete_unchecked("a").await.unwrap();
@@ -249,6 +253,23 @@ async fn an_upsert_returns_the_item_of_its_repeated_create() {
     assert_eq!((product.stock, product.version()), (1, 1));
     let product = table.items.update(changed(product, |product| product.stock += 1)).await.unwrap();
     assert_eq!((product.stock, product.version()), (2, 2));
+}
+
+/// Another program restores the content of an item without a version, so the repeated update is
+/// applied.
+#[tokio::test(start_paused = true)]
+async fn an_update_returns_the_item_of_its_repeated_request() {
+    let copy = Repeated::first("UpdateItem");
+    let shop = Shop::below(Faults::none(), &copy);
+    let table = shop.table_of_raw::<Product>([item([("sku", s("a")), ("stock", n(5))])]).await;
+    shop.rival.before_through(&table.raw, "UpdateItem", 0, async |raw| raw.set("a", "stock", n(7)).await);
+    shop.rival.before_through(&table.raw, "UpdateItem", 1, async |raw| {
+        raw.set("a", "stock", n(5)).await;
+        copy.arrive().await;
+    });
+    let product = table.items.update_with("a", |product| product.stock += 1).await.unwrap();
+    assert_eq!((product.stock, product.version()), (6, 1));
+    assert_eq!(table.others.get("a").await.unwrap(), Some(product));
 }
 
 /// The call has no time for another attempt.

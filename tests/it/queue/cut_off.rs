@@ -5,7 +5,7 @@ use std::time::Duration;
 use dynalock::{Error, LockGuard, Locks, local::Fault};
 use tokio::task::JoinSet;
 
-use crate::support::{Shop, expect_error, millis, now, secs, travel};
+use crate::support::{SKEW, Shop, expect_error, millis, now, secs, travel};
 
 const TTL: Duration = secs(20);
 
@@ -116,6 +116,89 @@ async fn a_client_that_keeps_asking_while_it_is_cut_off_stands_in_the_queue_once
         assert_eq!(others.queue("printer").await.unwrap()[0].owner, held.owner());
         held.release().await.unwrap();
         assert_eq!(others.queue("printer").await.unwrap(), [], "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_keeps_asking_after_a_cut_while_it_waited_stands_in_the_queue_once() {
+    for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
+        let (shop, locks, others) = queues().await;
+        let first = others.acquire("printer").fair().await.unwrap();
+        let asking = tokio::spawn(async move {
+            loop {
+                match locks.acquire("printer").fair().await {
+                    Ok(held) => return held,
+                    Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
+                }
+                travel(millis(200)).await;
+            }
+        });
+        travel(secs(1)).await;
+        cut(&shop, fault.clone(), secs(300)).await;
+        assert_eq!(others.queue("printer").await.unwrap().len(), 2, "{fault:?}");
+        travel(secs(10)).await;
+        first.release().await.unwrap();
+        asking.await.unwrap().release().await.unwrap();
+        assert_eq!(others.queue("printer").await.unwrap(), [], "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_keeps_asking_for_several_locks_while_it_is_cut_off_stands_in_each_queue_once() {
+    const NAMES: [&str; 2] = ["a", "b"];
+    for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
+        let (shop, locks, others) = queues().await;
+        let first = others.acquire_all(NAMES).fair().await.unwrap();
+        let asking = tokio::spawn(async move {
+            loop {
+                match locks.acquire_all(NAMES).fair().await {
+                    Ok(held) => return held,
+                    Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
+                }
+                travel(millis(200)).await;
+            }
+        });
+        cut(&shop, fault.clone(), secs(300)).await;
+        for name in NAMES {
+            assert_eq!(others.queue(name).await.unwrap().len(), 2, "{fault:?}, {name}");
+        }
+        travel(secs(10)).await;
+        first.release().await.unwrap();
+        asking.await.unwrap().release().await.unwrap();
+        for name in NAMES {
+            assert_eq!(others.queue(name).await.unwrap(), [], "{fault:?}, {name}");
+        }
+    }
+}
+
+/// The removal of the entries finds no entry, because the request that enters the queues arrives
+/// only after the removal. No caller sends heartbeats for the entries, so other callers evict them.
+#[tokio::test(start_paused = true)]
+async fn entries_that_arrive_after_their_caller_has_left_cost_one_ttl() {
+    for (operation, names) in [("UpdateItem", &["a"][..]), ("TransactWriteItems", &["a", "b"])] {
+        let (shop, locks, others) = queues().await;
+        let started = now();
+        for nth in 0..100 {
+            shop.faults.script_on(operation, nth, Fault::DeliverLate(secs(60)));
+        }
+        expect_error!(locks.acquire_all(names.iter().copied()).fair().await, Error::Exhausted { .. });
+        for name in names {
+            assert_eq!(others.queue(name).await.unwrap(), [], "{operation}, {name}");
+        }
+        let first = others.acquire_all(names.iter().copied()).fair().await.unwrap();
+        travel(secs(80).saturating_sub(started.elapsed())).await;
+        for name in names {
+            assert_eq!(others.queue(name).await.unwrap().len(), 2, "{operation}, {name}: the request has arrived");
+        }
+        first.release().await.unwrap();
+        let started = now();
+        let next = others.acquire_all(names.iter().copied()).fair().wait(secs(60)).await.unwrap();
+        let waited = started.elapsed();
+        assert!(TTL <= waited && waited <= TTL + SKEW + secs(1), "{operation}: {waited:?}");
+        next.release().await.unwrap();
+        for name in names {
+            assert_eq!(others.queue(name).await.unwrap(), [], "{operation}, {name}");
+        }
     }
 }
 

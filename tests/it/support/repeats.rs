@@ -1,4 +1,4 @@
-//! Creates that the network repeats.
+//! Requests that the network repeats.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,9 +11,12 @@ use super::{
     millis, travel,
 };
 
-/// Keeps a copy of the first PutItem. The request itself passes.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RepeatedCreate(Arc<Mutex<Option<Copy>>>);
+/// Keeps a copy of the first request of an operation. The request itself passes.
+#[derive(Debug, Clone)]
+pub(crate) struct Repeated {
+    operation: &'static str,
+    copy: Arc<Mutex<Option<Copy>>>,
+}
 
 #[derive(Debug)]
 struct Copy {
@@ -21,11 +24,16 @@ struct Copy {
     engine: SharedHttpConnector,
 }
 
-impl RepeatedCreate {
+impl Repeated {
+    /// Keeps a copy of the first request of this operation.
+    pub(crate) fn first(operation: &'static str) -> Self {
+        Self { operation, copy: Arc::default() }
+    }
+
     /// Makes a table whose first create is kept. The create arrives after 5 ms. Another writer
     /// creates the item `a` before this, so that the create is refused.
     pub(crate) async fn of_refused_create() -> (Self, Shop, Table<Product>) {
-        let copy = Self::default();
+        let copy = Self::first("PutItem");
         let shop = Shop::below(Faults::none(), &copy);
         let table = shop.table().await;
         shop.rival.before_through(&table.others, "PutItem", 0, async |others| {
@@ -37,17 +45,17 @@ impl RepeatedCreate {
 
     /// Lets the copy arrive.
     pub(crate) async fn arrive(self) {
-        let Copy { request, engine } = self.0.lock().unwrap().take().expect("a create was sent");
+        let Copy { request, engine } = self.copy.lock().unwrap().take().expect("a request was sent");
         engine.call(request).await.expect("an answer");
     }
 }
 
-impl Layer for RepeatedCreate {
+impl Layer for Repeated {
     fn call(&self, request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
-        if target.ends_with("PutItem") {
+        if target.ends_with(self.operation) {
             let request = request.try_clone().expect("a request that can be repeated");
-            self.0.lock().unwrap().get_or_insert(Copy { request, engine: inner.clone() });
+            self.copy.lock().unwrap().get_or_insert(Copy { request, engine: inner.clone() });
         }
         inner.call(request)
     }

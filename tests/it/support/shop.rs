@@ -78,7 +78,10 @@ impl Shop {
     /// Makes a shop with this layer between the faults and the engine. The layer sees the requests
     /// that the engine receives.
     pub(crate) fn below(faults: Faults, layer: &impl Layer) -> Self {
-        let database = Database::in_memory().expect("a database");
+        Self::below_on(&Database::in_memory().expect("a database"), faults, layer)
+    }
+
+    pub(crate) fn below_on(database: &Database, faults: Faults, layer: &impl Layer) -> Self {
         let engine = layer.wrap(SharedHttpClient::new(database.connector()));
         Self::new(database.client(), engine, faults)
     }

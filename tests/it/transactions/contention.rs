@@ -9,7 +9,7 @@ use dynalock::{
 
 use tokio::task::JoinSet;
 
-use crate::support::{Account, Shop, Table, changed, expect_error, millis, settle};
+use crate::support::{Account, Shop, Table, changed, expect_error, millis, repeats::Repeated, settle, travel};
 
 const TRANSACT: &str = "TransactWriteItems";
 
@@ -80,19 +80,22 @@ async fn a_request_in_doubt_meets_contention_and_keeps_its_token() {
 
 #[tokio::test(start_paused = true)]
 async fn a_delayed_duplicate_of_a_refused_run_and_the_next_run_are_not_both_applied() {
-    let (shop, table) = alice_and_bob().await;
-    shop.faults.script_on(TRANSACT, 0, contention());
-    // Another transaction with the token stands for a copy of the refused request.
-    let (faults, late) = (shop.faults.clone(), table.clone());
-    shop.rival.before_through(&shop.plain, TRANSACT, 1, async move |client| {
-        let token = faults.requests().iter().rfind(|request| request.operation == TRANSACT).unwrap().json();
-        let token = token["ClientRequestToken"].as_str().unwrap().to_owned();
-        let mut tx = Transaction::new(&client).token(token);
-        for (owner, cents) in [("alice", -1), ("bob", 1)] {
-            let account = late.others.get(owner).await.unwrap().unwrap();
-            tx.update(&late.others, changed(account, |account| account.cents += cents));
-        }
-        tx.commit().await.unwrap();
+    let copy = Repeated::first(TRANSACT);
+    let database = Database::in_memory().unwrap();
+    let shop = Shop::below_on(&database, Faults::none(), &copy);
+    let table = shop.table_of([Account::new("alice", 5), Account::new("bob", 5)]).await;
+    database.transaction_time(millis(5));
+    // Another transaction runs on `alice` when the first request arrives.
+    let accounts = table.others.clone();
+    shop.rival.before_through(&shop.plain, TRANSACT, 0, async move |client| {
+        let mut tx = Transaction::new(&client);
+        tx.check_exists(&accounts, "alice");
+        tokio::spawn(tx.commit());
+        travel(millis(1)).await;
+    });
+    shop.rival.before_through(&table.others, TRANSACT, 1, async move |_| {
+        travel(millis(5)).await;
+        copy.arrive().await;
     });
     let result = transfer(&shop.client, &table, ["alice", "bob"]).await;
     expect_error!(result, Error::Indeterminate { .. });

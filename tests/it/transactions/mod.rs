@@ -7,6 +7,7 @@ mod contention;
 mod late;
 mod messages;
 mod outcomes;
+mod repeats;
 mod retries;
 mod skew;
 mod tokens;

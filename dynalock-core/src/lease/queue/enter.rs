@@ -107,7 +107,7 @@ impl<'a> Queued<'a> {
                     }
                 };
                 if !has_no_entry {
-                    abandon_later(self.specs(), &self.owner, self.duplicate_without_answer());
+                    abandon_later(self.specs(), &self.owner, Duplicate::Possible);
                 }
                 return Err(stop);
             }
@@ -118,6 +118,10 @@ impl<'a> Queued<'a> {
             // the item, or the call has already released the lease.
             Ok(()) | Err(Stop::Failed(Error::NotFound { .. })) => {}
             Err(Stop::Failed(Error::Locked(_))) => abandon_at_the_end(self.specs(), &self.owner, duplicate).await,
+            // The connection may be broken, so later calls must wait for the removal of the entry.
+            Err(Stop::Failed(Error::Exhausted { .. })) => {
+                abandon_later(self.specs(), &self.owner, Duplicate::Possible);
+            }
             // Another caller may already have removed the call's entry. The call still sends a
             // request to remove the entry, because a delayed duplicate may have added the entry
             // again.
@@ -181,13 +185,6 @@ impl<'a> Queued<'a> {
         // the call does not hold.
         let waiting = self.waiting().next().map_or(&self.tickets[0], |ticket| ticket);
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
-    }
-
-    /// Returns whether DynamoDB may apply a delayed duplicate of the request that adds the call's
-    /// entry, if that request got no answer. DynamoDB applies a transaction only once, because the
-    /// transaction has a ClientRequestToken.
-    fn duplicate_without_answer(&self) -> Duplicate {
-        if self.tickets.len() == 1 { Duplicate::Possible } else { Duplicate::Impossible }
     }
 
     async fn enqueue_all(&mut self) -> Result<EnterResult, Error> {

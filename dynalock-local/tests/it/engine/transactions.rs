@@ -164,16 +164,17 @@ async fn a_token_is_applied_once_and_belongs_to_its_request() {
 #[tokio::test]
 async fn a_token_of_a_cancelled_transaction_is_free() {
     let table = table("a_token_of_a_cancelled_transaction_is_free").await;
-    let send = || {
+    let send = |key| {
         let transaction = table.client.transact_write_items().client_request_token("token-of-a-cancelled-one");
-        transaction.transact_items(increment_from(&table, "a", 1)).send()
+        transaction.transact_items(increment_from(&table, key, 1)).send()
     };
 
-    let early = send().await;
+    let early = send("a").await;
+    let other = send("b").await;
     table.put(item([("k", s("a")), ("n", n(1))])).await;
-    let late = send().await;
+    let late = send("a").await;
 
-    assert_eq!(code(&early), Some("TransactionCanceledException"));
+    assert_eq!([code(&early), code(&other)], [Some("TransactionCanceledException"); 2]);
     assert_eq!(code(&late), None);
     assert_eq!(table.n("a").await, Some(n(2)));
 }

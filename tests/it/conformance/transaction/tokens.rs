@@ -103,13 +103,16 @@ async fn the_same_content_under_another_token_is_another_transaction(shop: &Shop
 
 async fn a_token_of_a_refused_transaction_may_be_used_again(shop: &Shop) {
     let table = shop.table_of([Product::new("a", 5)]).await;
-    let create = || {
+    let create = |stock| {
         let mut tx = Transaction::new(&shop.client).token(table.name());
-        tx.create(&table.items, Product::new("a", 6));
+        tx.create(&table.items, Product::new("a", stock));
         tx
     };
-    assert_eq!(codes(&cancelled(create().commit().await)), ["ConditionalCheckFailed"]);
+    assert_eq!(codes(&cancelled(create(6).commit().await)), ["ConditionalCheckFailed"]);
+    // The token may be used again with the same content, and with other content.
+    assert_eq!(codes(&cancelled(create(6).commit().await)), ["ConditionalCheckFailed"]);
+    assert_eq!(codes(&cancelled(create(7).commit().await)), ["ConditionalCheckFailed"]);
     table.raw.delete("a").await;
-    create().commit().await.unwrap();
-    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(6));
+    create(7).commit().await.unwrap();
+    assert_eq!(table.raw.get("a").await.unwrap()["stock"], n(7));
 }
