@@ -78,6 +78,13 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     Some(Key::new(value(model.partition_key)?, sort))
 }
 
+/// Returns `true` if two values of a key attribute are equal. Two notations of one number, for
+/// example `0.1` and `1e-1`, are equal.
+pub(crate) fn is_same_key_value(one: Option<&AttributeValue>, other: Option<&AttributeValue>) -> bool {
+    let canonical = |value: &AttributeValue| scalar(value.clone()).map(KeyValue::canonical);
+    one == other || one.and_then(canonical) == other.and_then(canonical)
+}
+
 /// Returns the value that serde writes for a key attribute. A key value must be a string, a number
 /// or bytes. If serde writes neither a string nor a number nor bytes for the key attribute,
 /// `key_value` returns an empty string, which DynamoDB refuses as a key.
