@@ -1,6 +1,9 @@
 //! `dynalock item`.
 
-use std::process::Stdio;
+use std::{
+    process::Stdio,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use dynalock::{Heartbeat, Versioned};
@@ -63,10 +66,27 @@ stock       7"
 #[tokio::test]
 async fn an_expired_item_is_shown_as_such() {
     let (engine, products) = Engine::with_products().await;
-    products.create(product(Some(1_000_000_000))).await.unwrap();
+    let hour_ago = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() - 3_600;
+    products.create(product(Some(hour_ago))).await.unwrap();
+    assert!(products.get("85123A").await.unwrap().is_none());
     let run = engine.run("item show products 85123A").await;
-    assert!(run.stdout.contains("2001-09-09T01:46:40Z (") && run.stdout.contains("calls treat the item as absent"));
+    assert!(run.stdout.contains("ago): calls treat the item as absent"), "{}", run.stdout);
     assert_eq!(engine.json("item show products 85123A").await["expired"], true);
+}
+
+/// `DynamoDB` and the library ignore a time to live of more than five years ago.
+#[tokio::test]
+async fn an_item_with_an_old_time_to_live_is_not_expired() {
+    let (engine, products) = Engine::with_products().await;
+    for (until, moment) in [(1_000_000_000, "2001-09-09T01:46:40Z"), (0, "1970-01-01T00:00:00Z")] {
+        products.delete_unchecked("85123A").await.unwrap();
+        products.create(product(Some(until))).await.unwrap();
+        assert!(products.get("85123A").await.unwrap().is_some());
+        let run = engine.run("item show products 85123A").await;
+        assert!(run.stdout.contains(&format!("{moment} (")), "{}", run.stdout);
+        assert!(run.stdout.contains("ago): calls do not treat the item as expired"), "{}", run.stdout);
+        assert_eq!(engine.json("item show products 85123A").await["expired"], false);
+    }
 }
 
 #[tokio::test]

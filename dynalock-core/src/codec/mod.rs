@@ -18,7 +18,7 @@ pub(crate) use decode::{decode, decode_stored, state_of};
 pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::Etag;
 pub(crate) use etag::digest_item;
-pub(crate) use expiry::{ExpiredItems, ExpiredTimes};
+pub(crate) use expiry::{ExpiredItems, ExpiredTimes, expiry_time};
 pub use stored::Stored;
 pub(crate) use stored::{Basis, Content, State};
 pub(crate) use times::{times_of_create, updated_at};
