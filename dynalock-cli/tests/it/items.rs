@@ -89,6 +89,16 @@ async fn an_item_with_an_old_time_to_live_is_not_expired() {
     }
 }
 
+/// The key of a separate lease row would be longer than the limit of `DynamoDB`.
+#[tokio::test]
+async fn an_item_with_the_longest_key_is_shown() {
+    let (engine, products) = Engine::with_products().await;
+    let sku = "k".repeat(2_048);
+    products.create(Product { sku: sku.clone(), ..product(None) }).await.unwrap();
+    let shown = engine.json(&format!("item show products {sku}")).await;
+    assert_eq!((&shown["version"], &shown["lease"]), (&json!(1), &Value::Null));
+}
+
 #[tokio::test]
 async fn the_lease_of_an_item_is_shown() {
     let engine = Engine::start().await;
