@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::support::{Engine, LONG, Product, masked};
+use crate::support::{Engine, LONG, Product, masked, run};
 
 /// An item with a sort key, whose lease is in the item.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
@@ -89,6 +89,14 @@ async fn an_item_with_an_old_time_to_live_is_not_expired() {
     }
 }
 
+#[tokio::test]
+async fn a_time_to_live_that_is_no_date_is_shown_in_seconds() {
+    let (engine, products) = Engine::with_products().await;
+    products.create(product(Some(u64::MAX))).await.unwrap();
+    let shown = engine.json("item show products 85123A").await;
+    assert_eq!(shown["expires_at"], "18446744073709551615 s");
+}
+
 /// The key of a separate lease row would be longer than the limit of `DynamoDB`.
 #[tokio::test]
 async fn an_item_with_the_longest_key_is_shown() {
@@ -151,6 +159,16 @@ async fn a_key_must_fit_the_table() {
     assert_eq!(failed("bytes !", 2).await, "the key attribute `id` is bytes in base64; `!` is none");
     assert_eq!(failed("bytes AQI=", 3).await, "table `bytes` has no item under AQI=");
     assert!(failed("none a", 3).await.starts_with("table `none` does not exist"));
+}
+
+#[tokio::test]
+async fn an_empty_table_or_key_is_a_wrong_command_line() {
+    let (engine, _) = Engine::with_products().await;
+    for [table, key] in [["", "85123A"], ["products", ""]] {
+        run(engine.command("item show").args([table, key])).await.failed_with_usage();
+    }
+    run(engine.command("locks list").arg("")).await.failed_with_usage();
+    run(engine.command("doctor --table").arg("")).await.failed_with_usage();
 }
 
 #[tokio::test]

@@ -125,5 +125,5 @@ impl Expiry {
 }
 
 fn moment(epoch_seconds: u64) -> String {
-    clock::rfc3339(i64::try_from(epoch_seconds).unwrap_or(i64::MAX))
+    i64::try_from(epoch_seconds).map_or_else(|_| format!("{epoch_seconds} s"), clock::rfc3339)
 }
