@@ -63,11 +63,16 @@ stock       7"
     assert_eq!(shown["item"]["stock"], json!({ "N": "7" }));
 }
 
+/// The time of day in epoch seconds.
+#[expect(clippy::disallowed_methods, reason = "the time to live of an item is a time of day")]
+fn epoch_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
 #[tokio::test]
 async fn an_expired_item_is_shown_as_such() {
     let (engine, products) = Engine::with_products().await;
-    let hour_ago = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() - 3_600;
-    products.create(product(Some(hour_ago))).await.unwrap();
+    products.create(product(Some(epoch_seconds() - 3_600))).await.unwrap();
     assert!(products.get("85123A").await.unwrap().is_none());
     let run = engine.run("item show products 85123A").await;
     assert!(run.stdout.contains("ago): calls treat the item as absent"), "{}", run.stdout);
