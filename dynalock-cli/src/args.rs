@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use clap_complete::Shell;
 use dynalock::table::KeyType;
 
@@ -179,6 +179,7 @@ pub(crate) enum TableCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// The table of the locks.
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) table: String,
     /// Show only the locks that this owner holds or waits for.
     #[arg(long, value_name = "LABEL")]
@@ -188,6 +189,7 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LockArgs {
     /// The table of the locks.
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) table: String,
     /// The name of the lock.
     pub(crate) name: String,
@@ -229,12 +231,13 @@ pub(crate) struct BreakArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ItemArgs {
     /// The table.
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) table: String,
     /// The partition key. Bytes are in base64.
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: String,
     /// The sort key, if the table has one.
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) sort: Option<String>,
     /// The attribute that contains the version, if the type has a field for the version.
     #[arg(long, value_name = "ATTRIBUTE", default_value = "_version")]
@@ -265,6 +268,7 @@ pub(crate) struct CreateArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// The table.
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) table: String,
     /// The table contains locks by name.
     #[arg(long, conflicts_with_all = ["partition_key", "sort_key", "ttl"], required_unless_present = "partition_key")]
@@ -290,7 +294,7 @@ pub(crate) struct KeyArg {
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Check this table, too.
-    #[arg(long)]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) table: Option<String>,
 }
 

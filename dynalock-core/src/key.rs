@@ -137,7 +137,7 @@ impl KeyValue {
 
     /// Returns a key value in canonical notation, so that equal numbers have equal texts. Without
     /// the canonical notation, the texts `1` and `1.0` would be different keys.
-    fn canonical(self) -> Self {
+    pub(crate) fn canonical(self) -> Self {
         match self {
             Self::N(digits) => Self::N(number::canonical(digits)),
             Self::S(_) | Self::B(_) => self,
@@ -193,8 +193,10 @@ impl From<KeyType> for ScalarAttributeType {
 ///
 /// `#[derive(KeyAttribute)]` supports a newtype of a key type, a newtype of bytes with
 /// `#[serde(with = "serde_bytes")]`, and an enum without fields. The key value of an enum is the
-/// variant name that serde writes. If a program implements `KeyAttribute` by hand, `to_key_value`
-/// must return the key value that the `Serialize` implementation of the type writes.
+/// variant name that serde writes. A number with a fraction needs an implementation by hand. If a
+/// program implements `KeyAttribute` by hand, `to_key_value` must return the key value that the
+/// `Serialize` implementation of the type writes. Two notations of one number, for example `0.5`
+/// and `5e-1`, are the same key value.
 ///
 /// ```
 /// # use dynalock_core as dynalock;

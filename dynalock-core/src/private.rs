@@ -6,10 +6,11 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::{
-    codec::Item,
+    codec::{Item, expiry_time},
     error::Result,
     expression::Condition,
     lease::LeaseOptions,
+    model::ItemExpiry,
     named::LockInfo,
     operation::TableSettings,
     retry::{Connection, Limits},
@@ -41,6 +42,22 @@ pub use crate::{
 /// the lock name of the returned lease.
 pub fn lease_of(name: &str, item: &Item) -> Option<LockInfo> {
     LockInfo::of_lease(name, &LeaseOptions::default(), item)
+}
+
+/// The time to live of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeToLive {
+    /// The time to live in seconds since the epoch.
+    pub at: u64,
+    /// `true` if calls with the default clock skew treat the item as absent.
+    pub is_over: bool,
+}
+
+/// Returns the time to live in an attribute of an item, or `None` if the attribute is not a number
+/// that can be a time to live.
+pub fn time_to_live(attribute: &str, item: &Item) -> Option<TimeToLive> {
+    let at = expiry_time(item, attribute)?;
+    Some(TimeToLive { at, is_over: ItemExpiry::DEFAULT.times().contain(at) })
 }
 
 /// Creates a table that has no Rust type, and waits at most one minute until the table is active.

@@ -1,6 +1,9 @@
 //! `dynalock item`.
 
-use std::process::Stdio;
+use std::{
+    process::Stdio,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use dynalock::{Heartbeat, Versioned};
@@ -8,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::support::{Engine, LONG, Product, masked};
+use crate::support::{Engine, LONG, Product, masked, run};
 
 /// An item with a sort key, whose lease is in the item.
 #[derive(Debug, Clone, Serialize, Deserialize, Versioned)]
@@ -60,13 +63,53 @@ stock       7"
     assert_eq!(shown["item"]["stock"], json!({ "N": "7" }));
 }
 
+/// The time of day in epoch seconds.
+#[expect(clippy::disallowed_methods, reason = "the time to live of an item is a time of day")]
+fn epoch_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
 #[tokio::test]
 async fn an_expired_item_is_shown_as_such() {
     let (engine, products) = Engine::with_products().await;
-    products.create(product(Some(1_000_000_000))).await.unwrap();
+    products.create(product(Some(epoch_seconds() - 3_600))).await.unwrap();
+    assert!(products.get("85123A").await.unwrap().is_none());
     let run = engine.run("item show products 85123A").await;
-    assert!(run.stdout.contains("2001-09-09T01:46:40Z (") && run.stdout.contains("calls treat the item as absent"));
+    assert!(run.stdout.contains("ago): calls treat the item as absent"), "{}", run.stdout);
     assert_eq!(engine.json("item show products 85123A").await["expired"], true);
+}
+
+/// `DynamoDB` and the library ignore a time to live of more than five years ago.
+#[tokio::test]
+async fn an_item_with_an_old_time_to_live_is_not_expired() {
+    let (engine, products) = Engine::with_products().await;
+    for (until, moment) in [(1_000_000_000, "2001-09-09T01:46:40Z"), (0, "1970-01-01T00:00:00Z")] {
+        products.delete_unchecked("85123A").await.unwrap();
+        products.create(product(Some(until))).await.unwrap();
+        assert!(products.get("85123A").await.unwrap().is_some());
+        let run = engine.run("item show products 85123A").await;
+        assert!(run.stdout.contains(&format!("{moment} (")), "{}", run.stdout);
+        assert!(run.stdout.contains("ago): calls do not treat the item as expired"), "{}", run.stdout);
+        assert_eq!(engine.json("item show products 85123A").await["expired"], false);
+    }
+}
+
+#[tokio::test]
+async fn a_time_to_live_that_is_no_date_is_shown_in_seconds() {
+    let (engine, products) = Engine::with_products().await;
+    products.create(product(Some(u64::MAX))).await.unwrap();
+    let shown = engine.json("item show products 85123A").await;
+    assert_eq!(shown["expires_at"], "18446744073709551615 s");
+}
+
+/// The key of a separate lease row would be longer than the limit of `DynamoDB`.
+#[tokio::test]
+async fn an_item_with_the_longest_key_is_shown() {
+    let (engine, products) = Engine::with_products().await;
+    let sku = "k".repeat(2_048);
+    products.create(Product { sku: sku.clone(), ..product(None) }).await.unwrap();
+    let shown = engine.json(&format!("item show products {sku}")).await;
+    assert_eq!((&shown["version"], &shown["lease"]), (&json!(1), &Value::Null));
 }
 
 #[tokio::test]
@@ -121,6 +164,16 @@ async fn a_key_must_fit_the_table() {
     assert_eq!(failed("bytes !", 2).await, "the key attribute `id` is bytes in base64; `!` is none");
     assert_eq!(failed("bytes AQI=", 3).await, "table `bytes` has no item under AQI=");
     assert!(failed("none a", 3).await.starts_with("table `none` does not exist"));
+}
+
+#[tokio::test]
+async fn an_empty_table_or_key_is_a_wrong_command_line() {
+    let (engine, _) = Engine::with_products().await;
+    for [table, key] in [["", "85123A"], ["products", ""]] {
+        run(engine.command("item show").args([table, key])).await.failed_with_usage();
+    }
+    run(engine.command("locks list").arg("")).await.failed_with_usage();
+    run(engine.command("doctor --table").arg("")).await.failed_with_usage();
 }
 
 #[tokio::test]

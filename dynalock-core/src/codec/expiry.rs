@@ -24,6 +24,12 @@ pub(crate) struct ExpiredTimes {
     pub(crate) last: u64,
 }
 
+/// Returns the time to live of an item, in epoch seconds, or `None` if `attribute` is not a number
+/// that can be a time to live.
+pub(crate) fn expiry_time(item: &Item, attribute: &str) -> Option<u64> {
+    number::rounded_up(item.get(attribute)?.as_n().ok()?)
+}
+
 impl ItemExpiry {
     /// The default rule for expired items allows the same clock skew as the default rule for
     /// expired leases.
@@ -37,8 +43,7 @@ impl ItemExpiry {
     /// plus the allowed clock skew.
     pub(crate) fn is_over(&self, model: &Model, item: &Item) -> bool {
         let Some(expires) = model.times.expires else { return false };
-        let time = item.get(expires.name).and_then(|time| number::rounded_up(time.as_n().ok()?));
-        time.is_some_and(|time| self.times().contain(time))
+        expiry_time(item, expires.name).is_some_and(|time| self.times().contain(time))
     }
 
     /// Returns the item, or `None` if the item has expired.
@@ -59,7 +64,7 @@ impl ExpiredTimes {
         Self { first: now.saturating_sub(ItemExpiry::OLDEST).as_secs(), last }
     }
 
-    fn contain(self, time: u64) -> bool {
+    pub(crate) fn contain(self, time: u64) -> bool {
         (self.first..=self.last).contains(&time)
     }
 }

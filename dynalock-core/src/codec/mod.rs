@@ -18,7 +18,7 @@ pub(crate) use decode::{decode, decode_stored, state_of};
 pub(crate) use encode::{Changes, encode_attribute};
 pub use etag::Etag;
 pub(crate) use etag::digest_item;
-pub(crate) use expiry::{ExpiredItems, ExpiredTimes};
+pub(crate) use expiry::{ExpiredItems, ExpiredTimes, expiry_time};
 pub use stored::Stored;
 pub(crate) use stored::{Basis, Content, State};
 pub(crate) use times::{times_of_create, updated_at};
@@ -76,6 +76,13 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
         None => None,
     };
     Some(Key::new(value(model.partition_key)?, sort))
+}
+
+/// Returns `true` if two values of a key attribute are equal. Two notations of one number, for
+/// example `0.1` and `1e-1`, are equal.
+pub(crate) fn is_same_key_value(one: Option<&AttributeValue>, other: Option<&AttributeValue>) -> bool {
+    let canonical = |value: &AttributeValue| scalar(value.clone()).map(KeyValue::canonical);
+    one == other || one.and_then(canonical) == other.and_then(canonical)
 }
 
 /// Returns the value that serde writes for a key attribute. A key value must be a string, a number

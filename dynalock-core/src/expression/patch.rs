@@ -1,7 +1,7 @@
 //! The content of a patch (a write of single attributes): the changes of attributes, and the
 //! condition that the caller has added.
 
-use std::{cmp::Reverse, sync::Arc};
+use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -238,10 +238,10 @@ impl<T> PatchContent<T> {
         });
         let (set, mut removed): (Vec<_>, Vec<_>) =
             after.collect::<Result<Vec<_>, _>>()?.into_iter().partition(|(_, value)| value.is_some());
-        // The removal of a list element changes the indexes of all later elements in the list. The
-        // loop removes the element with the largest index first, so that the smaller indexes stay
-        // valid.
-        removed.sort_by_key(|(path, _)| Reverse(path.last_index()));
+        // The removal of a list element changes the indexes of all later elements in the list, also
+        // in the paths that lead through these elements. The loop removes the last value of the
+        // item first, so that the other paths stay valid.
+        removed.sort_by(|(one, _), (other, _)| other.names().cmp(one.names()));
         for (path, value) in set.into_iter().chain(removed) {
             path.put(item, value);
         }

@@ -366,14 +366,6 @@ impl DocumentPath {
         }
     }
 
-    /// Returns the index at the end of the path, if the path leads to an element of a list.
-    pub(super) fn last_index(&self) -> Option<usize> {
-        match self.steps.last() {
-            Some(Step::Index(index)) => Some(*index),
-            Some(Step::Field(_) | Step::Key(_)) | None => None,
-        }
-    }
-
     /// Returns `true` if the path leads to a top-level attribute of the item.
     pub(crate) fn is_top_level(&self) -> bool {
         self.steps.is_empty()
@@ -389,7 +381,7 @@ impl DocumentPath {
 
     /// Returns the steps of the path as DynamoDB compares them: a field and a map entry of the same
     /// name are the same step.
-    fn names(&self) -> impl Iterator<Item = (Option<usize>, &str)> {
+    pub(super) fn names(&self) -> impl Iterator<Item = (Option<usize>, &str)> {
         self.steps.iter().map(|step| match step {
             Step::Field(FieldName { name, .. }) => (None, *name),
             Step::Key(key) => (None, key.as_str()),

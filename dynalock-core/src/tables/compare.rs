@@ -87,32 +87,34 @@ fn index_differences(index: &IndexModel, table: &TableDescription) -> Vec<TableD
     let Some(live) = LiveIndex::find(table, name) else {
         return vec![TableDifference::IndexMissing { index: name, scope: index.scope }];
     };
+    let scope = live.scope;
     let mut found = Vec::new();
-    if live.scope != index.scope {
+    if scope != index.scope {
         found.push(TableDifference::IndexScope { index: name, expected: index.scope });
     }
     let (partition, sort) =
         (attribute_in(live.key_schema, &KeyRole::Hash), attribute_in(live.key_schema, &KeyRole::Range));
     if partition != Some(index.partition_key.name) {
         let (expected, partition) = (index.partition_key.name, partition.unwrap_or_default().to_owned());
-        found.push(TableDifference::IndexPartitionKey { index: name, expected, found: partition });
+        found.push(TableDifference::IndexPartitionKey { index: name, scope, expected, found: partition });
     }
     let expected = index.sort_key.map(|key| key.name);
     if sort != expected {
-        found.push(TableDifference::IndexSortKey { index: name, expected, found: sort.map(str::to_owned) });
+        found.push(TableDifference::IndexSortKey { index: name, scope, expected, found: sort.map(str::to_owned) });
     }
     let is_named_alike = |key: &KeyModel| [partition, sort].contains(&Some(key.name));
     let other_types =
         index.key_attributes().filter(is_named_alike).filter_map(|KeyModel { name: attribute, key_type }| {
             let found = type_of(table, attribute);
             let (index, expected) = (name, key_type);
-            (found != Some(expected)).then_some(TableDifference::IndexKeyType { index, attribute, expected, found })
+            let difference = TableDifference::IndexKeyType { index, scope, attribute, expected, found };
+            (found != Some(expected)).then_some(difference)
         });
     found.extend(other_types);
     let (expected, projected) = (projection_of(index.projection), live.projection.map(live_projection));
     if projected.as_ref() != Some(&expected) {
         let projected = projected.unwrap_or_default();
-        found.push(TableDifference::IndexProjection { index: name, expected, found: projected });
+        found.push(TableDifference::IndexProjection { index: name, scope, expected, found: projected });
     }
     if let Some(status @ (IndexStatus::Creating | IndexStatus::Deleting)) = live.status {
         found.push(TableDifference::IndexNotActive { index: name, status: status.as_str().to_owned() });

@@ -108,6 +108,8 @@ pub enum TableDifference {
     IndexPartitionKey {
         /// The name of the index whose partition key differs.
         index: &'static str,
+        /// The scope that the index has in the table: global or local.
+        scope: IndexScope,
         /// The name of the index's partition key in the struct.
         expected: &'static str,
         /// The name of the index's partition key in the table.
@@ -119,6 +121,8 @@ pub enum TableDifference {
     IndexSortKey {
         /// The name of the index whose sort key differs.
         index: &'static str,
+        /// The scope that the index has in the table: global or local.
+        scope: IndexScope,
         /// The name of the index's sort key in the struct, or `None` if the index in the struct has
         /// no sort key.
         expected: Option<&'static str>,
@@ -131,6 +135,8 @@ pub enum TableDifference {
     IndexKeyType {
         /// The name of the index with the key attribute.
         index: &'static str,
+        /// The scope that the index has in the table: global or local.
+        scope: IndexScope,
         /// The name of the key attribute whose type differs.
         attribute: &'static str,
         /// The type that the struct declares for the key attribute of the index.
@@ -144,6 +150,8 @@ pub enum TableDifference {
     IndexProjection {
         /// The name of the index whose projected attributes differ.
         index: &'static str,
+        /// The scope that the index has in the table: global or local.
+        scope: IndexScope,
         /// The projection that the struct declares for the index. A projection is `ALL`,
         /// `KEYS_ONLY`, or `INCLUDE` with the sorted names of the attributes.
         expected: String,
@@ -300,7 +308,6 @@ impl fmt::Display for TableDifference {
 impl TableDifference {
     /// Writes the sentence that describes a difference in an index.
     fn describe_index(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const ANEW: &str = "delete the index and create it again with UpdateTable";
         match self {
             Self::IndexMissing { index, scope: IndexScope::Global } => {
                 write!(f, "the table has no index `{index}`: add the global index with UpdateTable")
@@ -320,27 +327,30 @@ impl TableDifference {
                 "the index `{index}` is global in the table, and local in the type: remove `local` from the type, or use \
                  another table"
             ),
-            Self::IndexPartitionKey { index, expected, found } => write!(
+            Self::IndexPartitionKey { index, scope, expected, found } => write!(
                 f,
-                "the partition key of the index `{index}` is `{found}` in the table, and `{expected}` in the type: {ANEW}"
+                "the partition key of the index `{index}` is `{found}` in the table, and `{expected}` in the type: {}",
+                anew(*scope)
             ),
-            Self::IndexSortKey { index, expected, found } => {
+            Self::IndexSortKey { index, scope, expected, found } => {
                 let (expected, found) = (named(*expected), named(found.as_deref()));
+                let anew = anew(*scope);
                 write!(
                     f,
-                    "the sort key of the index `{index}` is {found} in the table, and {expected} in the type: {ANEW}"
+                    "the sort key of the index `{index}` is {found} in the table, and {expected} in the type: {anew}"
                 )
             }
-            Self::IndexKeyType { index, attribute, expected, found } => {
-                let found = shown(*found);
+            Self::IndexKeyType { index, scope, attribute, expected, found } => {
+                let (found, anew) = (shown(*found), anew(*scope));
                 write!(
                     f,
                     "the key `{attribute}` of the index `{index}` is {found} in the table, and {expected:?} in the type: change \
-                     the type of the field, or {ANEW}"
+                     the type of the field, or {anew}"
                 )
             }
-            Self::IndexProjection { index, expected, found } => {
-                write!(f, "the index `{index}` holds {found} in the table, and {expected} in the type: {ANEW}")
+            Self::IndexProjection { index, scope, expected, found } => {
+                let anew = anew(*scope);
+                write!(f, "the index `{index}` holds {found} in the table, and {expected} in the type: {anew}")
             }
             Self::IndexNotActive { index, status } => {
                 write!(f, "the index `{index}` has the status {status}: wait until it is ACTIVE")
@@ -348,6 +358,15 @@ impl TableDifference {
             // `describe_index` writes nothing for a difference that does not concern an index.
             _ => Ok(()),
         }
+    }
+}
+
+/// Returns the way to change an index. DynamoDB creates and deletes a local index only with its
+/// table.
+fn anew(scope: IndexScope) -> &'static str {
+    match scope {
+        IndexScope::Global => "delete the index and create it again with UpdateTable",
+        IndexScope::Local => "use another table, because DynamoDB cannot change a local index",
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dynalock::{Error, Stored, error::InvalidPatch, request::Combining};
+use dynalock::{Attributes, Error, Stored, Versioned, error::InvalidPatch, request::Combining};
+use serde::{Deserialize, Serialize};
 
 use crate::support::{Address, Basket, Part, Product, Refused, Shop, Table, expect_error, item, n, s, start, together};
 
@@ -25,6 +26,7 @@ cases! {
     attributes_of_other_programs_survive,
     an_item_of_another_program_is_adopted,
     patches_do_in_a_batch_what_they_do_alone,
+    a_patch_in_a_batch_removes_what_its_paths_named_before_it,
     a_patch_sees_the_calls_before_it,
     a_refused_patch_leaves_its_change_out,
     an_invalid_patch_is_not_sent,
@@ -291,6 +293,39 @@ async fn patches_do_in_a_batch_what_they_do_alone(shop: &Shop) {
         compare!(remove(a.prices.key("usd")), remove(a.note), set(a.limit, None::<u32>));
         compare!(add(a.limit, 1), when(a.prices.key("nok").eq(30)));
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "shelves")]
+struct Shelf {
+    #[dynalock(partition_key)]
+    id: String,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributes)]
+struct Row {
+    labels: Vec<String>,
+    note: Option<String>,
+}
+
+/// The removal of a list element must not change the meaning of a path that leads through a later
+/// element of the list.
+async fn a_patch_in_a_batch_removes_what_its_paths_named_before_it(shop: &Shop) {
+    let row =
+        |nth| Row { labels: vec![format!("first {nth}"), format!("second {nth}")], note: Some(format!("note {nth}")) };
+    let shelf = |id: &str| Shelf { id: id.to_owned(), rows: (0..5).map(row).collect() };
+    let table = shop.table_of([shelf("alone"), shelf("combined")]).await;
+    let (rows, row) = (Shelf::ATTR.rows, Row::ATTR);
+    macro_rules! patched {
+        ($items:expr, $id:literal) => {{
+            let patch = $items.patch($id).remove(rows.index(3).at(row.note)).remove(rows.index(1));
+            patch.remove(rows.index(2).at(row.labels).index(0)).await.unwrap().into_inner().rows
+        }};
+    }
+    let alone = patched!(table.items, "alone");
+    assert_eq!(patched!(table.items.combining(), "combined"), alone);
+    assert_eq!((alone[1].labels.len(), alone[2].note.as_deref(), alone[3].note.as_deref()), (1, None, Some("note 4")));
 }
 
 async fn a_patch_sees_the_calls_before_it(shop: &Shop) {

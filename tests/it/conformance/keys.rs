@@ -14,6 +14,7 @@ cases![
     a_composite_key_names_its_item,
     a_newtype_is_a_key,
     bytes_are_a_key,
+    a_number_with_a_fraction_is_a_key,
     derived_keys_name_their_item,
     a_newtype_whose_serde_disagrees_is_refused_without_a_request,
     a_newtype_of_another_type_than_it_declares_is_refused_without_a_request,
@@ -132,6 +133,38 @@ async fn bytes_are_a_key(shop: &Shop) {
     assert_eq!(table.raw.get_by([("digest", b([0, 255, 7]))]).await.unwrap()["uses"], n(2));
     expect_error!(table.items.get(Digest(Vec::new())).await, Error::InvalidKey { attribute: "digest", .. });
     table.items.delete(content).await.unwrap();
+}
+
+/// A number that is not a whole number. Its `KeyAttribute` returns what serde writes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Price(f64);
+
+impl KeyAttribute for Price {
+    const TYPE: KeyType = KeyType::N;
+
+    fn to_key_value(&self) -> KeyValue {
+        KeyValue::N(self.0.to_string())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "offers")]
+struct Offer {
+    #[dynalock(partition_key)]
+    price: Price,
+    uses: u64,
+}
+
+async fn a_number_with_a_fraction_is_a_key(shop: &Shop) {
+    let table = shop.table::<Offer>().await;
+    for price in [0.1, -1.5, 12.34, 0.1 + 0.2, 1e-9, 3.0] {
+        table.items.create(Offer { price: Price(price), uses: 1 }).await.unwrap();
+        let offer = table.items.update_with(Price(price), |offer| offer.uses += 1).await.unwrap();
+        let offer = table.items.replace(offer).await.unwrap();
+        assert_eq!(table.items.get(Price(price)).await.unwrap(), Some(offer.clone()));
+        assert_eq!(table.raw.get_by([("price", n(price))]).await.unwrap()["uses"], n(2));
+        table.items.delete(offer).await.unwrap();
+    }
 }
 
 /// A type whose `KeyAttribute` returns another value than serde writes.

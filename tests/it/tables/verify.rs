@@ -270,13 +270,13 @@ async fn the_sort_key_of_an_index() {
     assert_difference!(
         Live { by_seller: Some(without), ..FITTING }.difference().await,
         TableDifference::IndexSortKey { index: "by_seller", expected: Some("price"), found: None, .. },
-        "the sort key of the index `by_seller` is missing in the table, and `price` in the type"
+        "the sort key of the index `by_seller` is missing in the table, and `price` in the type: delete the index"
     );
     let other = LiveIndex { key: &["shop", "title"], ..BY_PRICE };
     assert_difference!(
         Live { by_price: Some(other), ..FITTING }.difference().await,
         TableDifference::IndexSortKey { index: "by_price", found: Some(found), .. } if found == "title",
-        "is `title` in the table, and `price` in the type"
+        "is `title` in the table, and `price` in the type: use another table"
     );
 }
 

@@ -67,13 +67,17 @@ impl Place {
         })
     }
 
-    /// Reads the separate row with the lease of this item, if the type of the last key attribute
-    /// allows a separate row.
+    /// Reads the separate row with the lease of this item, if the type and the length of the last
+    /// key attribute allow a separate row. `DynamoDB` refuses a partition key of more than 2048
+    /// bytes, and a sort key of more than 1024 bytes.
     pub(super) async fn read_lease_row(&self, client: &Client) -> Result<Option<Item>, Failure> {
         let Some(last) = self.key_names.last() else { return Ok(None) };
+        let longest = if self.key_names.len() == 1 { 2_048 } else { 1_024 } - LEASE_ROW.len();
         let lease_row = match &self.key[last] {
-            AttributeValue::S(text) => AttributeValue::S(format!("{text}{LEASE_ROW}")),
-            AttributeValue::B(bytes) => AttributeValue::B(Blob::new([bytes.as_ref(), LEASE_ROW.as_bytes()].concat())),
+            AttributeValue::S(text) if text.len() <= longest => AttributeValue::S(format!("{text}{LEASE_ROW}")),
+            AttributeValue::B(bytes) if bytes.as_ref().len() <= longest => {
+                AttributeValue::B(Blob::new([bytes.as_ref(), LEASE_ROW.as_bytes()].concat()))
+            }
             _ => return Ok(None),
         };
         let mut key = self.key.clone();

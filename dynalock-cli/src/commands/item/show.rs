@@ -1,5 +1,7 @@
+use std::time::Duration;
+
 use aws_sdk_dynamodb::Client;
-use dynalock::private::{LockModel, lease_of};
+use dynalock::private::{LockModel, TimeToLive, lease_of, time_to_live};
 use serde_json::{Value, json};
 
 use super::{
@@ -31,8 +33,8 @@ struct Shown<'a> {
 /// The time to live of an item.
 struct Expiry {
     attribute: String,
-    /// The time in seconds since the epoch, or `None` if the item has no time to live.
-    at: Option<i64>,
+    /// `None` if the item has no time to live.
+    time: Option<TimeToLive>,
 }
 
 pub(crate) async fn run(args: &ItemArgs, client: &Client, output: Output) -> Result<(), Failure> {
@@ -43,8 +45,8 @@ pub(crate) async fn run(args: &ItemArgs, client: &Client, output: Output) -> Res
         lease = place.read_lease_row(client).await?.and_then(|row| lease_of(&place.name, &row));
     }
     let expires = place.time_to_live(client).await?.map(|attribute| {
-        let at = item.get(&attribute).and_then(|value| value.as_n().ok()).and_then(|digits| digits.parse().ok());
-        Expiry { attribute, at }
+        let time = time_to_live(&attribute, &item);
+        Expiry { attribute, time }
     });
     let shown = Shown { args, place, item, lease: lease.map(Lock::from), expires };
     match output.is_json {
@@ -55,13 +57,13 @@ pub(crate) async fn run(args: &ItemArgs, client: &Client, output: Output) -> Res
 
 impl Shown<'_> {
     fn to_json(&self) -> Value {
-        let expires_at = self.expires.as_ref().and_then(|expires| expires.at);
+        let time = self.expires.as_ref().and_then(|expires| expires.time);
         json!({
             "table": self.place.table,
             "key": item_to_json(&self.place.key),
             "version": self.version(),
-            "expires_at": expires_at.map(clock::rfc3339),
-            "expired": expires_at.is_some_and(is_past),
+            "expires_at": time.map(|time| moment(time.at)),
+            "expired": time.is_some_and(|time| time.is_over),
             "lease": self.lease.as_ref().map(Lock::to_json),
             "item": item_to_json(&self.item),
         })
@@ -108,17 +110,20 @@ impl Shown<'_> {
 impl Expiry {
     fn to_text(&self, output: Output) -> String {
         let attribute = shown(&self.attribute);
-        let Some(at) = self.at else { return format!("never: the item has no number in `{attribute}`") };
-        let distance = duration(clock::since_epoch().abs_diff(std::time::Duration::from_secs(at.unsigned_abs())));
-        match is_past(at) {
-            true => {
-                output.paint(RED, &format!("{} ({distance} ago): calls treat the item as absent", clock::rfc3339(at)))
-            }
-            false => format!("{} (in {distance})", clock::rfc3339(at)),
+        let Some(TimeToLive { at, is_over }) = self.time else {
+            return format!("never: the item has no time in `{attribute}`");
+        };
+        let (time, now) = (Duration::from_secs(at), clock::since_epoch());
+        let (at, distance) = (moment(at), duration(now.abs_diff(time)));
+        match (is_over, time < now) {
+            (true, _) => output.paint(RED, &format!("{at} ({distance} ago): calls treat the item as absent")),
+            // DynamoDB never deletes an item whose time to live is more than five years ago.
+            (false, true) => format!("{at} ({distance} ago): calls do not treat the item as expired"),
+            (false, false) => format!("{at} (in {distance})"),
         }
     }
 }
 
-fn is_past(epoch_seconds: i64) -> bool {
-    i64::try_from(clock::since_epoch().as_secs()).is_ok_and(|now| epoch_seconds < now)
+fn moment(epoch_seconds: u64) -> String {
+    i64::try_from(epoch_seconds).map_or_else(|_| format!("{epoch_seconds} s"), clock::rfc3339)
 }

@@ -8,7 +8,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Adapted, Intent, OperationOutput, OwnedIntent, Target};
 use crate::{
     codec::{
-        Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, state_of, times_of_create, updated_at,
+        Basis, Changes, Content, Etag, Item, State, Stored, decode, encode, is_same_key_value, state_of,
+        times_of_create, updated_at,
     },
     error::Error,
     expression::{Condition, Placeholders, absent, unchanged},
@@ -231,8 +232,9 @@ impl<T: Versioned> IntentOf<T> {
         for attribute in T::MODEL.key_attributes() {
             // A hand-written `KeyAttribute` may return another value than `Serialize` writes.
             // DynamoDB would store the item under the key from `Serialize`, but the library would
-            // read the item under the key from `KeyAttribute`.
-            if item.get(attribute.name) != key.get(attribute.name) {
+            // read the item under the key from `KeyAttribute`. Serde may write a number in another
+            // notation than the key, for example `0.1` instead of `1e-1`.
+            if !is_same_key_value(item.get(attribute.name), key.get(attribute.name)) {
                 let reason = "serde writes another value than its `KeyAttribute` says";
                 return Err(Error::InvalidKey { table: Arc::clone(&self.table), attribute: attribute.name, reason });
             }
