@@ -221,12 +221,15 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of a value differs from the key of the item from which the value was read. The
-    /// failed call has written nothing.
+    /// The key of a value differs from the key of the item from which the value was read, or from
+    /// the key of the item whose etag the value has. The failed call has written nothing.
     ///
     /// DynamoDB cannot change the key of an item. To change a key, create an item with the new key,
     /// and delete the old item.
-    #[error("the key of an item in table `{table}` was changed; create an item under the new key and delete this one")]
+    #[error(
+        "the key of a value in table `{table}` differs from the key of the item that was read; \
+         to change a key, create an item under the new key and delete the old item; an etag is valid only for its own item"
+    )]
     #[non_exhaustive]
     KeyChanged {
         /// The name of the table.
