@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Returns the attributes that serde writes for a value, as an item. `attributes_of` omits the
-/// version and the times, because only the library may change the version and the times.
+/// version, the creation time and the update time, because only the library may change them.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
@@ -244,9 +244,9 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the attribute `name` in the list of fingerprints. Serde usually writes
-    /// the attributes in the same order each time, so the search for a fingerprint starts after the
-    /// last found attribute.
+    /// Returns the index of the attribute `name` in the list of fingerprints (hashes of the
+    /// attributes that were read). Serde usually writes the attributes in the same order each time,
+    /// so the search for a fingerprint starts after the last found attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
             // In most cases, the fingerprint at the index `at` is the fingerprint of the attribute

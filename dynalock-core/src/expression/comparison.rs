@@ -129,8 +129,9 @@ macro_rules! conditions_of {
                 test(self, |path| Ok(Test::Function("begins_with", path, encode_attribute(&prefix.as_prefix())?)))
             }
 
-            /// Returns a condition that is true if the attribute contains `part`. The operand
-            /// `part` is a substring of a string, or an element of a list or a set.
+            /// Returns a condition that is true if the attribute contains `part`. If the attribute
+            /// is a string, `part` is a substring. If the attribute is a list or a set, `part` is
+            /// an element.
             pub fn contains(self, part: impl AsPart<V>) -> Condition<T> {
                 test(self, |path| Ok(Test::Function("contains", path, encode_attribute(&part.as_part())?)))
             }

@@ -124,8 +124,8 @@ impl Placeholders {
     }
 }
 
-/// The characters before the number in the placeholder of a map key. The placeholders of attribute
-/// names contain no underscore, so no map key has the placeholder of an attribute name.
+/// The characters before the number in the placeholder of a map key. The underscore distinguishes
+/// the placeholder of a map key from the placeholder of an attribute name.
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
 impl Name {

@@ -61,7 +61,7 @@ macro_rules! patch_methods {
         /// and the call fails with [`Error::OutOfRange`](crate::Error::OutOfRange). If no stored
         /// number could give a sum in the range, the library sends no request, and the call fails
         /// with [`Error::InvalidPatch`](crate::Error::InvalidPatch). DynamoDB calculates with 38
-        /// digits. If the sum of floats needs more digits, the call may fail with
+        /// digits. If a sum of floats needs more than 38 digits, the call may fail with
         /// [`Error::Rejected`](crate::Error::Rejected).
         ///
         /// # Examples

@@ -72,8 +72,8 @@ pub trait SetElement<S> {
 pub struct Sum {
     pub(super) delta: AttributeValue,
     /// The least and the greatest stored number whose sum with the delta is in the range of the
-    /// attribute's type. `range` is `None` if every sum with the delta is outside the range of the
-    /// attribute's type.
+    /// attribute's type. `range` is `None` if the attribute's type can store no sum of a stored
+    /// number and the delta.
     pub(super) range: Option<(AttributeValue, AttributeValue)>,
     /// For a missing attribute, the start value of the addition, and the sum of the start value and
     /// the delta. `start` is `None` if the start value plus the delta is outside the range of the

@@ -50,7 +50,7 @@ pub(crate) struct Release<'a> {
 }
 
 impl LeasePolicy {
-    /// Returns the lease rule of a call whose caller does not hold the lease of the item.
+    /// Returns the rule for a caller that does not hold the lease of the item.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
             Some(_) => Self::Outside { options },

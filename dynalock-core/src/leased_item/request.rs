@@ -283,7 +283,7 @@ impl<T, O, Q> LeaseRequest<T, O, Q> {
         owner;
         /// The default is the [expiry rule of the repository](Repository::expiry).
         expiry;
-        /// By default, heartbeats renew a lease without a time limit.
+        /// By default, heartbeats renew a lease until the holder releases the lease.
         max_hold;
         /// With [`Heartbeat::Off`](crate::Heartbeat::Off), only the writes of the guard and
         /// [`LeaseGuard::extend`] renew the lease. By default, a task on the caller's runtime sends

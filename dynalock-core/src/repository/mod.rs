@@ -171,10 +171,10 @@ impl<T> Repository<T> {
         /// The limit applies to each call of the repository.
         attempts;
         ///
-        /// The budget applies to each call of the repository. With [`combining`](Self::combining),
-        /// several calls become one batch, and the budget applies to each batch. The budget does
-        /// not apply to a transaction or a [`transact`](crate::transact) call, which have their own
-        /// settings for a budget.
+        /// The capacity budget applies to each call of the repository. With
+        /// [`combining`](Self::combining), several calls become one batch, and the capacity budget
+        /// applies to each batch. The budget does not apply to a transaction or a
+        /// [`transact`](crate::transact) call, which have their own settings for a budget.
         budget;
         /// The default timeout is 1 second.
         attempt_timeout;
@@ -254,7 +254,8 @@ impl<T> Repository<T> {
     /// # fn example(client: &aws_sdk_dynamodb::Client) {
     /// use std::time::Duration;
     ///
-    /// let products = dynalock::Repository::<Product>::new(client).expires_skew(Duration::from_secs(30));
+    /// let products =
+    /// dynalock::Repository::<Product>::new(client).expires_skew(Duration::from_secs(30));
     /// # }
     /// ```
     pub fn expires_skew(mut self, max_skew: Duration) -> Self {

@@ -186,8 +186,8 @@ pub(super) fn is_observed() -> bool {
     cfg!(feature = "metrics") || LevelFilter::current() != LevelFilter::OFF
 }
 
-/// Runs a background task of the current call. The background task may end after the call. The span
-/// of the background task has the relation "follows from" to the span of the call.
+/// Runs a background task that the current call has started, and that may end after the call. The
+/// span of the background task has the relation "follows from" to the span of the call.
 pub(crate) fn detached<F: Future>(
     operation: &'static str,
     table: Arc<str>,

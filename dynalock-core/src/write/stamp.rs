@@ -1,6 +1,6 @@
 use crate::version::{Incarnation, WriteId};
 
-/// The ids in the request of one attempt of a write.
+/// The write id and the incarnation in the request of one attempt of a write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteStamp {
     /// The write id, which all attempts of the write share.

@@ -29,9 +29,8 @@ pub(crate) struct ExpiryObserver {
     denials: u32,
 }
 
-/// Sets the random delay between the end of a lease and the next request of a waiter. Without a
-/// queue, the delay is at most `JITTER`. In a queue, the delay is between `JITTER` and twice
-/// `JITTER`.
+/// Sets the random delay between the end of a lease and the next request of a waiter: at most
+/// `JITTER` without a queue, and between `JITTER` and twice `JITTER` in a queue.
 const JITTER: Duration = Duration::from_millis(10);
 
 /// The lease attributes from the last read of the lock's row.
@@ -114,7 +113,8 @@ impl ExpiryObserver {
         self.observed.as_ref().is_some_and(|observed| clock::now() >= observed.since + ttl)
     }
 
-    /// Returns the time until the lease of the holder ends, unless the holder renews the lease.
+    /// Returns the remaining time of the holder's lease. A heartbeat of the holder extends the
+    /// lease.
     pub(crate) fn remaining(&self) -> Duration {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
