@@ -102,8 +102,8 @@ impl<T, K> Request<T, K> {
         attempts;
         ///
         /// The default budget is the budget of the repository. In a call that writes many items,
-        /// the budget applies to each item. In an import, the budget applies to each group of up to
-        /// 25 items.
+        /// each item has the full capacity budget. In an import, each group of up to 25 items has
+        /// the full capacity budget.
         budget;
         /// The default timeout is the timeout of the repository.
         attempt_timeout;
