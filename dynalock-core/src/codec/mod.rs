@@ -82,7 +82,7 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
 /// example `0.1` and `1e-1`, are equal.
 pub(crate) fn is_same_key_value(one: Option<&AttributeValue>, other: Option<&AttributeValue>) -> bool {
     let canonical = |value: &AttributeValue| scalar(value.clone()).map(KeyValue::canonical);
-    one == other || one.and_then(canonical) == other.and_then(canonical)
+    one == other || one.and_then(canonical).is_some_and(|one| Some(one) == other.and_then(canonical))
 }
 
 /// Returns the value that serde writes for a key attribute. A key value must be a string, a number

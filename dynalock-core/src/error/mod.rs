@@ -293,6 +293,10 @@ pub enum Error {
     /// DynamoDB may or may not have applied a write. The reply to a request was lost, and the item
     /// does not show whether DynamoDB applied the request.
     ///
+    /// A unit of work or a batch of combined calls also returns `Indeterminate` if DynamoDB has
+    /// applied a delayed duplicate of a refused run of the closure. The table then contains the
+    /// writes of the refused run, but the library no longer has the result of the closure.
+    ///
     /// Read the item to see the current state of the item. A new write that starts from the read
     /// item is safe, because DynamoDB refuses the write if another caller has changed the item
     /// since the read. If you repeat the write without a read of the item, DynamoDB may apply the

@@ -546,6 +546,7 @@ impl Transaction {
             assembly,
             stamps,
             token,
+            runs: &[],
             after_contention: AfterContention::SendAgain,
             outcome: AttemptOutcome::Known,
         };

@@ -3,7 +3,7 @@
 
 pub(super) use super::{
     resolve::resolve,
-    token::{known_id, refuse_committed, token_and_stamps},
+    token::{known_id, refuse_committed, shows_any, token_and_stamps},
 };
 
 use std::{mem, sync::Arc, time::Duration};
@@ -18,7 +18,7 @@ use crate::{
     random,
     retry::{Attempts, mismatch},
     telemetry::{LostReply, lost_reply},
-    version::{Doubt, Expected, Repeats, Verdict, revision_in, verdict},
+    version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, ring_of, verdict},
     write::{
         assembly::{Assembly, assemble},
         intent::{Adapted, Intent, Target},
@@ -53,6 +53,8 @@ pub(super) struct Commit<'a> {
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
     pub(super) token: String,
+    /// The write ids of all runs of the closure. `runs` is empty for a transaction without a closure.
+    pub(super) runs: &'a [WriteId],
     pub(super) after_contention: AfterContention,
     /// Says whether DynamoDB may have applied one of the attempts to send the current request.
     pub(super) outcome: AttemptOutcome,
@@ -153,7 +155,11 @@ impl Commit<'_> {
     /// refusal of a single write with a token. If one of the written items contains the id of its
     /// write, DynamoDB has applied the whole transaction. If the condition of one write can never
     /// be true again, DynamoDB can never apply the transaction.
-    fn judge(&self, request: &Transact, reasons: ActionReasons) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
+    fn judge(
+        &mut self,
+        request: &Transact,
+        reasons: ActionReasons,
+    ) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let (key_schema, mut reasons) = (reasons.key_schema(), reasons.into_vec());
         if self.outcome == AttemptOutcome::Known {
             return match key_schema {
@@ -163,7 +169,12 @@ impl Commit<'_> {
                 }
                 // The commit may send several requests with the same write id. If an item contains
                 // the write id, DynamoDB has applied a delayed duplicate of an earlier request.
-                None if !self.has_given_token() && self.shows_own_id(&reasons) => Ok(WriteResult::Applied(())),
+                None if !self.has_given_token() && self.shows_own_id(&reasons) => Ok(self.found_applied(&reasons)),
+                // DynamoDB has applied a delayed duplicate of an earlier run of the closure, and the
+                // result of the earlier run is gone.
+                None if reasons.iter().any(|reason| shows_any(reason.item.as_ref(), self.runs)) => {
+                    Err(self.attempts.indeterminate(&self.tables(), None, None, None))
+                }
                 None => Ok(WriteResult::Conflict(reasons)),
             };
         }
@@ -174,10 +185,23 @@ impl Commit<'_> {
             // token and reported a success. The write id in the item comes from an earlier call
             // with the same token.
             true if token_is_known && self.has_given_token() => Ok(WriteResult::Conflict(reasons)),
-            true => Ok(WriteResult::Applied(())),
+            true => Ok(self.found_applied(&reasons)),
             false if token_is_known && verdicts.contains(&Verdict::Conflict) => Ok(WriteResult::Conflict(reasons)),
             false => Err(self.attempts.indeterminate(&self.tables(), None, None, None)),
         }
+    }
+
+    /// Records that the refusal shows the write id of the transaction. An earlier request of the
+    /// commit has created each new item with another incarnation than the last request.
+    fn found_applied(&mut self, reasons: &[ActionReason]) -> WriteResult<(), Vec<ActionReason>> {
+        for (next, position) in self.assembly.next.iter_mut().zip(&self.assembly.positions) {
+            let item = reasons[position.write].item.as_ref();
+            let item = item.filter(|item| shows_id(Some(*item), Some(self.stamps.id)));
+            if let Some(ring) = item.and_then(ring_of) {
+                *next = next.take().map(|next| next.in_life(ring.incarnation()));
+            }
+        }
+        WriteResult::Applied(())
     }
 
     /// Decides from the cancellation reason of one write whether DynamoDB has applied an earlier

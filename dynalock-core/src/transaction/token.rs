@@ -42,6 +42,11 @@ pub(super) fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
     item.zip(id).is_some_and(|(item, id)| shows(item, id))
 }
 
+/// Returns `true` if the item contains one of the write ids.
+pub(super) fn shows_any(item: Option<&Item>, ids: &[WriteId]) -> bool {
+    ids.iter().any(|id| shows_id(item, Some(*id)))
+}
+
 /// Returns an error if an item that the program has read contains the write id that the library
 /// derives from the caller's token. The write id in the item proves that an earlier call committed
 /// the transaction.

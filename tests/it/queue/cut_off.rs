@@ -125,11 +125,13 @@ async fn a_client_that_keeps_asking_after_a_cut_while_it_waited_stands_in_the_qu
         let (shop, locks, others) = queues().await;
         let first = others.acquire("printer").fair().await.unwrap();
         let asking = tokio::spawn(async move {
+            let mut failed = 0;
             loop {
                 match locks.acquire("printer").fair().await {
-                    Ok(held) => return held,
+                    Ok(held) => return (failed, held),
                     Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
                 }
+                failed += 1;
                 travel(millis(200)).await;
             }
         });
@@ -138,7 +140,9 @@ async fn a_client_that_keeps_asking_after_a_cut_while_it_waited_stands_in_the_qu
         assert_eq!(others.queue("printer").await.unwrap().len(), 2, "{fault:?}");
         travel(secs(10)).await;
         first.release().await.unwrap();
-        asking.await.unwrap().release().await.unwrap();
+        let (failed, held) = asking.await.unwrap();
+        assert!(failed > 30, "{fault:?}: {failed}");
+        held.release().await.unwrap();
         assert_eq!(others.queue("printer").await.unwrap(), [], "{fault:?}");
     }
 }
@@ -150,11 +154,13 @@ async fn a_client_that_keeps_asking_for_several_locks_while_it_is_cut_off_stands
         let (shop, locks, others) = queues().await;
         let first = others.acquire_all(NAMES).fair().await.unwrap();
         let asking = tokio::spawn(async move {
+            let mut failed = 0;
             loop {
                 match locks.acquire_all(NAMES).fair().await {
-                    Ok(held) => return held,
+                    Ok(held) => return (failed, held),
                     Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
                 }
+                failed += 1;
                 travel(millis(200)).await;
             }
         });
@@ -164,7 +170,9 @@ async fn a_client_that_keeps_asking_for_several_locks_while_it_is_cut_off_stands
         }
         travel(secs(10)).await;
         first.release().await.unwrap();
-        asking.await.unwrap().release().await.unwrap();
+        let (failed, held) = asking.await.unwrap();
+        assert!(failed > 30, "{fault:?}: {failed}");
+        held.release().await.unwrap();
         for name in NAMES {
             assert_eq!(others.queue(name).await.unwrap(), [], "{fault:?}, {name}");
         }

@@ -1,6 +1,9 @@
 //! Requests that the network repeats.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use dynalock::local::Faults;
@@ -11,11 +14,16 @@ use super::{
     millis, travel,
 };
 
-/// Keeps a copy of the first request of an operation. The request itself passes.
+/// Keeps a copy of the first request of an operation. The request itself passes. A test in which the
+/// copy never arrives fails at its end.
 #[derive(Debug, Clone)]
-pub(crate) struct Repeated {
+pub(crate) struct Repeated(Arc<Repetition>);
+
+#[derive(Debug)]
+struct Repetition {
     operation: &'static str,
-    copy: Arc<Mutex<Option<Copy>>>,
+    copy: Mutex<Option<Copy>>,
+    has_arrived: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -24,10 +32,16 @@ struct Copy {
     engine: SharedHttpConnector,
 }
 
+impl Drop for Repetition {
+    fn drop(&mut self) {
+        assert!(*self.has_arrived.get_mut() || std::thread::panicking(), "the copy has not arrived");
+    }
+}
+
 impl Repeated {
     /// Keeps a copy of the first request of this operation.
     pub(crate) fn first(operation: &'static str) -> Self {
-        Self { operation, copy: Arc::default() }
+        Self(Arc::new(Repetition { operation, copy: Mutex::default(), has_arrived: AtomicBool::new(false) }))
     }
 
     /// Makes a table whose first create is kept. The create arrives after 5 ms. Another writer
@@ -45,7 +59,8 @@ impl Repeated {
 
     /// Lets the copy arrive.
     pub(crate) async fn arrive(self) {
-        let Copy { request, engine } = self.copy.lock().unwrap().take().expect("a request was sent");
+        let Copy { request, engine } = self.0.copy.lock().unwrap().take().expect("a request was sent");
+        self.0.has_arrived.store(true, Ordering::Relaxed);
         engine.call(request).await.expect("an answer");
     }
 }
@@ -53,9 +68,9 @@ impl Repeated {
 impl Layer for Repeated {
     fn call(&self, request: HttpRequest, inner: &SharedHttpConnector) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
-        if target.ends_with(self.operation) {
+        if target.ends_with(self.0.operation) && !self.0.has_arrived.load(Ordering::Relaxed) {
             let request = request.try_clone().expect("a request that can be repeated");
-            self.copy.lock().unwrap().get_or_insert(Copy { request, engine: inner.clone() });
+            self.0.copy.lock().unwrap().get_or_insert(Copy { request, engine: inner.clone() });
         }
         inner.call(request)
     }

@@ -4,10 +4,17 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_sdk_dynamodb::Client;
-use dynalock::{Error, Pace, Repository, Result, Transaction, Versioned, local::Faults, transact};
+use dynalock::{
+    Error, Pace, Repository, Result, Transaction, Versioned,
+    local::{Database, Faults},
+    transact,
+    transaction::Op,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Account, Refused, Shop, Table, expect_error, item, n, repeats::Repeated, s};
+use crate::support::{
+    Account, Refused, Shop, Table, changed, expect_error, item, millis, n, repeats::Repeated, s, travel,
+};
 
 const TRANSACT: &str = "TransactWriteItems";
 
@@ -70,6 +77,62 @@ async fn a_repeated_run_and_the_next_run_are_not_both_applied() {
     let result = deposit_twice(&shop.client, &table.items).await;
     assert_eq!(cents(&table).await, [Some(1), Some(1)], "the copy of the refused run is applied: {result:?}");
     expect_error!(result, Error::Indeterminate { .. });
+}
+
+/// The call may not send another request after the refusal that shows the repeated run.
+#[tokio::test(start_paused = true)]
+async fn a_repeated_run_is_found_at_the_last_attempt() {
+    let (copy, shop, table) = refused_once().await;
+    repeat_before(TRANSACT, 1, &copy, &shop, &table);
+    let accounts = &table.items;
+    let deposit = transact(&shop.client, |tx| async move {
+        deposit(&tx, accounts).await?;
+        tx.patch(accounts, "bank").add(Account::ATTR.cents, 1);
+        Ok::<_, Error>(())
+    });
+    expect_error!(deposit.attempts(2).await, Error::Indeterminate { .. });
+    assert_eq!(cents(&table).await, [Some(1), Some(1)]);
+}
+
+/// A closure that reads nothing cannot find the repeated run by a read. DynamoDB refuses the first
+/// request because another transaction is running.
+#[tokio::test(start_paused = true)]
+async fn a_patch_without_a_read_is_applied_once_if_its_refused_request_is_repeated() {
+    for is_late in [false, true] {
+        let copy = Repeated::first(TRANSACT);
+        let database = Database::in_memory().unwrap();
+        let shop = Shop::below_on(&database, Faults::none(), &copy);
+        let table = shop.table_of([Account::new("alice", 100), Account::new("bank", 0)]).await;
+        database.transaction_time(millis(5));
+        let accounts = table.others.clone();
+        shop.rival.before_through(&shop.plain, TRANSACT, 0, async move |client| {
+            let mut tx = Transaction::new(&client);
+            tx.check_exists(&accounts, "bank");
+            tokio::spawn(tx.commit());
+            travel(millis(1)).await;
+        });
+        let early = copy.clone();
+        if !is_late {
+            shop.rival.before_through(&table.others, TRANSACT, 1, async move |_| {
+                travel(millis(5)).await;
+                early.arrive().await;
+                travel(millis(5)).await;
+            });
+        }
+        let accounts = &table.items;
+        let deposit = transact(&shop.client, |tx| async move {
+            tx.get(accounts, "alice").await?;
+            tx.patch(accounts, "bank").add(Account::ATTR.cents, 1);
+            Ok::<_, Error>(())
+        });
+        deposit.await.unwrap();
+        if is_late {
+            travel(millis(10)).await;
+            copy.arrive().await;
+        }
+        assert_eq!(cents(&table).await, [Some(100), Some(1)], "{is_late}");
+        assert_eq!(shop.counts([TRANSACT]), [2]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,14 +211,14 @@ impl Coupon {
 }
 
 /// A transaction that creates the coupon `a` over an expired coupon, and counts a use of `b`.
-async fn create_over_expired() -> (Repeated, Shop, Table<Coupon>, Transaction) {
+async fn create_over_expired() -> (Repeated, Shop, Table<Coupon>, Transaction, Op<Coupon>) {
     let copy = Repeated::first(TRANSACT);
     let shop = Shop::below(Faults::none(), &copy);
     let table = shop.table_of([Coupon::expired("a"), Coupon::new("b")]).await;
     let mut tx = Transaction::new(&shop.client);
-    tx.create(&table.items, Coupon::new("a"));
+    let created = tx.create(&table.items, Coupon::new("a"));
     tx.patch(&table.items, "b").add(Coupon::ATTR.uses, 1);
-    (copy, shop, table, tx)
+    (copy, shop, table, tx, created)
 }
 
 async fn is_created(table: &Table<Coupon>) -> (bool, i64) {
@@ -165,11 +228,13 @@ async fn is_created(table: &Table<Coupon>) -> (bool, i64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_whose_refused_request_is_repeated_is_not_called_cancelled() {
-    let (copy, shop, table, tx) = create_over_expired().await;
+    let (copy, shop, table, tx, created) = create_over_expired().await;
     shop.rival.before_through(&table.others, TRANSACT, 1, async |others| {
         others.delete_unchecked("a").await.unwrap();
         copy.arrive().await;
     });
-    tx.commit().await.unwrap();
+    let committed = tx.commit().await.unwrap();
     assert_eq!(is_created(&table).await, (true, 1), "the copy of the refused request is applied");
+    let used = changed(committed.get(created).unwrap(), |coupon| coupon.uses += 1);
+    assert_eq!(table.items.update(used).await.unwrap().version(), 2);
 }

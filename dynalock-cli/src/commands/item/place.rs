@@ -71,8 +71,11 @@ impl Place {
     /// key attribute allow a separate row. `DynamoDB` refuses a partition key of more than 2048
     /// bytes, and a sort key of more than 1024 bytes.
     pub(super) async fn read_lease_row(&self, client: &Client) -> Result<Option<Item>, Failure> {
+        const LONGEST_PARTITION_KEY: usize = 2_048;
+        const LONGEST_SORT_KEY: usize = 1_024;
         let Some(last) = self.key_names.last() else { return Ok(None) };
-        let longest = if self.key_names.len() == 1 { 2_048 } else { 1_024 } - LEASE_ROW.len();
+        let limit = if self.key_names.len() == 1 { LONGEST_PARTITION_KEY } else { LONGEST_SORT_KEY };
+        let longest = limit - LEASE_ROW.len();
         let lease_row = match &self.key[last] {
             AttributeValue::S(text) if text.len() <= longest => AttributeValue::S(format!("{text}{LEASE_ROW}")),
             AttributeValue::B(bytes) if bytes.as_ref().len() <= longest => {

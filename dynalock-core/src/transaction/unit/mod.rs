@@ -87,6 +87,8 @@ use crate::{
 ///   error.
 /// - [`Error::Exhausted`]: the unit of work reached its deadline or its maximum number of attempts,
 ///   or the retry budget was empty.
+/// - [`Error::Indeterminate`]: a reply was lost, or DynamoDB has applied a delayed duplicate of a
+///   refused run of the closure.
 ///
 /// # Cancel safety
 ///

@@ -18,12 +18,12 @@ use crate::{
     retry::{AfterConflict, Attempts, Limits},
     telemetry::{set_batch, set_table},
     transaction::{
-        commit::{self, AfterContention, Commit},
+        commit::{self, AfterContention, Commit, shows_any},
         link::Link,
         pending::{PendingOperation, Purpose},
         snapshot,
     },
-    version::{Expected, WriteId, shows, version_in},
+    version::{Expected, WriteId, version_in},
     write::{
         assembly::{Assembly, OnlyWrite, assemble},
         intent::Intent,
@@ -127,9 +127,9 @@ impl Unit {
         self.session = session;
         if let Some(attempts) = &mut self.attempts {
             attempts.set_sent(self.session.attempts);
-            let is_written = |item: &Item| self.sent.iter().any(|id| shows(item, *id));
-            if let Some(held) = known.reads().find(|held| held.item.as_ref().is_some_and(is_written)) {
-                return Err(attempts.indeterminate(&held.item_ref.table, None, None, None));
+            if known.reads().any(|held| shows_any(held.item.as_ref(), &self.sent)) {
+                let tables = table_names(known.reads().map(|held| &held.item_ref.table));
+                return Err(attempts.indeterminate(&tables, None, None, None));
             }
         }
         Ok((known, pending))
@@ -198,9 +198,10 @@ impl Unit {
             // item that the closure has read. Without a ClientRequestToken, a repeated create or
             // delete could undo a write that another caller made after the first attempt.
             Some(only) if matches!(only.target().expected, Expected::Unchanged(_)) => {
-                write_alone(attempts, self.id, &only, assembly, stamps).await?;
+                write_alone(attempts, self.id, &only, assembly, stamps, &self.sent).await?;
             }
             Some(_) | None => {
+                let after_contention = after_contention(&operations);
                 let commit = Commit {
                     attempts,
                     transaction: self.id,
@@ -208,7 +209,8 @@ impl Unit {
                     assembly,
                     stamps,
                     token,
-                    after_contention: AfterContention::ReadAgain,
+                    runs: &self.sent,
+                    after_contention,
                     outcome: AttemptOutcome::Known,
                 };
                 commit.run().await?;
@@ -280,6 +282,19 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
+/// Returns the next step of a commit after `TransactionConflict`. Another run of the closure sends
+/// another request, so DynamoDB could apply a delayed duplicate of the refused request as well. An
+/// update of an item that the closure has read prevents this: the update changes the state that the
+/// other request requires. Without such an update, the commit sends the same request again, and its
+/// token prevents a second application.
+fn after_contention(operations: &[Operation]) -> AfterContention {
+    let mut intents = operations.iter().filter_map(Operation::intent);
+    match intents.any(|intent| matches!(intent.target().expected, Expected::Unchanged(_))) {
+        true => AfterContention::ReadAgain,
+        false => AfterContention::SendAgain,
+    }
+}
+
 /// Sends a single update or replace as a plain conditional write, which costs half as much as a
 /// transaction.
 async fn write_alone(
@@ -288,6 +303,7 @@ async fn write_alone(
     only: &OnlyWrite<'_>,
     assembly: Assembly,
     stamps: WriteStamps,
+    runs: &[WriteId],
 ) -> Result<(), Error> {
     // A companion write is the operation on the separate lease row that accompanies a write of an
     // item. The library writes an item with a separate lease row by a transaction, so a plain write
@@ -303,6 +319,10 @@ async fn write_alone(
     };
     match writer.send(assembly.into_plan()).await? {
         WriteResult::Applied(_) => Ok(()),
+        // DynamoDB has applied a delayed duplicate of an earlier run of the closure.
+        WriteResult::Conflict(item) if shows_any(item.as_ref(), runs) => {
+            Err(attempts.indeterminate(only.target().table, None, None, None))
+        }
         WriteResult::Conflict(item) => {
             let reason = ActionReason::conflict(item);
             Err(Error::Cancelled(Cancelled::new(id, only.parts(&reason), attempts.spent())))
