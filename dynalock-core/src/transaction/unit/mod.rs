@@ -36,8 +36,10 @@ use crate::{
 /// returns an error, the unit of work writes nothing.
 ///
 /// If DynamoDB refuses the transaction because another running transaction uses the same item, the
-/// unit of work sleeps, and then runs the closure again. If a reply is lost, the unit of work
-/// repeats the request without another run of the closure.
+/// unit of work sleeps. If the transaction changes an item that the closure has read, the closure
+/// then runs again. If the transaction changes no such item, the unit of work sends the same request
+/// again. If a reply is lost, the unit of work repeats the request without another run of the
+/// closure.
 ///
 /// ```
 /// # use dynalock_core as dynalock;
@@ -137,7 +139,7 @@ impl<F> UnitOfWork<'_, F> {
         /// closure. The default deadline is 10 seconds. The deadline and the pace of a repository
         /// do not apply to a unit of work.
         deadline;
-        /// After each conflict, a unit of work runs its closure again.
+        /// Each further run of the closure after a conflict counts as an attempt.
         attempts;
         /// The budget covers all runs of the closure together. The budgets of the repositories do
         /// not apply to a unit of work.

@@ -14,7 +14,7 @@ use crate::{
     error::{ActionReason, CancellationClass, Cancelled, Error, OperationReason, TransactionId},
     lease::policy::CompanionWrite,
     model::ItemRef,
-    operation::table_names,
+    operation::{Action, table_names},
     retry::{AfterConflict, Attempts, Limits},
     telemetry::{set_batch, set_table},
     transaction::{
@@ -29,6 +29,7 @@ use crate::{
         intent::Intent,
         operation::Operation,
         outcome::AttemptOutcome,
+        plan::WritePosition,
         send::{Delivery, WriteResult, Writer},
         stamp::WriteStamps,
     },
@@ -201,7 +202,7 @@ impl Unit {
                 write_alone(attempts, self.id, &only, assembly, stamps, &self.sent).await?;
             }
             Some(_) | None => {
-                let after_contention = after_contention(&operations);
+                let after_contention = after_contention(&operations, &assembly);
                 let commit = Commit {
                     attempts,
                     transaction: self.id,
@@ -283,13 +284,18 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
 }
 
 /// Returns the next step of a commit after `TransactionConflict`. Another run of the closure sends
-/// another request, so DynamoDB could apply a delayed duplicate of the refused request as well. An
-/// update of an item that the closure has read prevents this: the update changes the state that the
-/// other request requires. Without such an update, the commit sends the same request again, and its
-/// token prevents a second application.
-fn after_contention(operations: &[Operation]) -> AfterContention {
-    let mut intents = operations.iter().filter_map(Operation::intent);
-    match intents.any(|intent| matches!(intent.target().expected, Expected::Unchanged(_))) {
+/// another request, so DynamoDB could apply a delayed duplicate of the refused request as well. A
+/// change of an item that the closure has read prevents a second application, because the change
+/// makes the condition of the other request false. Without such a change, the commit sends the same
+/// request again, and its token prevents a second application.
+fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterContention {
+    let changes_a_read_item = |(operation, position): (&Operation, &WritePosition)| {
+        let expected = operation.intent().map(|intent| intent.target().expected);
+        // An update that changes no attribute is sent as a check.
+        let is_check = matches!(assembly.writes[position.write].action, Action::Check);
+        matches!(expected, Some(Expected::Unchanged(_))) && !is_check
+    };
+    match operations.iter().zip(&assembly.positions).any(changes_a_read_item) {
         true => AfterContention::ReadAgain,
         false => AfterContention::SendAgain,
     }
