@@ -34,8 +34,7 @@ use crate::{
 /// `AfterContention` applies only if the outcome of each attempt is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterContention {
-    /// The commit sends the refused request again. The program has computed the values in the
-    /// request, so the library cannot compute the values from newer items.
+    /// The commit sends the refused request again, with the same ClientRequestToken.
     SendAgain,
     /// After a pause, the commit returns the refusal to the unit of work, which runs its closure
     /// again with new reads. A repeated request would probably fail, because another running

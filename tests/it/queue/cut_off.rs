@@ -91,22 +91,25 @@ async fn a_client_that_was_cut_off_while_it_waited_leaves_no_place_when_it_is_ba
     }
 }
 
+/// Asks for a lock until the lock is granted. Returns the number of failed calls and the guard.
+async fn ask_until_held<G, F: Future<Output = dynalock::Result<G>>>(ask: impl Fn() -> F) -> (u32, G) {
+    let mut failed = 0;
+    loop {
+        match ask().await {
+            Ok(held) => return (failed, held),
+            Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
+        }
+        failed += 1;
+        travel(millis(200)).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_that_keeps_asking_while_it_is_cut_off_stands_in_the_queue_once() {
     for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
         let (shop, locks, others) = queues().await;
         let first = others.acquire("printer").fair().await.unwrap();
-        let asking = tokio::spawn(async move {
-            let mut failed = 0;
-            loop {
-                match locks.acquire("printer").fair().await {
-                    Ok(held) => return (failed, held),
-                    Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
-                }
-                failed += 1;
-                travel(millis(200)).await;
-            }
-        });
+        let asking = tokio::spawn(ask_until_held(move || locks.acquire("printer").fair().into_future()));
         cut(&shop, fault.clone(), secs(300)).await;
         assert_eq!(others.queue("printer").await.unwrap().len(), 2, "{fault:?}");
         travel(secs(10)).await;
@@ -124,17 +127,7 @@ async fn a_client_that_keeps_asking_after_a_cut_while_it_waited_stands_in_the_qu
     for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
         let (shop, locks, others) = queues().await;
         let first = others.acquire("printer").fair().await.unwrap();
-        let asking = tokio::spawn(async move {
-            let mut failed = 0;
-            loop {
-                match locks.acquire("printer").fair().await {
-                    Ok(held) => return (failed, held),
-                    Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
-                }
-                failed += 1;
-                travel(millis(200)).await;
-            }
-        });
+        let asking = tokio::spawn(ask_until_held(move || locks.acquire("printer").fair().into_future()));
         travel(secs(1)).await;
         cut(&shop, fault.clone(), secs(300)).await;
         assert_eq!(others.queue("printer").await.unwrap().len(), 2, "{fault:?}");
@@ -153,17 +146,7 @@ async fn a_client_that_keeps_asking_for_several_locks_while_it_is_cut_off_stands
     for fault in [Fault::LoseReply, Fault::NeverAnswerAfterApply] {
         let (shop, locks, others) = queues().await;
         let first = others.acquire_all(NAMES).fair().await.unwrap();
-        let asking = tokio::spawn(async move {
-            let mut failed = 0;
-            loop {
-                match locks.acquire_all(NAMES).fair().await {
-                    Ok(held) => return (failed, held),
-                    Err(error) => assert!(matches!(error, Error::Exhausted { .. }), "{error:?}"),
-                }
-                failed += 1;
-                travel(millis(200)).await;
-            }
-        });
+        let asking = tokio::spawn(ask_until_held(move || locks.acquire_all(NAMES).fair().into_future()));
         cut(&shop, fault.clone(), secs(300)).await;
         for name in NAMES {
             assert_eq!(others.queue(name).await.unwrap().len(), 2, "{fault:?}, {name}");

@@ -77,23 +77,21 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
         let fields = AcquireFields { owner, until, now, payload: spec.payload.as_deref() };
         spec.row.acquire(&fields, &Expired::Nobody)
     });
-    let result = match transact(&mut attempts, first.spec, writes).await? {
-        // If the answer to the transaction took half a ttl or longer, the call first renews each
-        // lease by a heartbeat.
+    match transact(&mut attempts, first.spec, writes).await? {
         None if clock::now().duration_since(sent) < first.spec.options.ttl / 2 => {
             return read(all, &mut attempts, sent).await;
         }
-        None => read(all, &mut attempts, clock::now()).await?,
+        None => {}
         Some(reasons) => {
             let denied = denials(all.iter().map(|acquisition| acquisition.spec), reasons);
             if !denied.iter().any(|denial| denial.record.owner.as_deref() == Some(&*first.owner)) {
                 return Ok(AttemptResult::Denied(denied));
             }
-            // The time at which DynamoDB applied the transaction is unknown, so the call renews
-            // each lease by a heartbeat.
-            read(all, &mut attempts, clock::now()).await?
         }
-    };
+    }
+    // The answer took half a ttl or longer, or DynamoDB applied a repetition of the transaction at
+    // an unknown time. The call therefore renews each lease by a heartbeat.
+    let result = read(all, &mut attempts, clock::now()).await?;
     if let AttemptResult::Granted(granted) = &result {
         for Acquired { grant, .. } in granted {
             match first.beat_in_time(grant, None).await {
