@@ -12,7 +12,7 @@ Exit codes:
   1  DynamoDB, the network or the terminal failed
   2  the command line is wrong
   3  the table, the lock or the item does not exist
-  4  the table differs from its description in the options, or a check of `doctor` failed
+  4  the table differs from its description in the options or is not a table of locks, or a check of `doctor` failed
   5  `locks break` broke nothing: the lock has changed, or nobody confirmed
 
 Region and credentials come from the environment and the AWS configuration files, as for the AWS CLI.";

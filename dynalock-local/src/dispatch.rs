@@ -83,7 +83,7 @@ fn transact_write(engine: &Database, tokens: &Tokens, body: &[u8]) -> HttpRespon
     if let Err(error) = ranges::check_transaction(engine, &request) {
         return respond(Err(error));
     }
-    let Some(token) = request.client_request_token.take_if(|token| token.len() <= LONGEST_TOKEN) else {
+    let Some(token) = request.client_request_token.take_if(|token| token.chars().count() <= LONGEST_TOKEN) else {
         return respond(write(engine.transact_write_items(request)));
     };
     let content = match serde_json::to_value(&request.transact_items) {

@@ -98,6 +98,19 @@ async fn a_missing_lock_and_a_missing_table_have_an_exit_code() {
 }
 
 #[tokio::test]
+async fn a_list_of_a_table_of_items_is_an_error() {
+    let (engine, _) = Engine::with_products().await;
+    for arguments in ["locks list products", "locks list products --json"] {
+        let run = engine.run(arguments).await;
+        let told = run.failed_with(4);
+        assert!(
+            told.starts_with("table `products` is not a table of locks: the partition key of the table is"),
+            "{told}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_lock_is_broken_and_can_be_acquired() {
     let engine = Engine::with_locks().await;
     let token = engine.hold("report", "worker-7").await;

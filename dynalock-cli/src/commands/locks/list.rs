@@ -1,16 +1,20 @@
 use aws_sdk_dynamodb::Client;
-use dynalock::Locks;
+use dynalock::{Locks, table::TableDifference};
 use serde_json::Value;
 
 use crate::{
     args::ListArgs,
-    failure::Failure,
+    failure::{Exit, Failure},
     lock::Lock,
-    output::{DIM, GREEN, Grid, Output, PLAIN, RED, YELLOW, duration, print, print_json},
+    output::{DIM, GREEN, Grid, Output, PLAIN, RED, YELLOW, duration, print, print_json, shown},
 };
 
 pub(crate) async fn run(args: &ListArgs, client: &Client, output: Output) -> Result<(), Failure> {
-    let locks = read_all(&Locks::new(client, args.table.as_str()), args).await?;
+    let table = Locks::new(client, args.table.as_str());
+    let locks = read_all(&table, args).await?;
+    if locks.is_empty() {
+        check_key(&table, &args.table).await?;
+    }
     if output.is_json {
         return print_json(&Value::Array(locks.iter().map(Lock::to_json).collect()));
     }
@@ -31,6 +35,29 @@ pub(crate) async fn read_all(locks: &Locks, args: &ListArgs) -> dynalock::Result
     }
     found.sort_by(|a, b| (&a.name, &a.namespace).cmp(&(&b.name, &b.namespace)));
     Ok(found)
+}
+
+/// Returns an error if the key of the table is not the key of a table of locks. Without the error,
+/// the empty list of a wrong table would say that nobody holds a lock.
+async fn check_key(locks: &Locks, table: &str) -> Result<(), Failure> {
+    // A user who may only scan the table gets the empty list.
+    let Ok(report) = locks.verify_table().await else { return Ok(()) };
+    match report.differences().iter().find(|difference| is_of_key(difference)) {
+        Some(difference) => {
+            let message = format!("table `{}` is not a table of locks: {difference}", shown(table));
+            Err(Failure::new(Exit::Differs, message))
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_of_key(difference: &TableDifference) -> bool {
+    matches!(
+        difference,
+        TableDifference::PartitionKeyName { .. }
+            | TableDifference::PartitionKeyType { .. }
+            | TableDifference::SortKeyUnexpected { .. }
+    )
 }
 
 fn grid(locks: &[Lock]) -> Grid {

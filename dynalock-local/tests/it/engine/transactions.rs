@@ -191,6 +191,16 @@ async fn a_token_has_at_most_36_characters() {
 }
 
 #[tokio::test]
+async fn the_length_of_a_token_counts_characters_and_not_bytes() {
+    let table = table("the_length_of_a_token_counts_characters_and_not_bytes").await;
+    for _ in 0..2 {
+        let transaction = table.client.transact_write_items().client_request_token("é".repeat(36));
+        transaction.transact_items(increment(&table, "a")).send().await.unwrap();
+    }
+    assert_eq!(table.get("a").await.unwrap()["n"], n(1));
+}
+
+#[tokio::test]
 async fn a_transactional_read_answers_in_order() {
     let table = table("a_transactional_read_answers_in_order").await;
     table.put(item([("k", s("a"))])).await;
