@@ -30,17 +30,47 @@ pub struct Key {
 impl Key {
     /// Makes a key from the value of the partition key, and the value of the sort key if the table
     /// has one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::{Key, table::KeyValue};
+    ///
+    /// let order = Key::new(KeyValue::S("alice".into()), Some(KeyValue::N("7".into())));
+    /// let product = Key::new(KeyValue::S("85123A".into()), None);
+    /// ```
     pub fn new(partition: KeyValue, sort: Option<KeyValue>) -> Self {
         Self { partition: partition.canonical(), sort: sort.map(KeyValue::canonical) }
     }
 
     /// Returns the value of the partition key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::{Key, table::KeyValue};
+    ///
+    /// let key = Key::new(KeyValue::S("alice".into()), Some(KeyValue::N("7".into())));
+    /// assert_eq!(key.partition(), &KeyValue::S("alice".into()));
+    /// ```
     pub fn partition(&self) -> &KeyValue {
         &self.partition
     }
 
     /// Returns the value of the partition key, followed by the value of the sort key if the table
     /// has one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::{Key, table::KeyValue};
+    ///
+    /// let key = Key::new(KeyValue::S("alice".into()), Some(KeyValue::N("7".into())));
+    /// assert_eq!(key.values().count(), 2);
+    /// ```
     pub fn values(&self) -> impl Iterator<Item = &KeyValue> {
         std::iter::once(&self.partition).chain(&self.sort)
     }
@@ -70,6 +100,16 @@ impl Key {
     }
 
     /// Returns the value of the sort key, or `None` if the table has only a partition key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::{Key, table::KeyValue};
+    ///
+    /// let key = Key::new(KeyValue::S("alice".into()), Some(KeyValue::N("7".into())));
+    /// assert_eq!(key.sort(), Some(&KeyValue::N("7".into())));
+    /// ```
     pub fn sort(&self) -> Option<&KeyValue> {
         self.sort.as_ref()
     }
@@ -103,6 +143,15 @@ pub enum KeyValue {
 
 impl KeyValue {
     /// Returns the type of the key value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::table::{KeyType, KeyValue};
+    ///
+    /// assert_eq!(KeyValue::N("7".into()).key_type(), KeyType::N);
+    /// ```
     pub fn key_type(&self) -> KeyType {
         match self {
             Self::S(_) => KeyType::S,
@@ -145,6 +194,15 @@ impl KeyValue {
     }
 
     /// Returns whether the key value is empty. DynamoDB refuses empty values in keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::table::KeyValue;
+    ///
+    /// assert!(KeyValue::S(String::new()).is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         match self {
             Self::S(text) | Self::N(text) => text.is_empty(),
@@ -227,6 +285,15 @@ pub trait KeyAttribute {
     const TYPE: KeyType;
 
     /// Converts the value into the key value that DynamoDB stores.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::{KeyAttribute, table::KeyValue};
+    ///
+    /// assert_eq!(7_u64.to_key_value(), KeyValue::N("7".into()));
+    /// ```
     fn to_key_value(&self) -> KeyValue;
 }
 

@@ -28,6 +28,18 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     const MODEL: &'static Model;
 
     /// Returns the key that the key fields of the struct contain.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// use dynalock::Versioned;
+    ///
+    /// let product = Product { sku: "85123A".to_owned(), stock: 5 };
+    /// assert_eq!(product.key().to_string(), r#""85123A""#);
+    /// ```
     fn key(&self) -> Key;
 
     /// Converts an untyped key from a query of an index into the generated key type.
@@ -56,6 +68,18 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
 )]
 pub trait IntoKey<T> {
     /// Converts the value into a key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// use dynalock::{IntoKey, Key};
+    ///
+    /// let key: Key = IntoKey::<Order>::into_key(("alice", 7));
+    /// assert_eq!(key.to_string(), r#""alice", 7"#);
+    /// ```
     fn into_key(self) -> Key;
 }
 

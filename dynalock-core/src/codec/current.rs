@@ -10,6 +10,21 @@ impl Conflict {
     /// Returns the stored item that made DynamoDB refuse the write, or `None` if the key had no
     /// item. DynamoDB's refusal contained the stored item, so `current` sends no request.
     ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(conflict: &dynalock::error::Conflict) -> dynalock::Result<()> {
+    /// match conflict.current::<Product>()? {
+    ///     Some(product) => println!("the stock is now {}", product.stock),
+    ///     None => println!("somebody has deleted the product"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// - [`Error::Decode`](crate::Error::Decode) or [`Error::Corrupt`](crate::Error::Corrupt): the
@@ -22,6 +37,20 @@ impl Conflict {
 
 impl OperationReason<'_> {
     /// Returns the stored item that made the condition false, or `None` if the key had no item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(reason: dynalock::error::OperationReason<'_>) -> dynalock::Result<()> {
+    /// if let Some(product) = reason.current::<Product>()? {
+    ///     println!("the stock is now {}", product.stock);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

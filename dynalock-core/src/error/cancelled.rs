@@ -85,6 +85,17 @@ impl Cancelled {
     /// Returns the cancellation reasons of all operations, in the order in which the caller added
     /// the operations. For an operation that did not cause the cancellation,
     /// [`OperationReason::class`] returns `None`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(cancelled: &dynalock::error::Cancelled) {
+    /// for reason in cancelled.reasons().filter(|reason| reason.class().is_some()) {
+    ///     println!("operation {} failed: {}", reason.index(), reason.code());
+    /// }
+    /// # }
+    /// ```
     pub fn reasons(&self) -> impl ExactSizeIterator<Item = OperationReason<'_>> {
         self.0.operations.iter().enumerate().map(|(index, (item_ref, reported))| OperationReason {
             index,
@@ -95,6 +106,19 @@ impl Cancelled {
 
     /// Returns the [`CancellationClass`] that all reasons of the cancellation have in common, or
     /// `Mixed` if the reasons have different classes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(cancelled: &dynalock::error::Cancelled) {
+    /// use dynalock::error::CancellationClass;
+    ///
+    /// if cancelled.class() == CancellationClass::Conflict {
+    ///     println!("an item has changed: read the items again");
+    /// }
+    /// # }
+    /// ```
     pub fn class(&self) -> CancellationClass {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
@@ -108,6 +132,16 @@ impl Cancelled {
 
     /// Returns the number of requests that the failed call sent, and the duration of the failed
     /// call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(cancelled: &dynalock::error::Cancelled) {
+    /// let spent = cancelled.spent();
+    /// println!("{} requests in {:?}", spent.attempts, spent.elapsed);
+    /// # }
+    /// ```
     pub fn spent(&self) -> Spent {
         self.0.spent.clone()
     }
@@ -132,39 +166,107 @@ impl CancellationClass {
 impl<'c> OperationReason<'c> {
     /// Returns the index of the operation in the transaction. The operation that the caller added
     /// first has the index 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(reason: dynalock::error::OperationReason<'_>) {
+    /// println!("the transaction failed at its operation {}", reason.index());
+    /// # }
+    /// ```
     pub fn index(&self) -> usize {
         self.index
     }
 
     /// Returns the name of the table that contains the item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(reason: dynalock::error::OperationReason<'_>) {
+    /// println!("the item is in the table {}", reason.table());
+    /// # }
+    /// ```
     pub fn table(&self) -> &'c str {
         &self.item_ref.table
     }
 
     /// Returns the key of the item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(reason: dynalock::error::OperationReason<'_>) {
+    /// // The key can be user data.
+    /// println!("the item has the key {}", reason.key());
+    /// # }
+    /// ```
     pub fn key(&self) -> &'c Key {
         &self.item_ref.key
     }
 
     /// Returns the reason code from DynamoDB, for example `ConditionalCheckFailed`. For an
     /// operation that did not cause the cancellation, the code is the text `None`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(reason: dynalock::error::OperationReason<'_>) {
+    /// if reason.code() == "ConditionalCheckFailed" {
+    ///     println!("the item has changed");
+    /// }
+    /// # }
+    /// ```
     pub fn code(&self) -> &'c str {
         self.reported.refusal.code()
     }
 
     /// Returns the message from DynamoDB.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(reason: dynalock::error::OperationReason<'_>) {
+    /// println!("{}: {}", reason.code(), reason.message());
+    /// # }
+    /// ```
     pub fn message(&self) -> &'c str {
         self.reported.refusal.message()
     }
 
     /// Returns the class of the reason code, or `None` if the operation did not cause the
     /// cancellation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(reason: dynalock::error::OperationReason<'_>) {
+    /// use dynalock::error::CancellationClass;
+    ///
+    /// let has_changed = reason.class() == Some(CancellationClass::Conflict);
+    /// # }
+    /// ```
     pub fn class(&self) -> Option<CancellationClass> {
         self.reported.class()
     }
 
     /// Returns the stored attributes of the item that made the condition of the operation false.
     /// Returns `None` if the key had no item, or if the condition was not the cause of the refusal.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(reason: dynalock::error::OperationReason<'_>) {
+    /// let stock = reason.current_item().and_then(|item| item.get("stock"));
+    /// # }
+    /// ```
     pub fn current_item(&self) -> Option<&'c Item> {
         self.reported.item.as_ref()
     }

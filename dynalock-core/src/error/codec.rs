@@ -106,12 +106,32 @@ impl CodecError {
     }
 
     /// Returns the name of the table.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::error::CodecError) {
+    /// println!("a bad item in the table {}", error.table());
+    /// # }
+    /// ```
     pub fn table(&self) -> &str {
         &self.0.table
     }
 
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
     /// known.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::error::CodecError) {
+    /// if let Some(attribute) = error.attribute() {
+    ///     println!("the attribute {attribute} does not fit");
+    /// }
+    /// # }
+    /// ```
     pub fn attribute(&self) -> Option<&str> {
         // The name of the attribute is the last element, because the code adds the innermost part
         // of the path first.
@@ -128,12 +148,32 @@ impl CodecError {
     /// For a value that serde could not write, the path includes the fields inside the attribute,
     /// for example `lines[..].price`. The path does not show the keys of maps, because the keys of
     /// a map are content of the item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::error::CodecError) {
+    /// if let Some(path) = error.path() {
+    ///     println!("the value at {path} does not fit");
+    /// }
+    /// # }
+    /// ```
     pub fn path(&self) -> Option<String> {
         let SerdeError(parts) = &self.0.error;
         (!parts.path.is_empty()).then(|| parts.to_path())
     }
 
     /// Returns the problem that serde found in the value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::error::CodecError) {
+    /// println!("{}", error.reason());
+    /// # }
+    /// ```
     pub fn reason(&self) -> &CodecReason {
         &self.0.error.0.reason
     }
@@ -141,6 +181,18 @@ impl CodecError {
     /// Returns the error text of the code that refused the value, for example of a hand-written
     /// `Deserialize`. Returns `None` if the reason is not [`CodecReason::Refused`]. The returned
     /// text may quote content of the item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::error::CodecError) {
+    /// // The detail can quote user data: show it to developers only.
+    /// if let Some(detail) = error.detail() {
+    ///     println!("{detail}");
+    /// }
+    /// # }
+    /// ```
     pub fn detail(&self) -> Option<&str> {
         self.0.error.0.detail.as_deref()
     }

@@ -25,27 +25,73 @@ impl Conflict {
 
     /// Returns the stored attributes of the item that made the condition false, or `None` if the
     /// key had no item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(conflict: &dynalock::error::Conflict) {
+    /// let stock = conflict.current_item().and_then(|item| item.get("stock"));
+    /// # }
+    /// ```
     pub fn current_item(&self) -> Option<&Item> {
         self.0.item.as_ref()
     }
 
     /// Returns the version that the write required, or `None` for a create.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(conflict: &dynalock::error::Conflict) {
+    /// println!("read {:?}, found {:?}", conflict.expected(), conflict.found());
+    /// # }
+    /// ```
     pub fn expected(&self) -> Option<u64> {
         self.0.item_ref.expected
     }
 
     /// Returns the version of the item that made the condition false. Returns `None` if the key had
     /// no item, or if the item had no version.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(conflict: &dynalock::error::Conflict) {
+    /// let was_deleted = conflict.expected().is_some() && conflict.found().is_none();
+    /// # }
+    /// ```
     pub fn found(&self) -> Option<u64> {
         self.0.item.as_ref().and_then(|item| version_in(item, self.0.item_ref.model.version))
     }
 
     /// Returns the name of the table.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(conflict: &dynalock::error::Conflict) {
+    /// println!("a conflict in the table {}", conflict.table());
+    /// # }
+    /// ```
     pub fn table(&self) -> &str {
         &self.0.item_ref.table
     }
 
     /// Returns the key of the item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(conflict: &dynalock::error::Conflict) {
+    /// // The key can be user data.
+    /// println!("a conflict at the key {}", conflict.key());
+    /// # }
+    /// ```
     pub fn key(&self) -> &Key {
         &self.0.item_ref.key
     }
@@ -64,6 +110,16 @@ impl Conflict {
 
     /// Returns the number of requests that the failed call sent, and the duration of the failed
     /// call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(conflict: &dynalock::error::Conflict) {
+    /// let spent = conflict.spent();
+    /// println!("{} requests in {:?}", spent.attempts, spent.elapsed);
+    /// # }
+    /// ```
     pub fn spent(&self) -> Spent {
         self.0.spent.clone()
     }

@@ -489,12 +489,34 @@ impl Error {
     ///
     /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
     /// contain the number of requests.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::Error) {
+    /// if let Some(attempts) = error.attempts() {
+    ///     println!("the call failed after {attempts} requests");
+    /// }
+    /// # }
+    /// ```
     pub fn attempts(&self) -> Option<u32> {
         self.facts().spent.map(|spent| spent.attempts)
     }
 
     /// Returns the time from the start of the call to the error, or `None` if the error does not
     /// contain the duration of the call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::Error) {
+    /// if let Some(elapsed) = error.elapsed() {
+    ///     println!("the call failed after {elapsed:?}");
+    /// }
+    /// # }
+    /// ```
     pub fn elapsed(&self) -> Option<Duration> {
         self.facts().spent.map(|spent| spent.elapsed)
     }
@@ -545,6 +567,16 @@ impl Error {
     /// | [`Lost`](Self::Lost) | `false` | the caller must acquire the lock with a new call |
     /// | [`BudgetExceeded`](Self::BudgetExceeded) | `false` | a repetition of the call would consume the whole budget |
     /// | an error that this table does not name | `false` | the caller must change the call, the data, the table or the client |
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(error: &dynalock::Error) {
+    /// // A web service answers 503 (try again later) or 500.
+    /// let status = if error.is_retryable() { 503 } else { 500 };
+    /// # }
+    /// ```
     pub fn is_retryable(&self) -> bool {
         self.facts().is_retryable
     }

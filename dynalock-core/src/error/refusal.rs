@@ -78,22 +78,60 @@ impl Refusal {
     }
 
     /// Returns the error code from DynamoDB, for example `ValidationException`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(refusal: &dynalock::error::Refusal) {
+    /// let is_denied = refusal.code() == "AccessDeniedException";
+    /// # }
+    /// ```
     pub fn code(&self) -> &str {
         &self.0.code
     }
 
     /// Returns the message from DynamoDB.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(refusal: &dynalock::error::Refusal) {
+    /// println!("DynamoDB refused the request: {}", refusal.message());
+    /// # }
+    /// ```
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
     /// Returns the id that DynamoDB gave the request. AWS support asks for the request id.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(refusal: &dynalock::error::Refusal) {
+    /// if let Some(id) = refusal.request_id() {
+    ///     println!("give AWS support the request id {id}");
+    /// }
+    /// # }
+    /// ```
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
 
     /// Returns the number of requests that the failed call sent, and the duration of the failed
     /// call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(refusal: &dynalock::error::Refusal) {
+    /// println!("refused after {} requests", refusal.spent().attempts);
+    /// # }
+    /// ```
     pub fn spent(&self) -> Spent {
         self.0.spent.clone()
     }

@@ -64,11 +64,32 @@ impl<T, V, R> Attribute<T, V, R> {
     }
 
     /// Returns the name with which serde writes the attribute.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/catalogue.rs")); }
+    /// # use shop::Article;
+    /// assert_eq!(Article::ATTR.stock.name(), "stock");
+    /// ```
     pub const fn name(self) -> &'static str {
         self.field.name
     }
 
     /// Returns the path of a field in an attribute that is a struct, like [`Path::at`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/catalogue.rs")); }
+    /// # use shop::{Article, Maker};
+    /// use dynalock::condition::Condition;
+    ///
+    /// let city = Article::ATTR.maker.at(Maker::ATTR.city);
+    /// let local: Condition<Article> = city.eq("Oslo");
+    /// ```
     pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
         R: Role,
@@ -78,6 +99,18 @@ impl<T, V, R> Attribute<T, V, R> {
     }
 
     /// Returns the path of an element in an attribute that is a list, like [`Path::index`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/catalogue.rs")); }
+    /// # use shop::Article;
+    /// use dynalock::condition::Condition;
+    ///
+    /// let first_tag = Article::ATTR.tags.index(0);
+    /// let reduced: Condition<Article> = first_tag.eq("sale");
+    /// ```
     pub fn index(self, index: usize) -> Path<T, V::Element, R::Inside<Defaulted>>
     where
         R: Role,
@@ -87,6 +120,18 @@ impl<T, V, R> Attribute<T, V, R> {
     }
 
     /// Returns the path of a map entry in an attribute that is a map, like [`Path::key`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/catalogue.rs")); }
+    /// # use shop::Article;
+    /// use dynalock::condition::Condition;
+    ///
+    /// let euros = Article::ATTR.prices.key("eur");
+    /// let cheap: Condition<Article> = euros.lt(10);
+    /// ```
     pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, R::Inside<Defaulted>>
     where
         R: Role,

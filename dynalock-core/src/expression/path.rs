@@ -254,6 +254,18 @@ impl<T, V, R> Path<T, V, R> {
 
     /// Returns the path of the given field of the struct. The struct at the end of the path must
     /// have `#[derive(Attributes)]`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/catalogue.rs")); }
+    /// # use shop::{Article, Maker};
+    /// use dynalock::condition::Condition;
+    ///
+    /// let city = Article::ATTR.maker.at(Maker::ATTR.city);
+    /// let local: Condition<Article> = city.eq("Oslo");
+    /// ```
     pub fn at<P: Place>(self, field: P) -> Path<T, P::Value, R::Inside<P::Role>>
     where
         R: Role,
@@ -270,6 +282,18 @@ impl<T, V, R> Path<T, V, R> {
 
     /// Returns the path of the list element with the given index. The index of the first element is
     /// 0. If the list does not have the element, DynamoDB refuses a patch of the element.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/catalogue.rs")); }
+    /// # use shop::Article;
+    /// use dynalock::condition::Condition;
+    ///
+    /// let first_tag = Article::ATTR.tags.index(0);
+    /// let reduced: Condition<Article> = first_tag.eq("sale");
+    /// ```
     pub fn index(self, index: usize) -> Path<T, V::Element, R::Inside<Defaulted>>
     where
         R: Role,
@@ -281,6 +305,18 @@ impl<T, V, R> Path<T, V, R> {
     }
 
     /// Returns the path of the map entry with the given key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/catalogue.rs")); }
+    /// # use shop::Article;
+    /// use dynalock::condition::Condition;
+    ///
+    /// let euros = Article::ATTR.prices.key("eur");
+    /// let cheap: Condition<Article> = euros.lt(10);
+    /// ```
     pub fn key(self, key: impl Into<String>) -> Path<T, V::Value, R::Inside<Defaulted>>
     where
         R: Role,

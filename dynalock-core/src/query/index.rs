@@ -22,6 +22,15 @@ impl<T, P, K> Index<T, P, K> {
     }
 
     /// Returns the name of the index.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// assert_eq!(Order::INDEX.by_status.name(), "by_status");
+    /// ```
     pub const fn name(self) -> &'static str {
         self.model.name
     }

@@ -95,31 +95,101 @@ impl<T: Versioned> QuerySpec<T> {
 
 impl<T> QuerySpec<T> {
     /// Returns the name of the index, or `None` if the query reads the table itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let query: QuerySpec<Order> = QuerySpec::in_table("alice").build();
+    /// assert_eq!(query.index(), None);
+    /// ```
     pub fn index(&self) -> Option<&'static str> {
         self.index.map(|index| index.name)
     }
 
     /// Returns the value of the partition key of the query.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// use dynalock::table::KeyValue;
+    ///
+    /// let query: QuerySpec<Order> = QuerySpec::in_table("alice").build();
+    /// assert_eq!(query.partition(), &KeyValue::S("alice".to_owned()));
+    /// ```
     pub fn partition(&self) -> &KeyValue {
         &self.partition
     }
 
     /// Returns the range of sort keys that the query reads.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// use dynalock::table::KeyValue;
+    ///
+    /// let query: QuerySpec<Order> = QuerySpec::in_table("alice").sort(100..).build();
+    /// assert!(query.range().contains(&KeyValue::N("250".to_owned())));
+    /// ```
     pub fn range(&self) -> &SortBounds {
         &self.bounds
     }
 
     /// Returns `true` if the query returns the item with the largest sort key first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let query: QuerySpec<Order> = QuerySpec::in_table("alice").descending().build();
+    /// assert!(query.is_descending());
+    /// ```
     pub fn is_descending(&self) -> bool {
         !self.forward
     }
 
     /// Returns the condition of the filter, or `None` if the query has no filter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let query: QuerySpec<Order> = QuerySpec::in_table("alice").filter(Order::ATTR.total_cents.ge(10_000)).build();
+    /// assert!(query.filter().is_some());
+    /// ```
     pub fn filter(&self) -> Option<&Condition<T>> {
         self.filter.as_ref()
     }
 
     /// Returns the maximum number of items in a page, or `None` if the query has no limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
+    /// # use shop::Order;
+    /// # use dynalock::query::QuerySpec;
+    /// let query: QuerySpec<Order> = QuerySpec::in_table("alice").limit(20).build();
+    /// assert_eq!(query.limit(), Some(20));
+    /// ```
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }

@@ -21,6 +21,19 @@ impl<T: Versioned> PatchOp<T> {
 
     /// Returns the handle of the patch operation. After the call of `op`, the caller can add no
     /// more changes to the patch.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # fn example(tx: &mut dynalock::Transaction, products: &dynalock::Repository<Product>) {
+    /// use dynalock::transaction::Op;
+    ///
+    /// let sold: Op<Product, ()> = tx.patch(products, "85123A").add(Product::ATTR.stock, -3).op();
+    /// # }
+    /// ```
     pub fn op(self) -> Op<T, ()> {
         self.operation
     }

@@ -47,6 +47,29 @@ impl Cancelled {
     /// Returns the reason why DynamoDB refused the operation with the handle `operation`. If the
     /// condition of the operation was false, the reason contains the stored item. `reason` sends no
     /// request, because DynamoDB's refusal already contains the stored item.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// use dynalock::{Error, Repository, Transaction, transaction::Reason};
+    ///
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &Repository<Product>) -> dynalock::Result<()> {
+    /// let mut tx = Transaction::new(client);
+    /// let sold = tx.patch(products, "85123A").add(Product::ATTR.stock, -3).when(Product::ATTR.stock.ge(3)).op();
+    /// match tx.commit().await {
+    ///     Err(Error::Cancelled(cancelled)) => match cancelled.reason(sold) {
+    ///         Reason::Conflict(Some(product)) => println!("only {} pieces are left", product.stock),
+    ///         Reason::Conflict(None) => println!("no such product"),
+    ///         reason => println!("not sold: {reason:?}"),
+    ///     },
+    ///     result => drop(result?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reason<T: Versioned, Out>(&self, operation: impl Borrow<Op<T, Out>>) -> Reason<T> {
         let operation = operation.borrow().index_in(self.transaction()).and_then(|index| self.reasons().nth(index));
         operation.map_or(Reason::ForeignHandle, |operation| Reason::read(&operation))

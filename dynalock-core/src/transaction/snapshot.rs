@@ -209,6 +209,23 @@ pub(super) async fn fetch(attempts: &mut Attempts, item_refs: &[&ItemRef]) -> Re
 impl Snapshot {
     /// Returns the item of a handle, or `None` if the key had no item or only an expired item.
     ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> dynalock::Result<()> {
+    /// let mut get = dynalock::Transaction::get(client);
+    /// let product = get.item(products, "85123A");
+    /// let snapshot = get.fetch().await?;
+    /// if let Some(product) = snapshot.get(product)? {
+    ///     println!("{} pieces", product.stock);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// - [`Error::Decode`]: the item cannot be decoded into a `T`.
