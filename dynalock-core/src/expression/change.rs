@@ -41,7 +41,7 @@ pub(super) enum Presence {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ListEnd {
+pub(crate) enum ListEnd {
     Front,
     Back,
 }
@@ -73,19 +73,6 @@ const NO_ELEMENT: &str = "the list is missing or does not have this element";
 const ALIAS: &str = "it is stored under an alias; change this attribute with `update_with`, or call `replace`, which stores it under its name";
 
 impl PatchChange {
-    pub(super) fn treats_null_as_absent(&self) -> bool {
-        match &self.kind {
-            ChangeKind::SetIfAbsent(_) => true,
-            ChangeKind::Add(sum, presence) => *presence == Presence::Optional && sum.from_null.is_some(),
-            ChangeKind::Extend(_, _, start) => start.is_some(),
-            ChangeKind::Set(_)
-            | ChangeKind::Insert(..)
-            | ChangeKind::Delete(_)
-            | ChangeKind::Remove
-            | ChangeKind::Fault(_) => false,
-        }
-    }
-
     pub(super) fn render(&self, is_null: bool, texts: &mut PatchTexts, to: &mut Placeholders) {
         let path = self.path.render(to);
         let of_type = |name: &str, to: &mut Placeholders| {
@@ -180,15 +167,17 @@ impl PatchChange {
         }
     }
 
-    /// Returns the value with which a patch replaces a stored null. An addition treats a stored
-    /// null as zero, and an extension of a list treats a stored null as an empty list. The serde
-    /// default of the field does not affect the replacement of a stored null.
+    /// Returns the value with which the change replaces a stored null, or `None` if the change does
+    /// not treat a null as an absent attribute. An addition to a null starts from zero, and an
+    /// extension of a null from an empty list, even if the field has another serde default.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
-            ChangeKind::Add(sum, _) => sum.from_null.clone(),
-            ChangeKind::Extend(_, elements, _) => Some(AttributeValue::L(elements.clone())),
+            ChangeKind::Add(sum, Presence::Optional) => sum.from_null.clone(),
+            ChangeKind::Extend(_, elements, Some(_)) => Some(AttributeValue::L(elements.clone())),
             ChangeKind::Set(_)
+            | ChangeKind::Add(_, Presence::Required)
+            | ChangeKind::Extend(_, _, None)
             | ChangeKind::Insert(..)
             | ChangeKind::Delete(_)
             | ChangeKind::Remove
@@ -218,7 +207,7 @@ impl PatchChange {
         };
         // If the attribute is a stored null and the change treats a null as absent, the patch sends
         // a second request, which replaces the null.
-        if self.treats_null_as_absent() && value.is_some_and(AttributeValue::is_null) {
+        if value.is_some_and(AttributeValue::is_null) && self.value_over_null().is_some() {
             return None;
         }
         match &self.kind {

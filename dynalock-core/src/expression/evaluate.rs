@@ -51,7 +51,7 @@ impl Operand {
 }
 
 /// Returns the size of a value, or `None` if DynamoDB defines no size for the type of the value.
-fn size(value: &AttributeValue) -> Option<usize> {
+pub(super) fn size(value: &AttributeValue) -> Option<usize> {
     match value {
         AttributeValue::S(text) => Some(text.len()),
         AttributeValue::B(bytes) => Some(bytes.as_ref().len()),

@@ -18,7 +18,7 @@ mod update_operand;
 mod user;
 
 pub use attribute::{Attribute, Opaque};
-pub(crate) use change::{PatchFault, PatchTexts};
+pub(crate) use change::{ListEnd, PatchFault, PatchTexts};
 pub use comparison::{AttributeType, HasSize, Size};
 pub(crate) use condition::{absent, exists, lives, same_attributes, unchanged};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
@@ -115,8 +115,7 @@ impl Placeholders {
         let Self { names, map_keys, values, before, .. } = self;
         let names = (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name));
         let map_keys = (before.0..).zip(map_keys).map(|(index, key)| (placeholder(MAP_KEY_SIGN, index), key));
-        let mut all: HashMap<_, _> = names.collect();
-        all.extend(map_keys);
+        let all: HashMap<_, _> = names.chain(map_keys).collect();
         let names = (!all.is_empty()).then_some(all);
         let values = (!values.is_empty())
             .then(|| (before.1..).zip(values).map(|(index, value)| (placeholder(Value::SIGN, index), value)).collect());

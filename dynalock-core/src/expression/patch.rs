@@ -58,23 +58,7 @@ impl<T> PatchContent<T> {
         self.push(path.document, sum.map(|sum| ChangeKind::Add(Box::new(sum), presence)));
     }
 
-    pub(crate) fn append<P, E>(&mut self, place: P, elements: impl IntoIterator<Item = E>)
-    where
-        P: Place<Item = T, Value: List + Serialize>,
-        E: AsOperand<<P::Value as List>::Element>,
-    {
-        self.extend(ListEnd::Back, place, elements);
-    }
-
-    pub(crate) fn prepend<P, E>(&mut self, place: P, elements: impl IntoIterator<Item = E>)
-    where
-        P: Place<Item = T, Value: List + Serialize>,
-        E: AsOperand<<P::Value as List>::Element>,
-    {
-        self.extend(ListEnd::Front, place, elements);
-    }
-
-    fn extend<P, E>(&mut self, end: ListEnd, place: P, elements: impl IntoIterator<Item = E>)
+    pub(crate) fn extend<P, E>(&mut self, end: ListEnd, place: P, elements: impl IntoIterator<Item = E>)
     where
         P: Place<Item = T, Value: List + Serialize>,
         E: AsOperand<<P::Value as List>::Element>,
@@ -203,7 +187,7 @@ impl<T> PatchContent<T> {
     /// a second request, which replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
-            change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)
+            change.path.find(item).is_some_and(AttributeValue::is_null) && change.value_over_null().is_some()
         };
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
