@@ -9,7 +9,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Basis, Content, Item, State, Stored, refused::refused_by_serde, times::times_of};
+use super::{Basis, Content, Item, State, Stored, refused::refused_by_serde, times::times_of, type_of};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
@@ -176,16 +176,7 @@ fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),
         AttributeValue::M(map) => map.values().all(is_known),
-        AttributeValue::B(_)
-        | AttributeValue::Bool(_)
-        | AttributeValue::Bs(_)
-        | AttributeValue::N(_)
-        | AttributeValue::Ns(_)
-        | AttributeValue::Null(_)
-        | AttributeValue::S(_)
-        | AttributeValue::Ss(_) => true,
-        // `Unknown` is the SDK's variant for a DynamoDB type that the SDK does not know.
-        _ => false,
+        value => type_of(value) != "?",
     }
 }
 

@@ -32,7 +32,8 @@ pub(super) fn not_encoded(table: &Arc<str>, error: SerdeError) -> Error {
 
 /// Encodes one value as an attribute.
 pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
-    checked_attribute(value, &mut Buffer::new())
+    Buffer::new().check(value)?;
+    attribute(value)
 }
 
 /// The attributes that an update of an item sets and removes.
@@ -185,7 +186,8 @@ impl AttributeSink for Encode<'_> {
         if !is_own(self.model, &name)? {
             return Ok(());
         }
-        let encoded = checked_attribute(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
+        let encoded = self.buffer.check(value).and_then(|()| attribute(value));
+        let encoded = encoded.map_err(|error| error.in_field(&name))?;
         // A flattened field can contain an attribute with the name of another field, so serde may
         // write two attributes with the same name.
         match self.item.entry(name.into_owned()) {
@@ -285,13 +287,6 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, and returns an error for a value that DynamoDB cannot store.
-/// `checked_attribute` overwrites the content of `buffer`.
-fn checked_attribute<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> SerdeResult<AttributeValue> {
-    buffer.check(value)?;
-    attribute(value)
-}
-
 /// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must first
 /// write the value into a [`Buffer`]: the buffer refuses map keys for which `serde_dynamo` would
 /// panic.
@@ -337,8 +332,7 @@ fn why_not_storable(value: &AttributeValue) -> Option<&'static str> {
         AttributeValue::N(digits) if matches!(digits.as_str(), "NaN" | "inf" | "-inf") => {
             Some("it is not a finite number, and DynamoDB stores no others")
         }
-        AttributeValue::Ss(set) if set.is_empty() => Some(EMPTY_SET),
-        AttributeValue::Ns(set) if set.is_empty() => Some(EMPTY_SET),
+        AttributeValue::Ss(set) | AttributeValue::Ns(set) if set.is_empty() => Some(EMPTY_SET),
         AttributeValue::Bs(set) if set.is_empty() => Some(EMPTY_SET),
         AttributeValue::L(list) => list.iter().find_map(why_not_storable),
         AttributeValue::M(map) => map.values().find_map(why_not_storable),
