@@ -87,6 +87,7 @@ impl Changes {
 /// attributes.
 #[derive(Clone)]
 pub(super) struct Fingerprints {
+    model: &'static Model,
     bytes: Buffer,
     attributes: Vec<Fingerprinted>,
 }
@@ -101,10 +102,9 @@ struct Fingerprinted {
 impl Fingerprints {
     pub(super) fn of<T: Versioned>(value: &T) -> SerdeResult<Self> {
         // Most values have at most 16 attributes, so the `Vec` rarely needs a second allocation.
-        let fingerprints = Self { bytes: Buffer::new(), attributes: Vec::with_capacity(16) };
-        let mut take = Take { fingerprints, model: T::MODEL };
-        walk(value, &mut take)?;
-        Ok(take.fingerprints)
+        let mut of = Self { model: T::MODEL, bytes: Buffer::new(), attributes: Vec::with_capacity(16) };
+        walk(value, &mut of)?;
+        Ok(of)
     }
 
     fn equals(&self, index: usize, fingerprint: &[u8]) -> bool {
@@ -124,7 +124,7 @@ impl Fingerprints {
     /// Returns `true` if the key of `value` has changed since the library computed the
     /// fingerprints.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
-        let mut keys = KeysAlone { before: self, model: T::MODEL, buffer: Buffer::new(), differ: false };
+        let mut keys = KeysAlone { before: self, buffer: Buffer::new(), differ: false };
         walk(value, &mut keys)?;
         Ok(keys.differ)
     }
@@ -137,7 +137,6 @@ impl Fingerprints {
             seen: vec![false; self.attributes.len()],
             at: 0,
             changes: Changes::default(),
-            model: T::MODEL,
             buffer: Buffer::new(),
         };
         walk(value, &mut diff)?;
@@ -200,17 +199,11 @@ impl AttributeSink for Encode<'_> {
     }
 }
 
-struct Take<'m> {
-    fingerprints: Fingerprints,
-    model: &'m Model,
-}
-
-impl AttributeSink for Take<'_> {
+impl AttributeSink for Fingerprints {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if is_own(self.model, &name)? {
-            let Fingerprints { bytes, attributes } = &mut self.fingerprints;
-            let position = bytes.push(value).map_err(|error| error.in_field(&name))?;
-            attributes.push(Fingerprinted { name, position });
+            let position = self.bytes.push(value).map_err(|error| error.in_field(&name))?;
+            self.attributes.push(Fingerprinted { name, position });
         }
         Ok(())
     }
@@ -218,14 +211,13 @@ impl AttributeSink for Take<'_> {
 
 struct KeysAlone<'a> {
     before: &'a Fingerprints,
-    model: &'a Model,
     buffer: Buffer,
     differ: bool,
 }
 
 impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        if self.model.is_key(&name) {
+        if self.before.model.is_key(&name) {
             // An update never writes a key attribute, so the code compares only the fingerprints of
             // the keys and encodes no key.
             let after = self.buffer.push(value)?;
@@ -241,7 +233,6 @@ struct Diff<'a> {
     seen: Vec<bool>,
     at: usize,
     changes: Changes,
-    model: &'a Model,
     buffer: Buffer,
 }
 
@@ -266,7 +257,7 @@ impl AttributeSink for Diff<'_> {
         let known = self.find(&name);
         // If an attribute has a fingerprint, the library has already checked that the program may
         // change the attribute.
-        if known.is_none() && !is_own(self.model, &name)? {
+        if known.is_none() && !is_own(self.before.model, &name)? {
             return Ok(());
         }
         self.buffer.clear();
