@@ -3,7 +3,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{DocumentPath, PathRequirement, Placeholders, Value, evaluate::is_between, update_operand::Sum};
+use super::{DocumentPath, Placeholders, evaluate::is_between, update_operand::Sum, user::Test};
 use crate::{
     codec::{Item, type_of},
     error::SerdeError,
@@ -152,19 +152,24 @@ impl PatchChange {
         self.require(texts, to);
     }
 
-    /// Adds the conditions that the path of the change requires, for example the condition that a
-    /// map around the changed value exists.
     fn require(&self, texts: &mut PatchTexts, to: &mut Placeholders) {
-        for requirement in self.path.requirements() {
-            texts.conditions.push(match requirement {
-                PathRequirement::Map(path) => {
-                    let map: Value = to.value(AttributeValue::S("M".to_owned()));
-                    format!("attribute_type({}, {map})", path.render(to))
-                }
-                PathRequirement::Element(path) => format!("attribute_exists({})", path.render(to)),
-                PathRequirement::NoAlias(path) => format!("attribute_not_exists({})", path.render(to)),
-            });
+        for (requirement, _) in self.requirements() {
+            // Rendering fails only for an operand of the caller.
+            texts.conditions.extend(requirement.render(to));
         }
+    }
+
+    /// Returns the conditions on the path of the change, and the reason of the refusal if a condition
+    /// is false.
+    fn requirements(&self) -> Vec<(Test, &'static str)> {
+        // A change would store a field a second time, beside its alias.
+        let aliases = self.path.aliases().into_iter().map(|alias| (Test::Absent(alias), ALIAS));
+        let place = self.path.parent().map(|parent| match self.path.is_element() {
+            // DynamoDB would add a missing element at the end of the list.
+            true => (Test::Exists(self.path.clone()), NO_ELEMENT),
+            false => (Test::Function("attribute_type", parent, AttributeValue::S("M".to_owned())), NO_PARENT),
+        });
+        aliases.chain(place).collect()
     }
 
     /// Returns the value with which the change replaces a stored null, or `None` if the change does
@@ -188,15 +193,7 @@ impl PatchChange {
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
         // If a map on the path of the change is missing, the error must name this map, and not the
         // value inside the map.
-        let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
-            PathRequirement::Map(path) => {
-                let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
-                (!is_map).then_some(NO_PARENT)
-            }
-            PathRequirement::Element(path) => path.find(item).is_none().then_some(NO_ELEMENT),
-            PathRequirement::NoAlias(path) => path.find(item).map(|_| ALIAS),
-        });
-        if let Some(reason) = unmet {
+        if let Some((_, reason)) = self.requirements().into_iter().find(|(requirement, _)| !requirement.is_true(item)) {
             return Some(PatchFault::Unfit(reason));
         }
         let value = self.path.find(item);

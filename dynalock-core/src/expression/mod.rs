@@ -24,9 +24,9 @@ pub(crate) use condition::{absent, exists, lives, same_attributes, unchanged};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use patch::PatchContent;
 pub(crate) use patch_methods::patch_methods;
+pub(crate) use path::DocumentPath;
 use path::FieldName;
 pub use path::{Changeable, Defaulted, Fixed, List, Map, Missing, Nested, Path, Place, Removable, Required, Role};
-pub(crate) use path::{DocumentPath, PathRequirement};
 pub use update_operand::{BinarySet, Number, NumberSet, Set, SetElement, StringSet};
 pub use user::Condition;
 

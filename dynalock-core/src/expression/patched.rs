@@ -1,12 +1,10 @@
 //! Applies a patch to an item in memory, as DynamoDB does.
 
-use std::collections::BTreeSet;
-
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use super::{
     change::{ChangeKind, ListEnd, PatchChange, PatchFault},
-    evaluate::size,
+    evaluate::{blobs, numbers, size, texts},
 };
 use crate::{codec::Item, number};
 
@@ -77,18 +75,4 @@ fn without(set: &AttributeValue, gone: &AttributeValue) -> AttributeValue {
         }
         (set, _) => set.clone(),
     }
-}
-
-fn texts(set: &[String]) -> BTreeSet<String> {
-    set.iter().cloned().collect()
-}
-
-/// Returns the numbers of a set in canonical notation, in which equal numbers have the same text.
-/// In a DynamoDB set, two notations of one number, for example `1` and `1.0`, are equal elements.
-fn numbers(set: &[String]) -> BTreeSet<String> {
-    set.iter().cloned().map(number::canonical).collect()
-}
-
-fn blobs(set: &[Blob]) -> BTreeSet<&[u8]> {
-    set.iter().map(AsRef::as_ref).collect()
 }

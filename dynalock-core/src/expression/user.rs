@@ -150,7 +150,7 @@ pub(super) enum Operand {
 
 /// A comparison whose operand cannot be encoded: the compared attribute, and the error of the
 /// encoding.
-struct ConditionFault<'a> {
+pub(super) struct ConditionFault<'a> {
     attribute: &'a DocumentPath,
     source: &'a SerdeError,
 }
@@ -195,7 +195,7 @@ impl Test {
         if null { Self::Any(vec![Self::Absent(path), test]) } else { test }
     }
 
-    fn render(&self, to: &mut Placeholders) -> Result<String, ConditionFault<'_>> {
+    pub(super) fn render(&self, to: &mut Placeholders) -> Result<String, ConditionFault<'_>> {
         Ok(match self {
             Self::Exists(path) => format!("attribute_exists({})", path.render(to)),
             Self::Absent(path) => format!("attribute_not_exists({})", path.render(to)),
