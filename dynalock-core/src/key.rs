@@ -160,12 +160,15 @@ impl fmt::Display for KeyValue {
         match self {
             Self::S(text) => write!(f, "{text:?}"),
             Self::N(digits) => f.write_str(digits),
-            Self::B(bytes) => {
-                f.write_str("0x")?;
-                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-            }
+            Self::B(bytes) => hex(bytes, f),
         }
     }
+}
+
+/// Writes bytes as hexadecimal digits, for example `0x00ff`.
+pub(crate) fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str("0x")?;
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
 /// The type of a key attribute: one of the three types that DynamoDB allows.

@@ -4,7 +4,10 @@ use std::fmt::{self, Write as _};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::codec::{Item, type_of};
+use crate::{
+    codec::{Item, type_of},
+    key::hex,
+};
 
 /// Formats an attribute value. The format `{}` shows the type of the value, and `{:#}` shows the
 /// content of the value.
@@ -59,11 +62,6 @@ fn sorted(item: &Item) -> Vec<(&String, &AttributeValue)> {
     let mut entries: Vec<_> = item.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);
     entries
-}
-
-fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_str("0x")?;
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
 fn list<V>(
