@@ -300,11 +300,6 @@ impl LockModel {
         place: LockPlace::Item,
     };
 
-    /// Returns `true` if the lease attributes are in the item itself.
-    pub(crate) fn is_in_item(&self) -> bool {
-        self.place == LockPlace::Item
-    }
-
     /// Returns the names of all lease attributes.
     pub fn names(&self) -> [&'static str; 8] {
         [self.owner, self.fence, self.beat, self.until, self.released, self.crashed, self.queue, self.turn]
@@ -443,13 +438,13 @@ impl Model {
     /// Returns the names of the lease attributes if the items contain their leases. Returns `None`
     /// if the leases are in separate rows, or if the type has no `#[lockable]`.
     pub(crate) fn lock_in_item(&self) -> Option<LockModel> {
-        self.lock.filter(LockModel::is_in_item)
+        self.lock.filter(|lock| lock.place == LockPlace::Item)
     }
 
     /// Returns the names of the lease attributes if the leases are in separate rows. Returns `None`
     /// if the items contain their leases, or if the type has no `#[lockable]`.
     pub(crate) fn lock_in_row(&self) -> Option<LockModel> {
-        self.lock.filter(|lock| !lock.is_in_item())
+        self.lock.filter(|lock| lock.place == LockPlace::Separate)
     }
 
     /// Returns the sort key, or the partition key if the table has no sort key.

@@ -362,32 +362,27 @@ impl fmt::Display for Cost {
 
 /// Returns the write units that a write of `bytes` bytes consumes outside a transaction. A write in
 /// a transaction costs twice as many units as a write outside a transaction.
-pub(crate) const fn write_units(bytes: usize) -> Units {
+pub(crate) fn write_units(bytes: usize) -> Units {
     Units::whole(write_blocks(bytes))
 }
 
 /// Returns the read units that a strongly consistent read of `bytes` bytes consumes. An eventually
 /// consistent read costs half as much as a strongly consistent read. A read in a transaction costs
 /// twice as much as a strongly consistent read.
-pub(crate) const fn read_units(bytes: usize) -> Units {
+pub(crate) fn read_units(bytes: usize) -> Units {
     Units::whole(read_blocks(bytes))
 }
 
 /// Converts a size in bytes into kilobytes, rounded up. A missing item has the size 0, and counts
 /// as one kilobyte.
-pub(crate) const fn write_blocks(bytes: usize) -> u64 {
-    blocks(bytes, 1024)
+pub(crate) fn write_blocks(bytes: usize) -> u64 {
+    bytes.div_ceil(1024).max(1) as u64
 }
 
 /// Converts a size in bytes into blocks of 4 KB, rounded up. A missing item has the size 0, and
 /// counts as one block.
-pub(crate) const fn read_blocks(bytes: usize) -> u64 {
-    blocks(bytes, 4096)
-}
-
-const fn blocks(bytes: usize, block: usize) -> u64 {
-    let blocks = bytes.div_ceil(block);
-    if blocks == 0 { 1 } else { blocks as u64 }
+pub(crate) fn read_blocks(bytes: usize) -> u64 {
+    bytes.div_ceil(4096).max(1) as u64
 }
 
 #[cfg(test)]

@@ -370,13 +370,8 @@ fn anew(scope: IndexScope) -> &'static str {
     }
 }
 
-fn shown(found: Option<KeyType>) -> &'static str {
-    match found {
-        Some(KeyType::S) => "S",
-        Some(KeyType::N) => "N",
-        Some(KeyType::B) => "B",
-        None => "of an unknown type",
-    }
+fn shown(found: Option<KeyType>) -> String {
+    found.map_or_else(|| "of an unknown type".to_owned(), |key_type| format!("{key_type:?}"))
 }
 
 fn named(attribute: Option<&str>) -> String {

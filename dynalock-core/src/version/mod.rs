@@ -169,6 +169,16 @@ impl Expected<'_> {
             Self::Unchanged(revision) | Self::Deleted(revision) => Some(revision.number()),
         }
     }
+
+    /// Returns `true` if the current item proves that DynamoDB can never apply a delayed duplicate
+    /// of the write request. For a create, `is_over` always returns `false`: another caller may
+    /// delete the existing item, and the condition of the create then becomes true.
+    fn is_over(self, found: Option<&Revision>) -> bool {
+        match self {
+            Self::Absent | Self::Present | Self::Anything => false,
+            Self::Unchanged(revision) | Self::Deleted(revision) => revision.is_over(found),
+        }
+    }
 }
 
 /// Says whether the outcome of an earlier attempt of a write is unknown. The outcome is unknown if
@@ -210,18 +220,6 @@ pub(crate) enum Verdict {
     /// The outcome is unknown, because DynamoDB may have applied an earlier attempt, or may still
     /// apply a delayed duplicate.
     Unknown,
-}
-
-impl Expected<'_> {
-    /// Returns `true` if the current item proves that DynamoDB can never apply a delayed duplicate
-    /// of the write request. For a create, `is_over` always returns `false`: another caller may
-    /// delete the existing item, and the condition of the create then becomes true.
-    fn is_over(self, found: Option<&Revision>) -> bool {
-        match self {
-            Self::Absent | Self::Present | Self::Anything => false,
-            Self::Unchanged(revision) | Self::Deleted(revision) => revision.is_over(found),
-        }
-    }
 }
 
 /// Returns the outcome of a write that DynamoDB refused because of a false condition. `found`
