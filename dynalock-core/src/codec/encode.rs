@@ -25,12 +25,10 @@ pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result
     Ok(encode.item)
 }
 
-/// Returns the error for a value that serde could not write.
 pub(super) fn not_encoded(table: &Arc<str>, error: SerdeError) -> Error {
     Error::Encode(CodecError::new(Arc::clone(table), error))
 }
 
-/// Encodes one value as an attribute.
 pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     Buffer::new().check(value)?;
     attribute(value)
@@ -64,7 +62,6 @@ impl Changes {
         }
     }
 
-    /// Returns a copy of `item` to which the changes have been applied.
     pub(crate) fn after(&self, model: &Model, item: &Item) -> Item {
         let mut after = item.clone();
         self.apply(model, &mut after);
@@ -77,7 +74,6 @@ impl Changes {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
 
-    /// Returns the names of all attributes that the update sets or removes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.set.iter().map(|(name, _)| &**name).chain(self.remove.iter().map(|name| &**name))
     }
@@ -115,8 +111,8 @@ impl Fingerprints {
         self.attributes.iter().map(|attribute| &*attribute.name)
     }
 
-    /// Returns `true` if the value had the attribute `name` when the library computed the
-    /// fingerprints of the value.
+    /// Returns `true` if serde wrote the attribute `name` when the library computed the
+    /// fingerprints.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.names().any(|written| written == name)
     }
@@ -237,13 +233,10 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the attribute `name` in the list of fingerprints (hashes of the
-    /// attributes that were read). Serde usually writes the attributes in the same order each time,
-    /// so the search for a fingerprint starts after the last found attribute.
+    /// Returns the index of the fingerprint of the attribute `name`. Serde usually writes the
+    /// attributes in the same order each time, so the search starts after the last found attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
-            // In most cases, the fingerprint at the index `at` is the fingerprint of the attribute
-            // `name`.
             Some(here) if here.name == name => Some(self.at),
             Some(_) | None => self.before.names().position(|here| here == name),
         };
@@ -279,8 +272,7 @@ impl AttributeSink for Diff<'_> {
 }
 
 /// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must first
-/// write the value into a [`Buffer`]: the buffer refuses map keys for which `serde_dynamo` would
-/// panic.
+/// write the value into a [`Buffer`], which refuses map keys for which `serde_dynamo` would panic.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {
@@ -289,10 +281,9 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. An error
-/// text of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the
-/// error. An error text of `serde_dynamo` about anything other than a set may quote a value. An
-/// error text that may quote a value becomes the `detail` of the error.
+/// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. A text of
+/// `serde_dynamo` about a set quotes no value, so the error can say what is wrong. Any other text
+/// may quote a value, and becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),

@@ -27,10 +27,9 @@ pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<()
 /// attributes that `changes` removes. Returns an error if serde could not decode the changed item,
 /// or would ignore a changed attribute.
 ///
-/// If an item contains both the name of a field and an alias of the field, serde reports a
-/// duplicate field. If the flattened field is an `Option`, serde reads an item with a duplicate
-/// field as `None`, without an error. If a write removes the name of a field but not the alias,
-/// serde reads the old value from the alias.
+/// If an item contains both a field and an alias of the field, serde reports a duplicate field, or
+/// reads the whole flattened field as `None` if its type is an `Option`. If a write removes a field
+/// but not its alias, serde reads the old value from the alias.
 ///
 /// `stored` is the item that the read returned, without the library's own attributes. `written`
 /// contains the names of the attributes that serde writes for the value.
@@ -99,9 +98,8 @@ fn shows_all<T: Versioned>(
 }
 
 /// Returns the alias under which the item stores the field `name`, or `None` if the item contains
-/// no alias of `name`. Serde cannot read an item that contains both a field name and an alias of
-/// the field. If serde can read `name` only after the removal of an attribute, the attribute is an
-/// alias of `name`.
+/// no alias of `name`. Serde cannot read an item that contains both a field and its alias, so an
+/// attribute is an alias of `name` if serde can read `name` only without the attribute.
 fn alias_of<T: Versioned>(
     table: &Arc<str>,
     stored: &Item,
@@ -132,8 +130,8 @@ fn alias_of<T: Versioned>(
     stored.keys().filter(is_candidate).find(is_alias).cloned()
 }
 
-/// Decodes an item into a value, and returns the attributes that serde writes for the decoded
-/// value. The caller of `read_back` has already removed the library's own attributes from the item.
+/// Returns the attributes that serde writes for the decoded `item`. `item` no longer contains the
+/// library's own attributes.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // If the type has fields for the times of the create and of the last write, serde needs the
     // times in the item. `read_back` does not return the times, so the code inserts 0 for a missing

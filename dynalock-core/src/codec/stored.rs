@@ -142,7 +142,6 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value, and the result of the method `origin`.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
         (self.value, self.origin)
     }
@@ -248,15 +247,14 @@ impl Basis {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the data for a write that replaces the whole item. A replacement of the whole item
-    /// needs no old content, so the returned [`Basis`] contains none.
+    /// Returns the data for a write that replaces the whole item, and therefore needs no old
+    /// content.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the random id in `self` with `incarnation`, the random id of the stored item. Each
-    /// attempt of a create has a different random id, so the id in the stored item shows which
-    /// attempt DynamoDB has applied.
+    /// Replaces the incarnation (the random id of the item) by the incarnation of the stored item,
+    /// which shows the attempt of a create that DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
@@ -291,11 +289,9 @@ impl Basis {
     }
 
     /// Returns the names of the attributes that serde writes for a value with a flattened field.
-    /// `names_in_flattened` returns an empty list for a type without a flattened field, and for an
-    /// item that has both a version and write ids.
+    /// Returns no names if the next write compares only the version and the incarnation of the
+    /// item.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
-        // Only a condition that compares the whole item needs the names of all attributes of a
-        // flattened field.
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();
         }

@@ -149,8 +149,8 @@ impl Units {
         Self { halves: self.halves.saturating_sub(other.halves) }
     }
 
-    /// Divides the units into `parts` parts, and returns the part with the index `index`. The sum
-    /// of all parts is exactly the number of units.
+    /// Returns one of `parts` shares of the units. The sum of all shares is exactly the number of
+    /// units.
     pub(crate) fn part(self, index: usize, parts: usize) -> Self {
         let (index, parts) = (index as u64, parts.max(1) as u64);
         Self { halves: self.halves / parts + u64::from(index < self.halves % parts) }
@@ -326,8 +326,8 @@ impl Cost {
         } += capacity;
     }
 
-    /// Returns the price of the capacity as one number, so that two costs can be compared. A write
-    /// unit counts five times as much as a read unit.
+    /// Returns one number by which two costs can be compared. A write unit counts five times as
+    /// much as a read unit.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
         read + write.times(5)
@@ -360,15 +360,12 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Returns the write units that a write of `bytes` bytes consumes outside a transaction. A write in
-/// a transaction costs twice as many units as a write outside a transaction.
+/// Returns the write units of a write of `bytes` bytes outside a transaction.
 pub(crate) fn write_units(bytes: usize) -> Units {
     Units::whole(write_blocks(bytes))
 }
 
-/// Returns the read units that a strongly consistent read of `bytes` bytes consumes. An eventually
-/// consistent read costs half as much as a strongly consistent read. A read in a transaction costs
-/// twice as much as a strongly consistent read.
+/// Returns the read units of a strongly consistent read of `bytes` bytes outside a transaction.
 pub(crate) fn read_units(bytes: usize) -> Units {
     Units::whole(read_blocks(bytes))
 }

@@ -112,7 +112,6 @@ impl ExplainedAction {
         Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, rate) }
     }
 
-    /// Explains the read of one item.
     pub(super) fn get(operation: &'static str, GetItem { table, key, consistent }: GetItem) -> Self {
         let settings = vec![consistency(consistent).to_owned()];
         Self { key: Some(key), settings, ..Self::new(operation, table, UnitRate::of_read(consistent)) }

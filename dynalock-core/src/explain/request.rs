@@ -54,7 +54,6 @@ impl ExplainedRequest {
         }
     }
 
-    /// Explains a TransactWriteItems request.
     pub(crate) fn transaction(actions: Vec<ExplainedAction>, token: RequestToken) -> Self {
         Self { operation: "TransactWriteItems", token, actions }
     }

@@ -12,8 +12,7 @@ const TOO_PRECISE: &str = "the sum has more than 38 digits, and DynamoDB stores 
 
 impl PatchChange {
     /// Returns the value at the path after the change, or `None` if the change removes the value.
-    /// Callers of `value_after` must first check with [`fault`](Self::fault) that the item allows
-    /// the change.
+    /// [`fault`](Self::fault) must have allowed the change.
     pub(super) fn value_after(&self, item: &Item) -> Result<Option<AttributeValue>, PatchFault> {
         let stored = self.path.find(item);
         if let (true, Some(value)) = (stored.is_some_and(AttributeValue::is_null), self.value_over_null()) {

@@ -354,7 +354,6 @@ impl DocumentPath {
         }
     }
 
-    /// Returns `true` if the path leads to a top-level attribute of the item.
     pub(crate) fn is_top_level(&self) -> bool {
         self.steps.is_empty()
     }
@@ -393,13 +392,12 @@ impl DocumentPath {
         self.steps.split_last().map(|(_, parent)| Self { root: self.root, steps: parent.to_vec() })
     }
 
-    /// Returns `true` if the path leads to an element of a list.
     pub(super) fn is_element(&self) -> bool {
         matches!(self.steps.last(), Some(Step::Index(_)))
     }
 
-    /// Returns the path up to the step with the index `step`, but with the name `alias` for the
-    /// last step. The first step of the path, with the index 0, is the name of the attribute.
+    /// Returns the path up to the given step, but with the name `alias` for this step. Step 0 is
+    /// the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {

@@ -81,10 +81,9 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Returns the text of the condition for a DynamoDB expression. A caller that joins the text of
-    /// the condition to another condition by `AND` must not add parentheses around the text. The
-    /// text of a condition with `OR` already has parentheses, and DynamoDB refuses doubled
-    /// parentheses.
+    /// Returns the text of the condition for a DynamoDB expression. The text can be joined to
+    /// another condition by `AND` without parentheses: a condition with `OR` already has
+    /// parentheses, and DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))

@@ -63,15 +63,12 @@ pub(super) enum Demand {
 }
 
 impl Feed {
-    /// Returns a feed that reads the pages of a read with the settings in `plan`. The feed reads
-    /// the table in `segments` parallel segments.
     pub(super) fn new(plan: Plan, segments: u32) -> Self {
         let plan = Arc::new(plan);
         let segment = |segment| SegmentFeed { plan: Arc::clone(&plan), segment, requests: 0, next: Next::After(None) };
         Self { failed: None, segments: self::segments(segments).map(segment).collect() }
     }
 
-    /// Returns a `Feed` that returns the given error instead of pages.
     pub(super) fn failed(error: Error) -> Self {
         Self { failed: Some(error), segments: Vec::new() }
     }
@@ -138,8 +135,8 @@ pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
 }
 
 impl SegmentFeed {
-    /// Requests the next page of the segment, unless a request for the page is in flight, and polls
-    /// for the answer.
+    /// Sends the request for the next page, unless the request is in flight, and polls for the
+    /// answer.
     fn advance(&mut self, demand: Demand, wanted: Option<usize>, context: &mut Context<'_>) -> Result<()> {
         loop {
             match &mut self.next {

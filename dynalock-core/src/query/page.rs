@@ -56,9 +56,9 @@ impl<R> Page<R> {
 /// The maximum number of requests for one page of a query whose filter leaves out many items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Returns the items of the page that starts at `token`, and the token of the next page. `most` is the maximum number of items in the page. If the
-/// maximum `most` is `None`, the page ends after the first answer from DynamoDB that contains an
-/// item.
+/// Returns the items of the page that starts at `token`, and the token of the next page. The page
+/// has at most `most` items. Without `most`, the page ends after the first answer from DynamoDB
+/// that contains an item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,

@@ -39,8 +39,8 @@ pub(super) struct Plan {
 }
 
 /// Returns the maximum number of items that the next request of a read evaluates. `wanted` is the
-/// number of items that the caller still needs, or `None` for all items. `requests` is the number of
-/// earlier requests for the same page or segment.
+/// number of items that the caller still needs, or `None` for all items. `requests` is the number
+/// of earlier requests for the same page or segment.
 pub(super) fn request_limit(wanted: Option<usize>, requests: u32) -> Option<i32> {
     // DynamoDB applies the limit before the filter, so a request may find too few items. The limit
     // doubles with each request: a read needs few requests even if the filter leaves out most items.
@@ -115,8 +115,7 @@ impl Plan {
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
     }
 
-    /// Returns [`Error::IndexNotFound`] if DynamoDB refused the request because the index does not
-    /// exist. Returns `error` unchanged if a missing index did not cause the error.
+    /// Converts the refusal of a read from a missing index into [`Error::IndexNotFound`].
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
@@ -130,16 +129,15 @@ impl Plan {
         self.hides_expired.is_some_and(|expiry| expiry.is_over(self.model, item))
     }
 
-    /// Returns the key attributes of an item. The key attributes identify the position of the item
-    /// in the order of the query.
+    /// Returns the key attributes of an item, which identify its position in the order of the
+    /// query.
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()
     }
 
-    /// Returns a hash of the settings of a query or scan: table, index, partition, range, direction
-    /// and filter. A read accepts the page token of another read only if both reads have the same
-    /// settings (the same hash).
+    /// Returns a hash of the settings that a page token is valid for: table, index, partition,
+    /// range, direction and filter.
     pub(super) fn digest(&self) -> u64 {
         let PageRequest { table, index, access, filter, names, values, .. } = &self.request;
         let mut hash = SipHasher13::new();

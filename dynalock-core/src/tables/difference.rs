@@ -306,7 +306,6 @@ impl fmt::Display for TableDifference {
 }
 
 impl TableDifference {
-    /// Writes the sentence that describes a difference in an index.
     fn describe_index(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::IndexMissing { index, scope: IndexScope::Global } => {
