@@ -714,9 +714,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         // An index can hold several items with the same index key. DynamoDB identifies a position
         // in an index by the key attributes of the index and of the table. An attribute may be part
         // of both the index key and the table key.
-        let mut keys: Vec<_> = model.key_attributes().collect();
         let of_index = index.into_iter().flat_map(IndexModel::key_attributes);
-        keys.extend(of_index.filter(|key| !model.is_key(key.name)));
+        let keys: Vec<_> = model.key_attributes().chain(of_index.filter(|key| !model.is_key(key.name))).collect();
         let expires = model.times.expires.map(|expires| expires.name);
         let expires = expires.filter(|name| self.settings.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
