@@ -186,10 +186,12 @@ impl<D, N: sealed::Addition<D>> sealed::Addition<D> for Option<N> {
     }
 }
 
+impl<C> Set for StringSet<C> {}
+impl<C> Set for NumberSet<C> {}
+impl<C> Set for BinarySet<C> {}
+
 macro_rules! sets {
     ($($set:ident = $sets:ident of $element:ident($content:ident) => $distinct:expr;)*) => {$(
-        impl<C> Set for $set<C> {}
-
         impl<C> sealed::SetType for $set<C> {
             fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
                 let content = |element| match element {
