@@ -10,12 +10,10 @@ use std::{
 
 pub(crate) use tokio::time::Instant;
 
-/// Returns the current time of the monotonic clock.
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Sleeps for the given duration, on tokio's clock.
 pub(crate) async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
@@ -38,7 +36,6 @@ pub(crate) fn epoch_millis() -> u64 {
     millis(epoch)
 }
 
-/// Returns a duration in whole milliseconds.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

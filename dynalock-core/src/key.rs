@@ -76,8 +76,8 @@ impl Key {
     }
 
     /// Returns the key of the separate lease row of an item: the key of the item with the suffix
-    /// `#lock`. Returns `None` if the last key value is a number, because a number cannot have a
-    /// suffix.
+    /// `#lock`. A number cannot have a suffix, so the result is `None` if the last key value is a
+    /// number.
     pub(crate) fn lease_row(&self) -> Option<Self> {
         match &self.sort {
             Some(sort) => Some(Self { partition: self.partition.clone(), sort: Some(sort.lease_row()?) }),
@@ -184,8 +184,8 @@ impl KeyValue {
         }
     }
 
-    /// Returns a key value in canonical notation, so that equal numbers have equal texts. Without
-    /// the canonical notation, the texts `1` and `1.0` would be different keys.
+    /// Returns a key value in canonical notation. Without the canonical notation, the texts `1` and
+    /// `1.0` of one number would be different keys.
     pub(crate) fn canonical(self) -> Self {
         match self {
             Self::N(digits) => Self::N(number::canonical(digits)),
@@ -218,12 +218,17 @@ impl fmt::Display for KeyValue {
         match self {
             Self::S(text) => write!(f, "{text:?}"),
             Self::N(digits) => f.write_str(digits),
-            Self::B(bytes) => {
-                f.write_str("0x")?;
-                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-            }
+            Self::B(bytes) => hex(bytes).fmt(f),
         }
     }
+}
+
+/// Shows bytes as hexadecimal digits, for example `0x00ff`.
+pub(crate) fn hex(bytes: &[u8]) -> impl fmt::Display {
+    fmt::from_fn(|f| {
+        f.write_str("0x")?;
+        bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    })
 }
 
 /// The type of a key attribute: one of the three types that DynamoDB allows.

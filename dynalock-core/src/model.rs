@@ -287,8 +287,8 @@ impl TimeUnit {
         }
     }
 
-    /// Converts the end of a lease from epoch milliseconds into the unit `self`, and rounds up. The
-    /// stored end of a lease is never earlier than the exact end, because the conversion rounds up.
+    /// Converts the end of a lease from epoch milliseconds into the unit `self`, and rounds up, so
+    /// that the stored end is never earlier than the exact end.
     pub(crate) fn end(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -296,9 +296,8 @@ impl TimeUnit {
         }
     }
 
-    /// Converts a time from epoch milliseconds into the unit `self`, and rounds down. The library
-    /// compares the result of `moment` with the stored ends of leases. Because `moment` rounds
-    /// down, the result is never later than `millis`.
+    /// Converts a time from epoch milliseconds into the unit `self`, and rounds down, so that the
+    /// result is never later than `millis`.
     pub(crate) fn moment(self, millis: u64) -> u64 {
         match self {
             Self::Milliseconds => millis,
@@ -323,11 +322,6 @@ impl LockModel {
         ttl: Duration::from_secs(20),
         place: LockPlace::Item,
     };
-
-    /// Returns `true` if the lease attributes are in the item itself.
-    pub(crate) fn is_in_item(&self) -> bool {
-        self.place == LockPlace::Item
-    }
 
     /// Returns the names of all lease attributes.
     pub fn names(&self) -> [&'static str; 8] {
@@ -464,19 +458,16 @@ impl Model {
         self.show_key.then(|| key.to_string().into())
     }
 
-    /// Returns the names of the lease attributes if the items contain their leases. Returns `None`
-    /// if the leases are in separate rows, or if the type has no `#[lockable]`.
+    /// Returns the names of the lease attributes if the items contain their leases.
     pub(crate) fn lock_in_item(&self) -> Option<LockModel> {
-        self.lock.filter(LockModel::is_in_item)
+        self.lock.filter(|lock| lock.place == LockPlace::Item)
     }
 
-    /// Returns the names of the lease attributes if the leases are in separate rows. Returns `None`
-    /// if the items contain their leases, or if the type has no `#[lockable]`.
+    /// Returns the names of the lease attributes if the leases are in separate rows.
     pub(crate) fn lock_in_row(&self) -> Option<LockModel> {
-        self.lock.filter(|lock| !lock.is_in_item())
+        self.lock.filter(|lock| lock.place == LockPlace::Separate)
     }
 
-    /// Returns the sort key, or the partition key if the table has no sort key.
     pub(crate) fn last_key(&self) -> KeyModel {
         self.sort_key.unwrap_or(self.partition_key)
     }

@@ -47,12 +47,7 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse() {
         return Some(number);
     }
-    let Normal { negative, digits, exponent } = normal(text)?;
-    if digits.is_empty() {
-        return Some(0);
-    }
-    let shift = u32::try_from(exponent).ok().filter(|_| !negative)?;
-    digits.parse::<u64>().ok()?.checked_mul(10u64.checked_pow(shift)?)
+    u64::try_from(normal(text)?.shifted(0)?).ok()
 }
 
 /// Parses a number, and rounds the number up to a whole number. Returns `None` if the number is

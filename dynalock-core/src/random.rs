@@ -4,13 +4,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip::SipHasher13;
 
-/// Returns a random number generator for one call, with a seed from the operating system.
+/// Returns a random number generator with a seed from the operating system.
 ///
-/// Each call of the library draws its write id from its own generator. Two generators with the same
-/// seed would give two calls the same write id. With the same write id, a call could mistake
-/// another call's write for its own. The default seed of `fastrand` is not sufficient, because
-/// `fastrand` makes the seed from a clock and a thread number. Machines that were started from the
-/// same snapshot can have equal clocks and thread numbers.
+/// Two calls that draw the same write id could mistake each other's writes for their own. The
+/// default seed of `fastrand` is a clock and a thread number, which can be equal on machines that
+/// were started from the same snapshot.
 #[expect(clippy::disallowed_methods, reason = "this is the source that all others use")]
 pub(crate) fn generator() -> fastrand::Rng {
     let seed = getrandom::u64().unwrap_or_else(|_| RandomState::new().build_hasher().finish());

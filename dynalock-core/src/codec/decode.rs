@@ -9,7 +9,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Basis, Content, Item, State, Stored, refused::refused_by_serde, times::times_of};
+use super::{Basis, Content, Item, State, Stored, refused::refused_by_serde, times::times_of, type_of};
 use crate::{
     error::{CodecError, Error, SerdeError, SerdeResult},
     model::{LockModel, Model, Versioned},
@@ -28,14 +28,12 @@ pub(crate) fn decode<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<(
     Ok((value_of(table, item, state.revision.number())?, Basis::read(state, content, times)))
 }
 
-/// Decodes an item into a `Stored`: a value with the version of the item.
 pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Result<Stored<T>, Error> {
     let (value, basis) = decode(table, item)?;
     Ok(Stored::new(value, basis))
 }
 
-/// Returns the version and the write ids of an item, without decoding the item into a value.
-/// Returns an error if the version or the write ids cannot be read.
+/// Returns the version and the write ids of an item, or an error if either cannot be read.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
     // The version and the write ids together identify the state of an item. The library copies the
@@ -111,8 +109,8 @@ fn corrupt(table: &Arc<str>, attribute: &'static str, reason: &'static str) -> E
     Error::Corrupt { table: Arc::clone(table), attribute, reason }
 }
 
-/// Decodes an item into a value. The caller of `value_of` has already removed the library's own
-/// attributes from the item. `value_of` sets a field marked `#[dynalock(version)]` to `version`.
+/// Decodes an item that no longer contains the library's own attributes. A field marked
+/// `#[dynalock(version)]` gets the value `version`.
 pub(super) fn value_of<T: Versioned>(table: &Arc<str>, mut item: Item, version: u64) -> Result<T, Error> {
     // Serde requires the version field, even if the item has no version. For an item without a
     // version, the code sets the version field to 0.
@@ -170,22 +168,13 @@ impl<'de> MapAccess<'de> for Attributes {
     }
 }
 
-/// Returns `true` if `serde_dynamo` can read a stored value, and `false` if `serde_dynamo` would
-/// panic. `serde_dynamo` panics for a value of a type that `serde_dynamo` does not know.
+/// Returns `false` for a value of a type that the SDK does not know. `serde_dynamo` would panic for
+/// such a value.
 fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),
         AttributeValue::M(map) => map.values().all(is_known),
-        AttributeValue::B(_)
-        | AttributeValue::Bool(_)
-        | AttributeValue::Bs(_)
-        | AttributeValue::N(_)
-        | AttributeValue::Ns(_)
-        | AttributeValue::Null(_)
-        | AttributeValue::S(_)
-        | AttributeValue::Ss(_) => true,
-        // `Unknown` is the SDK's variant for a DynamoDB type that the SDK does not know.
-        _ => false,
+        value => type_of(value) != "?",
     }
 }
 

@@ -25,14 +25,13 @@ pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result
     Ok(encode.item)
 }
 
-/// Returns the error for a value that serde could not write.
 pub(super) fn not_encoded(table: &Arc<str>, error: SerdeError) -> Error {
     Error::Encode(CodecError::new(Arc::clone(table), error))
 }
 
-/// Encodes one value as an attribute.
 pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
-    checked_attribute(value, &mut Buffer::new())
+    Buffer::new().check(value)?;
+    attribute(value)
 }
 
 /// The attributes that an update of an item sets and removes.
@@ -63,7 +62,6 @@ impl Changes {
         }
     }
 
-    /// Returns a copy of `item` to which the changes have been applied.
     pub(crate) fn after(&self, model: &Model, item: &Item) -> Item {
         let mut after = item.clone();
         self.apply(model, &mut after);
@@ -76,7 +74,6 @@ impl Changes {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
 
-    /// Returns the names of all attributes that the update sets or removes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.set.iter().map(|(name, _)| &**name).chain(self.remove.iter().map(|name| &**name))
     }
@@ -86,6 +83,7 @@ impl Changes {
 /// attributes.
 #[derive(Clone)]
 pub(super) struct Fingerprints {
+    model: &'static Model,
     bytes: Buffer,
     attributes: Vec<Fingerprinted>,
 }
@@ -100,10 +98,9 @@ struct Fingerprinted {
 impl Fingerprints {
     pub(super) fn of<T: Versioned>(value: &T) -> SerdeResult<Self> {
         // Most values have at most 16 attributes, so the `Vec` rarely needs a second allocation.
-        let fingerprints = Self { bytes: Buffer::new(), attributes: Vec::with_capacity(16) };
-        let mut take = Take { fingerprints, model: T::MODEL };
-        walk(value, &mut take)?;
-        Ok(take.fingerprints)
+        let mut of = Self { model: T::MODEL, bytes: Buffer::new(), attributes: Vec::with_capacity(16) };
+        walk(value, &mut of)?;
+        Ok(of)
     }
 
     fn equals(&self, index: usize, fingerprint: &[u8]) -> bool {
@@ -114,8 +111,8 @@ impl Fingerprints {
         self.attributes.iter().map(|attribute| &*attribute.name)
     }
 
-    /// Returns `true` if the value had the attribute `name` when the library computed the
-    /// fingerprints of the value.
+    /// Returns `true` if serde wrote the attribute `name` when the library computed the
+    /// fingerprints.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.names().any(|written| written == name)
     }
@@ -123,7 +120,7 @@ impl Fingerprints {
     /// Returns `true` if the key of `value` has changed since the library computed the
     /// fingerprints.
     pub(super) fn key_differs<T: Versioned>(&self, value: &T) -> SerdeResult<bool> {
-        let mut keys = KeysAlone { before: self, model: T::MODEL, buffer: Buffer::new(), differ: false };
+        let mut keys = KeysAlone { before: self, buffer: Buffer::new(), differ: false };
         walk(value, &mut keys)?;
         Ok(keys.differ)
     }
@@ -136,7 +133,6 @@ impl Fingerprints {
             seen: vec![false; self.attributes.len()],
             at: 0,
             changes: Changes::default(),
-            model: T::MODEL,
             buffer: Buffer::new(),
         };
         walk(value, &mut diff)?;
@@ -185,7 +181,8 @@ impl AttributeSink for Encode<'_> {
         if !is_own(self.model, &name)? {
             return Ok(());
         }
-        let encoded = checked_attribute(value, &mut self.buffer).map_err(|error| error.in_field(&name))?;
+        let encoded = self.buffer.check(value).and_then(|()| attribute(value));
+        let encoded = encoded.map_err(|error| error.in_field(&name))?;
         // A flattened field can contain an attribute with the name of another field, so serde may
         // write two attributes with the same name.
         match self.item.entry(name.into_owned()) {
@@ -198,17 +195,11 @@ impl AttributeSink for Encode<'_> {
     }
 }
 
-struct Take<'m> {
-    fingerprints: Fingerprints,
-    model: &'m Model,
-}
-
-impl AttributeSink for Take<'_> {
+impl AttributeSink for Fingerprints {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         if is_own(self.model, &name)? {
-            let Fingerprints { bytes, attributes } = &mut self.fingerprints;
-            let position = bytes.push(value).map_err(|error| error.in_field(&name))?;
-            attributes.push(Fingerprinted { name, position });
+            let position = self.bytes.push(value).map_err(|error| error.in_field(&name))?;
+            self.attributes.push(Fingerprinted { name, position });
         }
         Ok(())
     }
@@ -216,14 +207,13 @@ impl AttributeSink for Take<'_> {
 
 struct KeysAlone<'a> {
     before: &'a Fingerprints,
-    model: &'a Model,
     buffer: Buffer,
     differ: bool,
 }
 
 impl AttributeSink for KeysAlone<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
-        if self.model.is_key(&name) {
+        if self.before.model.is_key(&name) {
             // An update never writes a key attribute, so the code compares only the fingerprints of
             // the keys and encodes no key.
             let after = self.buffer.push(value)?;
@@ -239,18 +229,14 @@ struct Diff<'a> {
     seen: Vec<bool>,
     at: usize,
     changes: Changes,
-    model: &'a Model,
     buffer: Buffer,
 }
 
 impl Diff<'_> {
-    /// Returns the index of the attribute `name` in the list of fingerprints (hashes of the
-    /// attributes that were read). Serde usually writes the attributes in the same order each time,
-    /// so the search for a fingerprint starts after the last found attribute.
+    /// Returns the index of the fingerprint of the attribute `name`. Serde usually writes the
+    /// attributes in the same order each time, so the search starts after the last found attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
-            // In most cases, the fingerprint at the index `at` is the fingerprint of the attribute
-            // `name`.
             Some(here) if here.name == name => Some(self.at),
             Some(_) | None => self.before.names().position(|here| here == name),
         };
@@ -264,7 +250,7 @@ impl AttributeSink for Diff<'_> {
         let known = self.find(&name);
         // If an attribute has a fingerprint, the library has already checked that the program may
         // change the attribute.
-        if known.is_none() && !is_own(self.model, &name)? {
+        if known.is_none() && !is_own(self.before.model, &name)? {
             return Ok(());
         }
         self.buffer.clear();
@@ -285,16 +271,8 @@ impl AttributeSink for Diff<'_> {
     }
 }
 
-/// Encodes one attribute, and returns an error for a value that DynamoDB cannot store.
-/// `checked_attribute` overwrites the content of `buffer`.
-fn checked_attribute<V: Serialize + ?Sized>(value: &V, buffer: &mut Buffer) -> SerdeResult<AttributeValue> {
-    buffer.check(value)?;
-    attribute(value)
-}
-
 /// Encodes one attribute, and refuses values that DynamoDB cannot store. The caller must first
-/// write the value into a [`Buffer`]: the buffer refuses map keys for which `serde_dynamo` would
-/// panic.
+/// write the value into a [`Buffer`], which refuses map keys for which `serde_dynamo` would panic.
 fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     let encoded = value.serialize(serde_dynamo::Serializer).map_err(|error| not_converted(&error))?.into();
     match why_not_storable(&encoded) {
@@ -303,10 +281,9 @@ fn attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<AttributeValue> {
     }
 }
 
-/// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. An error
-/// text of `serde_dynamo` about a set quotes no value, so the text becomes the `reason` of the
-/// error. An error text of `serde_dynamo` about anything other than a set may quote a value. An
-/// error text that may quote a value becomes the `detail` of the error.
+/// Returns the error for a value that `serde_dynamo` cannot convert into an attribute. A text of
+/// `serde_dynamo` about a set quotes no value, so the error can say what is wrong. Any other text
+/// may quote a value, and becomes the `detail` of the error.
 fn not_converted(error: &serde_dynamo::Error) -> SerdeError {
     const SETS: [(&str, &str); 4] = [
         ("Not a set-like sequence", "it is written as a set, and is no list"),
@@ -337,8 +314,7 @@ fn why_not_storable(value: &AttributeValue) -> Option<&'static str> {
         AttributeValue::N(digits) if matches!(digits.as_str(), "NaN" | "inf" | "-inf") => {
             Some("it is not a finite number, and DynamoDB stores no others")
         }
-        AttributeValue::Ss(set) if set.is_empty() => Some(EMPTY_SET),
-        AttributeValue::Ns(set) if set.is_empty() => Some(EMPTY_SET),
+        AttributeValue::Ss(set) | AttributeValue::Ns(set) if set.is_empty() => Some(EMPTY_SET),
         AttributeValue::Bs(set) if set.is_empty() => Some(EMPTY_SET),
         AttributeValue::L(list) => list.iter().find_map(why_not_storable),
         AttributeValue::M(map) => map.values().find_map(why_not_storable),

@@ -10,7 +10,7 @@ use super::Item;
 use crate::error::ParseEtagError;
 use crate::{
     key::{Key, KeyValue},
-    version::{Incarnation, Revision},
+    version::Revision,
 };
 
 /// An opaque token that identifies the state of an item at the time of a read. An etag contains the
@@ -75,7 +75,7 @@ impl Etag {
         self.version == revision.version
             && match self.life {
                 Life::Incarnation(life) => {
-                    revision.ring.as_ref().is_some_and(|ring| ring.incarnation() == Incarnation::from_bytes(life))
+                    revision.ring.as_ref().is_some_and(|ring| *ring.incarnation().as_bytes() == life)
                 }
                 Life::Content(digest) => image.is_some_and(|image| digest_item(image) == digest),
             }
@@ -109,11 +109,8 @@ impl FromStr for Etag {
     type Err = ParseEtagError;
 
     fn from_str(text: &str) -> Result<Self, ParseEtagError> {
-        let mut parts = text.split('-');
-        let (Some(version), Some(life), Some(key), None) = (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return Err(ParseEtagError);
-        };
+        let parts: Vec<_> = text.splitn(4, '-').collect();
+        let [version, life, key] = parts[..] else { return Err(ParseEtagError) };
         let version = match version {
             "n" => None,
             // The code checks that the text has only digits before it calls `parse`, because
@@ -124,9 +121,9 @@ impl FromStr for Etag {
             }
             _ => return Err(ParseEtagError),
         };
-        let life = match (life.get(..1), life.get(1..)) {
-            (Some("i"), Some(digits)) => Life::Incarnation(hex(digits)?.to_be_bytes()),
-            (Some("c"), Some(digits)) => Life::Content(hex(digits)?),
+        let life = match life.split_at_checked(1) {
+            Some(("i", digits)) => Life::Incarnation(hex(digits)?.to_be_bytes()),
+            Some(("c", digits)) => Life::Content(hex(digits)?),
             _ => return Err(ParseEtagError),
         };
         Ok(Self { version, life, key: hex(key)? })

@@ -51,7 +51,6 @@ impl ItemExpiry {
         item.filter(|item| !self.is_over(model, item))
     }
 
-    /// Returns the range of the times to live that count as expired at the current time.
     pub(crate) fn times(&self) -> ExpiredTimes {
         let now = Duration::from_millis(clock::epoch_millis().saturating_add_signed(self.clock_offset));
         ExpiredTimes::at(now.saturating_sub(self.max_skew))

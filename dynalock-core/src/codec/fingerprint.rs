@@ -251,6 +251,8 @@ impl<'a> Serializer for &'a mut Buffer {
         serialize_u16(u16) as Unsigned(u64),
         serialize_u32(u32) as Unsigned(u64),
         serialize_u64(u64) as Unsigned(u64),
+        serialize_f32(f32) as Single(f32),
+        serialize_f64(f64) as Double(f64),
     );
 
     fn serialize_i128(self, _: i128) -> Result<()> {
@@ -259,18 +261,6 @@ impl<'a> Serializer for &'a mut Buffer {
 
     fn serialize_u128(self, _: u128) -> Result<()> {
         Err(Error::not_storable(TOO_WIDE))
-    }
-
-    fn serialize_f32(self, value: f32) -> Result<()> {
-        self.tag(Tag::Single);
-        self.0.extend_from_slice(&value.to_bits().to_le_bytes());
-        Ok(())
-    }
-
-    fn serialize_f64(self, value: f64) -> Result<()> {
-        self.tag(Tag::Double);
-        self.0.extend_from_slice(&value.to_bits().to_le_bytes());
-        Ok(())
     }
 
     fn serialize_char(self, value: char) -> Result<()> {

@@ -20,17 +20,16 @@ use crate::{
 /// item.
 pub(super) fn check_new<T: Versioned>(table: &Arc<str>, item: Item) -> Result<(), Error> {
     let written: Vec<String> = item.keys().cloned().collect();
-    shows_all::<T>(table, item, &written).map_err(|unread| unread.into_error(table))
+    shows_all::<T>(table, item, &written, None)
 }
 
 /// Finds the aliases of the changed attributes in the stored item, and adds the aliases to the
 /// attributes that `changes` removes. Returns an error if serde could not decode the changed item,
 /// or would ignore a changed attribute.
 ///
-/// If an item contains both the name of a field and an alias of the field, serde reports a
-/// duplicate field. If the flattened field is an `Option`, serde reads an item with a duplicate
-/// field as `None`, without an error. If a write removes the name of a field but not the alias,
-/// serde reads the old value from the alias.
+/// If an item contains both a field and an alias of the field, serde reports a duplicate field, or
+/// reads the whole flattened field as `None` if its type is an `Option`. If a write removes a field
+/// but not its alias, serde reads the old value from the alias.
 ///
 /// `stored` is the item that the read returned, without the library's own attributes. `written`
 /// contains the names of the attributes that serde writes for the value.
@@ -40,7 +39,7 @@ pub(super) fn remove_aliases<T: Versioned>(
     written: &Fingerprints,
     changes: &mut Changes,
 ) -> Result<(), Error> {
-    let search = Search::<T> { table, stored, written, of: std::marker::PhantomData };
+    let alias_of = |name: &str, value: &AttributeValue| alias_of::<T>(table, stored, written, name, value);
     let is_new = |name: &str| !stored.contains_key(name);
 
     // If the stored item does not contain the name of a removed attribute, serde has read an alias,
@@ -50,13 +49,13 @@ pub(super) fn remove_aliases<T: Versioned>(
         let before = read_back::<T>(table, stored.clone())?;
         let removed = changes.remove.iter().filter(|name| is_new(name));
         let removed = removed.filter_map(|name| before.get(&**name).map(|value| (name, value)));
-        aliases.extend(removed.filter_map(|(name, value)| search.alias_of(name, value)));
+        aliases.extend(removed.filter_map(|(name, value)| alias_of(name, value)));
     }
 
     // The first call of `shows_all` succeeds for nearly all writes, because an item usually
     // contains no aliases.
     let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
-    let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names).is_ok();
+    let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names, None).is_ok();
     if is_complete && aliases.is_empty() {
         return Ok(());
     }
@@ -64,101 +63,75 @@ pub(super) fn remove_aliases<T: Versioned>(
     // if the first `shows_all` has failed.
     if !is_complete {
         let set = changes.set.iter().filter(|(name, _)| is_new(name));
-        aliases.extend(set.filter_map(|(name, value)| search.alias_of(name, value)));
+        aliases.extend(set.filter_map(|(name, value)| alias_of(name, value)));
     }
     changes.remove.extend(aliases.into_iter().map(Into::into));
     // After the removal of the aliases, serde must be able to read all written attributes.
-    let shown = shows_all::<T>(table, changes.after(T::MODEL, stored), &names);
-    shown.map_err(|Unread { attribute, why }| {
-        let attribute = attribute.or_else(|| names.iter().find(|name| is_new(name)).cloned());
-        Unread { attribute, why }.into_error(table)
-    })
+    let blamed = names.iter().find(|name| is_new(name));
+    shows_all::<T>(table, changes.after(T::MODEL, stored), &names, blamed)
 }
 
-/// The reason why serde could not read an item.
-struct Unread {
-    /// The attribute that caused the failure, or `None` if the error does not name an attribute.
-    attribute: Option<String>,
-    why: &'static str,
-}
-
-impl Unread {
+/// Returns an error if serde cannot decode the item, or if an attribute in `written` is missing
+/// after serde has decoded and serialized the item. The error names the first missing attribute, or
+/// `blamed` if serde cannot decode the item.
+fn shows_all<T: Versioned>(
+    table: &Arc<str>,
+    item: Item,
+    written: &[String],
+    blamed: Option<&String>,
+) -> Result<(), Error> {
     const TOGETHER: &str = "the item could not be read back: this write would store an attribute and its alias, or two \
                             fields, together";
     const HIDDEN: &str = "the item could not be read back: serde would not read this attribute, because an alias or \
                           another attribute is stored beside it";
     const OTHER: &str = "the item could not be read back: serde cannot read what this write would leave";
-
-    fn of_error(error: &Error) -> Self {
-        let is_twice =
-            matches!(error, Error::Decode(error) if matches!(error.reason(), CodecReason::DuplicateField { .. }));
-        Self { attribute: None, why: if is_twice { Self::TOGETHER } else { Self::OTHER } }
-    }
-
-    fn into_error(self, table: &Arc<str>) -> Error {
-        let error = SerdeError::not_storable(self.why);
-        let error = match self.attribute {
-            Some(attribute) => error.in_field(&attribute),
-            None => error,
-        };
-        not_encoded(table, error)
-    }
+    let (attribute, why) = match read_back::<T>(table, item) {
+        Ok(shown) => match written.iter().find(|name| !shown.contains_key(*name)) {
+            None => return Ok(()),
+            hidden => (hidden, HIDDEN),
+        },
+        Err(Error::Decode(error)) if matches!(error.reason(), CodecReason::DuplicateField { .. }) => (blamed, TOGETHER),
+        Err(_) => (blamed, OTHER),
+    };
+    let error = SerdeError::not_storable(why);
+    Err(not_encoded(table, if let Some(name) = attribute { error.in_field(name) } else { error }))
 }
 
-/// Returns an error if serde cannot decode the item, or if an attribute in `written` is missing
-/// after serde has decoded and serialized the item. The error for a missing attribute names the
-/// first missing attribute.
-fn shows_all<T: Versioned>(table: &Arc<str>, item: Item, written: &[String]) -> Result<(), Unread> {
-    let shown = read_back::<T>(table, item).map_err(|error| Unread::of_error(&error))?;
-    match written.iter().find(|name| !shown.contains_key(*name)) {
-        Some(hidden) => Err(Unread { attribute: Some(hidden.clone()), why: Unread::HIDDEN }),
-        None => Ok(()),
+/// Returns the alias under which the item stores the field `name`, or `None` if the item contains
+/// no alias of `name`. Serde cannot read an item that contains both a field and its alias, so an
+/// attribute is an alias of `name` if serde can read `name` only without the attribute.
+fn alias_of<T: Versioned>(
+    table: &Arc<str>,
+    stored: &Item,
+    written: &Fingerprints,
+    name: &str,
+    value: &AttributeValue,
+) -> Option<String> {
+    let shows = |item: Item| read_back::<T>(table, item).is_ok_and(|item| item.contains_key(name));
+    let mut both = stored.clone();
+    both.insert(name.to_owned(), value.clone());
+    if shows(both.clone()) {
+        return None;
     }
+    // An attribute with the wrong type can prevent serde from reading `name`. An attribute with the
+    // wrong type is not an alias, and the library must not remove the attribute.
+    let is_read_from_another = shows(stored.clone());
+    let is_candidate = |other: &&String| {
+        // If an item stores a null under an alias, serde reads the field as absent, and then writes
+        // no attribute for the field.
+        let may_be_alias = is_read_from_another || matches!(stored.get(*other), Some(AttributeValue::Null(_)));
+        may_be_alias && !written.contains(other)
+    };
+    let is_alias = |other: &&String| {
+        let mut alone = both.clone();
+        alone.remove(*other);
+        shows(alone)
+    };
+    stored.keys().filter(is_candidate).find(is_alias).cloned()
 }
 
-/// The search for the aliases in one stored item.
-struct Search<'a, T> {
-    table: &'a Arc<str>,
-    stored: &'a Item,
-    written: &'a Fingerprints,
-    of: std::marker::PhantomData<fn() -> T>,
-}
-
-impl<T: Versioned> Search<'_, T> {
-    /// Returns the alias under which the item stores the field `name`, or `None` if the item
-    /// contains no alias of `name`. Serde cannot read an item that contains both a field name and
-    /// an alias of the field. If serde can read `name` only after the removal of an attribute, the
-    /// attribute is an alias of `name`.
-    fn alias_of(&self, name: &str, value: &AttributeValue) -> Option<String> {
-        let mut both = self.stored.clone();
-        both.insert(name.to_owned(), value.clone());
-        if self.shows(both.clone(), name) {
-            return None;
-        }
-        // An attribute with the wrong type can prevent serde from reading `name`. An attribute with
-        // the wrong type is not an alias, and the library must not remove the attribute.
-        let is_read_from_another = self.shows(self.stored.clone(), name);
-        let is_candidate = |other: &&String| {
-            // If an item stores a null under an alias, serde reads the field as absent, and then
-            // writes no attribute for the field.
-            let may_be_alias = is_read_from_another || matches!(self.stored.get(*other), Some(AttributeValue::Null(_)));
-            may_be_alias && !self.written.contains(other)
-        };
-        let is_alias = |other: &&String| {
-            let mut alone = both.clone();
-            alone.remove(*other);
-            self.shows(alone, name)
-        };
-        self.stored.keys().filter(is_candidate).find(is_alias).cloned()
-    }
-
-    fn shows(&self, item: Item, name: &str) -> bool {
-        read_back::<T>(self.table, item).is_ok_and(|item| item.contains_key(name))
-    }
-}
-
-/// Decodes an item into a value, and returns the attributes that serde writes for the decoded
-/// value. The caller of `read_back` has already removed the library's own attributes from the item.
+/// Returns the attributes that serde writes for the decoded `item`. `item` no longer contains the
+/// library's own attributes.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
     // If the type has fields for the times of the create and of the last write, serde needs the
     // times in the item. `read_back` does not return the times, so the code inserts 0 for a missing

@@ -3,14 +3,10 @@
 
 use crate::error::{CodecReason, SerdeError};
 
-/// Extracts the reason from an error of `serde_dynamo`. An error of `serde_dynamo` consists only of
-/// a text.
-///
-/// The error texts of serde and `serde_dynamo` have fixed forms. The part of an error text before
-/// `, expected` may contain a value. The error from `refused_by_serde` contains only a field name,
-/// or the part of the error text after `, expected`. An error text without a fixed form comes from
-/// the code of the user's type, and may quote the value. An error text that may quote the value
-/// becomes the `detail` of the error.
+/// Extracts the reason from the text of a `serde_dynamo` error. In the texts of serde and
+/// `serde_dynamo`, the part before `, expected` may quote the value, so the reason contains only
+/// the part after `, expected`, or a field name. A text without a known form comes from the code of
+/// the user's type, and becomes the `detail` of the error.
 ///
 /// `found` is the type of the stored attribute.
 pub(super) fn refused_by_serde(error: &serde_dynamo::Error, found: &'static str) -> SerdeError {

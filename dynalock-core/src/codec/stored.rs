@@ -46,18 +46,10 @@ use crate::{
 #[derive(Clone)]
 pub struct Stored<T> {
     value: T,
-    origin: StoredOrigin,
-}
-
-/// The origin of the value in a [`Stored`]: a read or write of this process, or an edit outside
-/// this process.
-#[derive(Clone)]
-enum StoredOrigin {
-    /// The library has read or written the value in this process.
-    Known(Basis),
-    /// A user edited the value outside this process, for example in a browser. The etag identifies
-    /// the state of the item before the user edited the value.
-    Assumed(Etag),
+    /// The data for the next write of a value that the library has read or written in this process.
+    /// For a value that a user has edited outside this process, for example in a browser, the etag
+    /// of the item before the edit.
+    origin: Result<Basis, Etag>,
 }
 
 /// The data about a stored item that the next write of the item needs.
@@ -67,7 +59,10 @@ pub(crate) struct Basis {
     /// The create time and the update time of the item, each only if the type has a field for the
     /// time.
     pub(crate) times: KeptTimes,
-    before: Before,
+    /// The fingerprints of the value before its first mutable access, or `None` if the program has
+    /// had no mutable access. A mutable access cannot return an error, so the next write of the
+    /// value returns the error of fingerprints that could not be computed.
+    before: Option<Result<Arc<Fingerprints>, SerdeError>>,
     content: Content,
 }
 
@@ -83,15 +78,6 @@ pub(crate) struct State {
     pub(crate) revision: Revision,
     /// A copy of the whole item, if the item has no version or no write ids.
     pub(crate) image: Option<Box<Item>>,
-}
-
-/// The fingerprints of the value, computed at the first mutable access, before the program can
-/// change the value.
-#[derive(Clone)]
-enum Before {
-    Untouched,
-    Fingerprints(Arc<Fingerprints>),
-    Failed(SerdeError),
 }
 
 impl<T> Stored<T> {
@@ -113,8 +99,8 @@ impl<T> Stored<T> {
     /// ```
     pub fn version(&self) -> u64 {
         match &self.origin {
-            StoredOrigin::Known(basis) => basis.state.revision.number(),
-            StoredOrigin::Assumed(etag) => etag.number(),
+            Ok(basis) => basis.state.revision.number(),
+            Err(etag) => etag.number(),
         }
     }
 
@@ -136,16 +122,13 @@ impl<T> Stored<T> {
     }
 
     pub(crate) fn new(value: T, basis: Basis) -> Self {
-        Self { value, origin: StoredOrigin::Known(basis) }
+        Self { value, origin: Ok(basis) }
     }
 
     /// Returns `Ok` with the data that the next write needs, or `Err` with the etag for a value
     /// from [`assume`](Self::assume).
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
-        match &self.origin {
-            StoredOrigin::Known(basis) => Ok(basis),
-            StoredOrigin::Assumed(etag) => Err(etag),
-        }
+        self.origin.as_ref()
     }
 
     /// Adds to `item` the version, the write ids and the times that the last write has stored.
@@ -159,12 +142,8 @@ impl<T> Stored<T> {
         }
     }
 
-    /// Returns the value, and the result of the method `origin`.
     pub(crate) fn into_parts(self) -> (T, Result<Basis, Etag>) {
-        match self.origin {
-            StoredOrigin::Known(basis) => (self.value, Ok(basis)),
-            StoredOrigin::Assumed(etag) => (self.value, Err(etag)),
-        }
+        (self.value, self.origin)
     }
 }
 
@@ -184,10 +163,8 @@ impl<T: Versioned> Stored<T> {
     /// ```
     pub fn etag(&self) -> Etag {
         match &self.origin {
-            StoredOrigin::Known(basis) => {
-                Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref())
-            }
-            StoredOrigin::Assumed(etag) => etag.clone(),
+            Ok(basis) => Etag::new(&self.value.key(), &basis.state.revision, basis.state.image.as_deref()),
+            Err(etag) => etag.clone(),
         }
     }
 
@@ -225,7 +202,7 @@ impl<T: Versioned> Stored<T> {
     /// ```
     pub fn assume(mut value: T, etag: Etag) -> Self {
         value.mirror_version(etag.number());
-        Self { value, origin: StoredOrigin::Assumed(etag) }
+        Self { value, origin: Err(etag) }
     }
 
     /// Makes a `Stored` for tests, without an item in DynamoDB. A test that replaces the repository
@@ -261,7 +238,7 @@ impl<T: Versioned> Stored<T> {
 
 impl Basis {
     pub(super) fn read(state: State, content: Content, times: KeptTimes) -> Self {
-        Self { state, times, before: Before::Untouched, content }
+        Self { state, times, before: None, content }
     }
 
     /// Returns the data that the next write of the item needs. `revision`, `content` and `times`
@@ -270,46 +247,36 @@ impl Basis {
         Self::read(State { revision, image: None }, content, times)
     }
 
-    /// Returns the data for a write that replaces the whole item. A replacement of the whole item
-    /// needs no old content, so the returned [`Basis`] contains none.
+    /// Returns the data for a write that replaces the whole item, and therefore needs no old
+    /// content.
     pub(crate) fn of_other_content(model: &Model, state: State) -> Self {
         Self::read(state, Content::of(model, &Item::new()), KeptTimes::default())
     }
 
-    /// Replaces the random id in `self` with `incarnation`, the random id of the stored item. Each
-    /// attempt of a create has a different random id, so the id in the stored item shows which
-    /// attempt DynamoDB has applied.
+    /// Replaces the incarnation (the random id of the item) by the incarnation of the stored item,
+    /// which shows the attempt of a create that DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.state.revision = self.state.revision.in_life(incarnation);
         self
     }
 
-    /// Computes the fingerprints of the value, unless an earlier call of `remember` has computed
-    /// the fingerprints. The first call of `remember` must come before the first change of the
-    /// value.
+    /// Computes the fingerprints of the value before its first change. Later calls of `remember` do
+    /// nothing, because the program may have changed the value.
     pub(crate) fn remember<T: Versioned>(&mut self, value: &T) {
-        // Only the first mutable access to the value computes fingerprints: at a later access, the
-        // value may already be changed.
-        if let Before::Untouched = self.before {
-            self.before = match Fingerprints::of(value) {
-                Ok(fingerprints) => Before::Fingerprints(Arc::new(fingerprints)),
-                // A mutable access cannot return an error. If the fingerprints of a value cannot be
-                // computed, the next write of the value returns the error.
-                Err(error) => Before::Failed(error),
-            };
-        }
+        self.before.get_or_insert_with(|| Fingerprints::of(value).map(Arc::new));
+    }
+
+    /// Returns the fingerprints of the value, or `None` if the program has had no mutable access to
+    /// the value, and therefore has not changed it.
+    fn before(&self, table: &Arc<str>) -> Result<Option<&Fingerprints>, Error> {
+        let failed = |error: &SerdeError| not_encoded(table, error.clone());
+        self.before.as_ref().map(|before| before.as_deref().map_err(failed)).transpose()
     }
 
     /// Returns an error if the program has changed the key of the value since the read.
     pub(crate) fn check_key<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<(), Error> {
-        let differs = match &self.before {
-            // The program has had no mutable access to the value, so the program cannot have
-            // changed the key.
-            Before::Untouched => false,
-            Before::Fingerprints(before) => before.key_differs(value).map_err(|error| not_encoded(table, error))?,
-            Before::Failed(error) => return Err(not_encoded(table, error.clone())),
-        };
-        match differs {
+        let Some(before) = self.before(table)? else { return Ok(()) };
+        match before.key_differs(value).map_err(|error| not_encoded(table, error))? {
             true => Err(Error::KeyChanged { table: Arc::clone(table) }),
             false => Ok(()),
         }
@@ -318,24 +285,20 @@ impl Basis {
     /// Returns `true` if serde wrote the attribute before the first change of the value. Returns
     /// `false` if the program has not accessed the value mutably since the read.
     pub(crate) fn had(&self, name: &str) -> bool {
-        matches!(&self.before, Before::Fingerprints(before) if before.contains(name))
+        matches!(&self.before, Some(Ok(before)) if before.contains(name))
     }
 
     /// Returns the names of the attributes that serde writes for a value with a flattened field.
-    /// `names_in_flattened` returns an empty list for a type without a flattened field, and for an
-    /// item that has both a version and write ids.
+    /// Returns no names if the next write compares only the version and the incarnation of the
+    /// item.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
-        // Only a condition that compares the whole item needs the names of all attributes of a
-        // flattened field.
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();
         }
         let names = |fingerprints: &Fingerprints| fingerprints.names().map(str::to_owned).collect();
         match &self.before {
-            Before::Fingerprints(before) => names(before),
-            Before::Untouched | Before::Failed(_) => {
-                Fingerprints::of(value).map_or_else(|_| Vec::new(), |now| names(&now))
-            }
+            Some(Ok(before)) => names(before),
+            None | Some(Err(_)) => Fingerprints::of(value).map_or_else(|_| Vec::new(), |now| names(&now)),
         }
     }
 
@@ -346,11 +309,7 @@ impl Basis {
 
     /// Returns the attributes of `value` that the program has changed since the read of the item.
     pub(crate) fn changes<T: Versioned>(&self, table: &Arc<str>, value: &T) -> Result<Changes, Error> {
-        let before = match &self.before {
-            Before::Untouched => return Ok(Changes::default()),
-            Before::Fingerprints(before) => before,
-            Before::Failed(error) => return Err(not_encoded(table, error.clone())),
-        };
+        let Some(before) = self.before(table)? else { return Ok(Changes::default()) };
         let mut changes = before.changes(value).map_err(|error| not_encoded(table, error))?;
         // An UpdateItem cannot change a key, so DynamoDB would refuse a write of a changed key.
         if changes.names().any(|name| T::MODEL.is_key(name)) {
@@ -388,7 +347,7 @@ impl<T: Versioned> DerefMut for Stored<T> {
     // `deref_mut` computes the fingerprints before the program can change the value, so the
     // fingerprints describe the stored item.
     fn deref_mut(&mut self) -> &mut T {
-        if let StoredOrigin::Known(basis) = &mut self.origin {
+        if let Ok(basis) = &mut self.origin {
             basis.remember(&self.value);
         }
         &mut self.value

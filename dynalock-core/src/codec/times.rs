@@ -14,8 +14,7 @@ pub(super) fn times_of(model: &Model, item: &Item) -> KeptTimes {
     KeptTimes { created_at: of.created_at.and_then(time), updated_at: of.updated_at.and_then(time) }
 }
 
-/// Returns the time of the create and the time of the last write for an item that is created at
-/// `at` (epoch milliseconds).
+/// Returns both times of an item that is created at `at` (epoch milliseconds).
 pub(crate) fn times_of_create(model: &Model, at: u64) -> KeptTimes {
     KeptTimes { created_at: model.times.created_at.map(|time| moment(time, at)), ..KeptTimes::default() }
         .after(model, at)
@@ -28,15 +27,12 @@ impl KeptTimes {
         Self { updated_at: model.times.updated_at.map(|time| moment(time, at)), ..self }
     }
 
-    /// Returns the names and values of the attributes that store the time of the create and the
-    /// time of the last write.
     pub(crate) fn attributes(self, model: &Model) -> impl Iterator<Item = (&'static str, AttributeValue)> {
         let created_at = model.times.created_at.zip(self.created_at);
         let updated_at = model.times.updated_at.zip(self.updated_at);
         created_at.into_iter().chain(updated_at).map(|(time, value)| (time.name, AttributeValue::N(value.to_string())))
     }
 
-    /// Writes the time of the create and the time of the last write into an item in memory.
     pub(crate) fn write_into(self, model: &Model, item: &mut Item) {
         item.extend(self.attributes(model).map(|(name, value)| (name.to_owned(), value)));
     }

@@ -149,8 +149,8 @@ impl Units {
         Self { halves: self.halves.saturating_sub(other.halves) }
     }
 
-    /// Divides the units into `parts` parts, and returns the part with the index `index`. The sum
-    /// of all parts is exactly the number of units.
+    /// Returns one of `parts` shares of the units. The sum of all shares is exactly the number of
+    /// units.
     pub(crate) fn part(self, index: usize, parts: usize) -> Self {
         let (index, parts) = (index as u64, parts.max(1) as u64);
         Self { halves: self.halves / parts + u64::from(index < self.halves % parts) }
@@ -326,8 +326,8 @@ impl Cost {
         } += capacity;
     }
 
-    /// Returns the price of the capacity as one number, so that two costs can be compared. A write
-    /// unit counts five times as much as a read unit.
+    /// Returns one number by which two costs can be compared. A write unit counts five times as
+    /// much as a read unit.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
         read + write.times(5)
@@ -360,34 +360,26 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Returns the write units that a write of `bytes` bytes consumes outside a transaction. A write in
-/// a transaction costs twice as many units as a write outside a transaction.
-pub(crate) const fn write_units(bytes: usize) -> Units {
+/// Returns the write units of a write of `bytes` bytes outside a transaction.
+pub(crate) fn write_units(bytes: usize) -> Units {
     Units::whole(write_blocks(bytes))
 }
 
-/// Returns the read units that a strongly consistent read of `bytes` bytes consumes. An eventually
-/// consistent read costs half as much as a strongly consistent read. A read in a transaction costs
-/// twice as much as a strongly consistent read.
-pub(crate) const fn read_units(bytes: usize) -> Units {
+/// Returns the read units of a strongly consistent read of `bytes` bytes outside a transaction.
+pub(crate) fn read_units(bytes: usize) -> Units {
     Units::whole(read_blocks(bytes))
 }
 
 /// Converts a size in bytes into kilobytes, rounded up. A missing item has the size 0, and counts
 /// as one kilobyte.
-pub(crate) const fn write_blocks(bytes: usize) -> u64 {
-    blocks(bytes, 1024)
+pub(crate) fn write_blocks(bytes: usize) -> u64 {
+    bytes.div_ceil(1024).max(1) as u64
 }
 
 /// Converts a size in bytes into blocks of 4 KB, rounded up. A missing item has the size 0, and
 /// counts as one block.
-pub(crate) const fn read_blocks(bytes: usize) -> u64 {
-    blocks(bytes, 4096)
-}
-
-const fn blocks(bytes: usize, block: usize) -> u64 {
-    let blocks = bytes.div_ceil(block);
-    if blocks == 0 { 1 } else { blocks as u64 }
+pub(crate) fn read_blocks(bytes: usize) -> u64 {
+    bytes.div_ceil(4096).max(1) as u64
 }
 
 #[cfg(test)]

@@ -86,23 +86,14 @@ impl ExplainedAction {
 
     /// Explains a write that is a separate request, outside a transaction.
     pub(super) fn of_write(write: Write) -> Self {
-        let operation = match write.action {
-            Action::Put(_) => "PutItem",
-            Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) => "UpdateItem",
-            Action::Delete => "DeleteItem",
-            Action::Check => "ConditionCheck",
-        };
-        Self::write(operation, write, UnitRate::Write(Units::whole(1)))
+        Self::write(operation(&write.action), write, UnitRate::Write(Units::whole(1)))
     }
 
     /// Explains a write or a check that is part of a transaction.
     pub(crate) fn in_transaction(write: Write, row: Row) -> Self {
-        let operation = match write.action {
-            Action::Put(_) => "Put",
-            Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) => "Update",
-            Action::Delete => "Delete",
-            Action::Check => "ConditionCheck",
-        };
+        // DynamoDB calls the actions of a transaction `Put`, `Update`, `Delete` and
+        // `ConditionCheck`.
+        let operation = operation(&write.action).trim_end_matches("Item");
         let (rate, settings) = match row {
             Row::Item => (UnitRate::Write(UnitRate::IN_TRANSACTION), Vec::new()),
             Row::Lease => (UnitRate::LeaseRow(UnitRate::IN_TRANSACTION), vec!["lease row".to_owned()]),
@@ -121,7 +112,6 @@ impl ExplainedAction {
         Self { key: Some(key), item, condition: condition.map(resolve), update, ..Self::new(operation, table, rate) }
     }
 
-    /// Explains the read of one item.
     pub(super) fn get(operation: &'static str, GetItem { table, key, consistent }: GetItem) -> Self {
         let settings = vec![consistency(consistent).to_owned()];
         Self { key: Some(key), settings, ..Self::new(operation, table, UnitRate::of_read(consistent)) }
@@ -425,6 +415,16 @@ impl ExplainedAction {
             part.fmt(f)?;
         }
         Ok(())
+    }
+}
+
+/// Returns DynamoDB's name of a write that is a separate request.
+fn operation(action: &Action) -> &'static str {
+    match action {
+        Action::Put(_) => "PutItem",
+        Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) => "UpdateItem",
+        Action::Delete => "DeleteItem",
+        Action::Check => "ConditionCheck",
     }
 }
 

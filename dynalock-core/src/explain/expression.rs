@@ -41,32 +41,46 @@ impl ExplainedExpression {
     /// Replaces each placeholder of an expression by the name or value that the placeholder stands
     /// for.
     pub(super) fn new(text: &str, names: Option<&HashMap<String, String>>, values: Option<&Item>) -> Self {
-        let mut resolved = Resolved::default();
+        let mut resolved = Self { parts: Vec::new() };
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let (token, after) = rest.split_at(token_length(rest, first));
             rest = after;
             match first {
                 '#' => match names.and_then(|names| names.get(token)) {
-                    Some(key) if token.starts_with(MAP_KEY_SIGN) => resolved.part(Part::MapKey(key.clone())),
-                    name => resolved.text.push_str(name.map_or(token, String::as_str)),
+                    Some(key) if token.starts_with(MAP_KEY_SIGN) => resolved.parts.push(Part::MapKey(key.clone())),
+                    name => resolved.text(name.map_or(token, String::as_str)),
                 },
                 ':' => match values.and_then(|values| values.get(token)) {
-                    Some(value) => resolved.part(Part::Value(value.clone())),
-                    None => resolved.text.push_str(token),
+                    Some(value) => resolved.parts.push(Part::Value(value.clone())),
+                    None => resolved.text(token),
                 },
                 ',' => {
-                    resolved.text.push_str(", ");
+                    resolved.text(", ");
                     rest = rest.trim_start();
                 }
                 _ if is_operator(first) => {
                     resolved.operator(token);
                     rest = rest.trim_start();
                 }
-                _ => resolved.text.push_str(token),
+                _ => resolved.text(token),
             }
         }
-        resolved.finish()
+        resolved
+    }
+
+    fn text(&mut self, text: &str) {
+        match self.parts.last_mut() {
+            Some(Part::Text(last)) => last.push_str(text),
+            _ => self.parts.push(Part::Text(text.to_owned())),
+        }
+    }
+
+    /// Adds an operator with one space on each side. The library sends expressions without
+    /// unnecessary spaces, for example `#0=:0`.
+    fn operator(&mut self, operator: &str) {
+        let is_spaced = matches!(self.parts.last(), Some(Part::Text(last)) if last.ends_with(' '));
+        self.text(&format!("{}{operator} ", if is_spaced { "" } else { " " }));
     }
 }
 
@@ -86,40 +100,6 @@ fn token_length(text: &str, first: char) -> usize {
 
 fn is_operator(c: char) -> bool {
     matches!(c, '=' | '<' | '>' | '+' | '-')
-}
-
-/// The expression that [`ExplainedExpression::new`] builds part by part.
-#[derive(Default)]
-struct Resolved {
-    parts: Vec<Part>,
-    /// The last part of the text, which the code has not yet added to `parts`.
-    text: String,
-}
-
-impl Resolved {
-    fn part(&mut self, part: Part) {
-        if !self.text.is_empty() {
-            self.parts.push(Part::Text(std::mem::take(&mut self.text)));
-        }
-        self.parts.push(part);
-    }
-
-    /// Adds an operator with one space on each side. The library sends expressions without
-    /// unnecessary spaces, for example `#0=:0`.
-    fn operator(&mut self, operator: &str) {
-        if !self.text.ends_with(' ') {
-            self.text.push(' ');
-        }
-        self.text.push_str(operator);
-        self.text.push(' ');
-    }
-
-    fn finish(mut self) -> ExplainedExpression {
-        if !self.text.is_empty() {
-            self.parts.push(Part::Text(self.text));
-        }
-        ExplainedExpression { parts: self.parts }
-    }
 }
 
 impl fmt::Display for ExplainedExpression {

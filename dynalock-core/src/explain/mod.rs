@@ -51,7 +51,7 @@ use crate::cost::Units;
 ///
 /// Each attempt of a write contains new random bytes, and some writes contain the time. A sent
 /// write differs from the explanation of the write in random bytes and in times.
-#[derive(Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     requests: Vec<ExplainedRequest>,
     rest: Rest,
@@ -198,12 +198,5 @@ impl fmt::Display for Explained {
             Rest::Nothing => Ok(()),
             Rest::DependentWrite => f.write_str("\nthen a write that depends on what was read"),
         }
-    }
-}
-
-/// The `Debug` output of an explanation contains no values, because values are user data.
-impl fmt::Debug for Explained {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Explained").field("requests", &self.requests).field("rest", &self.rest).finish()
     }
 }

@@ -43,18 +43,13 @@ impl ExplainedRequest {
 
     /// Explains the request of a single write.
     pub(crate) fn of_write(write: Write) -> Self {
-        match write.action {
-            // DynamoDB accepts a ConditionCheck only in a transaction.
-            Action::Check => {
-                Self::transaction(vec![ExplainedAction::in_transaction(write, Row::Item)], RequestToken::Drawn)
-            }
-            Action::Put(_) | Action::Update(_) | Action::Patch(_) | Action::RowUpdate(_) | Action::Delete => {
-                Self::of(ExplainedAction::of_write(write))
-            }
+        // DynamoDB accepts a ConditionCheck only in a transaction.
+        if let Action::Check = write.action {
+            return Self::transaction(vec![ExplainedAction::in_transaction(write, Row::Item)], RequestToken::Drawn);
         }
+        Self::of(ExplainedAction::of_write(write))
     }
 
-    /// Explains a TransactWriteItems request.
     pub(crate) fn transaction(actions: Vec<ExplainedAction>, token: RequestToken) -> Self {
         Self { operation: "TransactWriteItems", token, actions }
     }

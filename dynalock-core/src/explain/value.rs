@@ -1,10 +1,13 @@
 //! Formats attribute values and items for the printed requests of a call.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::codec::{Item, type_of};
+use crate::{
+    codec::{Item, type_of},
+    key::hex,
+};
 
 /// Formats an attribute value. The format `{}` shows the type of the value, and `{:#}` shows the
 /// content of the value.
@@ -22,18 +25,16 @@ impl fmt::Display for ValueText<'_> {
         match self.0 {
             AttributeValue::S(text) => write!(f, "{text:?}"),
             AttributeValue::N(number) => f.write_str(number),
-            AttributeValue::B(bytes) => hex(bytes.as_ref(), f),
+            AttributeValue::B(bytes) => hex(bytes.as_ref()).fmt(f),
             AttributeValue::Bool(value) => write!(f, "{value}"),
             AttributeValue::Null(_) => f.write_str("null"),
-            AttributeValue::Ss(texts) => list(['{', '}'], texts, f, |text, f| write!(f, "{text:?}")),
-            AttributeValue::Ns(numbers) => list(['{', '}'], numbers, f, |number, f| f.write_str(number)),
-            AttributeValue::Bs(blobs) => list(['{', '}'], blobs, f, |bytes, f| hex(bytes.as_ref(), f)),
-            AttributeValue::L(values) => list(['[', ']'], values, f, |value, f| write!(f, "{:#}", ValueText(value))),
+            AttributeValue::Ss(texts) => write!(f, "{{{}}}", joined(texts, |text| format!("{text:?}"))),
+            AttributeValue::Ns(numbers) => write!(f, "{{{}}}", numbers.join(", ")),
+            AttributeValue::Bs(blobs) => write!(f, "{{{}}}", joined(blobs, |bytes| hex(bytes.as_ref()).to_string())),
+            AttributeValue::L(values) => write!(f, "[{}]", joined(values, |value| format!("{:#}", ValueText(value)))),
             AttributeValue::M(map) => {
-                let entry = |(key, value): (&String, &AttributeValue), f: &mut fmt::Formatter<'_>| {
-                    write!(f, "{key:?}: {:#}", ValueText(value))
-                };
-                list(['{', '}'], sorted(map), f, entry)
+                let entry = |(key, value): (&String, _)| format!("{key:?}: {:#}", ValueText(value));
+                write!(f, "{{{}}}", joined(sorted(map), entry))
             }
             unknown => write!(f, "<{}>", type_of(unknown)),
         }
@@ -61,23 +62,6 @@ fn sorted(item: &Item) -> Vec<(&String, &AttributeValue)> {
     entries
 }
 
-fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_str("0x")?;
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-}
-
-fn list<V>(
-    [open, close]: [char; 2],
-    values: impl IntoIterator<Item = V>,
-    f: &mut fmt::Formatter<'_>,
-    mut show: impl FnMut(V, &mut fmt::Formatter<'_>) -> fmt::Result,
-) -> fmt::Result {
-    f.write_char(open)?;
-    for (index, value) in values.into_iter().enumerate() {
-        if index > 0 {
-            f.write_str(", ")?;
-        }
-        show(value, f)?;
-    }
-    f.write_char(close)
+fn joined<V>(values: impl IntoIterator<Item = V>, show: impl Fn(V) -> String) -> String {
+    values.into_iter().map(show).collect::<Vec<_>>().join(", ")
 }

@@ -3,7 +3,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{DocumentPath, PathRequirement, Placeholders, Value, evaluate::is_between, update_operand::Sum};
+use super::{DocumentPath, Placeholders, evaluate::is_between, update_operand::Sum, user::Test};
 use crate::{
     codec::{Item, type_of},
     error::SerdeError,
@@ -41,7 +41,7 @@ pub(super) enum Presence {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ListEnd {
+pub(crate) enum ListEnd {
     Front,
     Back,
 }
@@ -73,19 +73,6 @@ const NO_ELEMENT: &str = "the list is missing or does not have this element";
 const ALIAS: &str = "it is stored under an alias; change this attribute with `update_with`, or call `replace`, which stores it under its name";
 
 impl PatchChange {
-    pub(super) fn treats_null_as_absent(&self) -> bool {
-        match &self.kind {
-            ChangeKind::SetIfAbsent(_) => true,
-            ChangeKind::Add(sum, presence) => *presence == Presence::Optional && sum.from_null.is_some(),
-            ChangeKind::Extend(_, _, start) => start.is_some(),
-            ChangeKind::Set(_)
-            | ChangeKind::Insert(..)
-            | ChangeKind::Delete(_)
-            | ChangeKind::Remove
-            | ChangeKind::Fault(_) => false,
-        }
-    }
-
     pub(super) fn render(&self, is_null: bool, texts: &mut PatchTexts, to: &mut Placeholders) {
         let path = self.path.render(to);
         let of_type = |name: &str, to: &mut Placeholders| {
@@ -165,30 +152,37 @@ impl PatchChange {
         self.require(texts, to);
     }
 
-    /// Adds the conditions that the path of the change requires, for example the condition that a
-    /// map around the changed value exists.
     fn require(&self, texts: &mut PatchTexts, to: &mut Placeholders) {
-        for requirement in self.path.requirements() {
-            texts.conditions.push(match requirement {
-                PathRequirement::Map(path) => {
-                    let map: Value = to.value(AttributeValue::S("M".to_owned()));
-                    format!("attribute_type({}, {map})", path.render(to))
-                }
-                PathRequirement::Element(path) => format!("attribute_exists({})", path.render(to)),
-                PathRequirement::NoAlias(path) => format!("attribute_not_exists({})", path.render(to)),
-            });
+        for (requirement, _) in self.requirements() {
+            // Rendering fails only for an operand of the caller.
+            texts.conditions.extend(requirement.render(to));
         }
     }
 
-    /// Returns the value with which a patch replaces a stored null. An addition treats a stored
-    /// null as zero, and an extension of a list treats a stored null as an empty list. The serde
-    /// default of the field does not affect the replacement of a stored null.
+    /// Returns the conditions on the path of the change, and the reason of the refusal if a condition
+    /// is false.
+    fn requirements(&self) -> Vec<(Test, &'static str)> {
+        // A change would store a field a second time, beside its alias.
+        let aliases = self.path.aliases().into_iter().map(|alias| (Test::Absent(alias), ALIAS));
+        let place = self.path.parent().map(|parent| match self.path.is_element() {
+            // DynamoDB would add a missing element at the end of the list.
+            true => (Test::Exists(self.path.clone()), NO_ELEMENT),
+            false => (Test::Function("attribute_type", parent, AttributeValue::S("M".to_owned())), NO_PARENT),
+        });
+        aliases.chain(place).collect()
+    }
+
+    /// Returns the value with which the change replaces a stored null, or `None` if the change does
+    /// not treat a null as an absent attribute. An addition to a null starts from zero, and an
+    /// extension of a null from an empty list, even if the field has another serde default.
     pub(super) fn value_over_null(&self) -> Option<AttributeValue> {
         match &self.kind {
             ChangeKind::SetIfAbsent(value) => Some(value.clone()),
-            ChangeKind::Add(sum, _) => sum.from_null.clone(),
-            ChangeKind::Extend(_, elements, _) => Some(AttributeValue::L(elements.clone())),
+            ChangeKind::Add(sum, Presence::Optional) => sum.from_null.clone(),
+            ChangeKind::Extend(_, elements, Some(_)) => Some(AttributeValue::L(elements.clone())),
             ChangeKind::Set(_)
+            | ChangeKind::Add(_, Presence::Required)
+            | ChangeKind::Extend(_, _, None)
             | ChangeKind::Insert(..)
             | ChangeKind::Delete(_)
             | ChangeKind::Remove
@@ -199,15 +193,7 @@ impl PatchChange {
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
         // If a map on the path of the change is missing, the error must name this map, and not the
         // value inside the map.
-        let unmet = self.path.requirements().into_iter().find_map(|requirement| match requirement {
-            PathRequirement::Map(path) => {
-                let is_map = path.find(item).is_some_and(|value| type_of(value) == "M");
-                (!is_map).then_some(NO_PARENT)
-            }
-            PathRequirement::Element(path) => path.find(item).is_none().then_some(NO_ELEMENT),
-            PathRequirement::NoAlias(path) => path.find(item).map(|_| ALIAS),
-        });
-        if let Some(reason) = unmet {
+        if let Some((_, reason)) = self.requirements().into_iter().find(|(requirement, _)| !requirement.is_true(item)) {
             return Some(PatchFault::Unfit(reason));
         }
         let value = self.path.find(item);
@@ -218,7 +204,7 @@ impl PatchChange {
         };
         // If the attribute is a stored null and the change treats a null as absent, the patch sends
         // a second request, which replaces the null.
-        if self.treats_null_as_absent() && value.is_some_and(AttributeValue::is_null) {
+        if value.is_some_and(AttributeValue::is_null) && self.value_over_null().is_some() {
             return None;
         }
         match &self.kind {

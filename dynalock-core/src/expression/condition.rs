@@ -23,21 +23,19 @@ pub(crate) fn exists(model: &Model, to: &mut Placeholders) -> String {
     format!("attribute_exists({})", to.name(model.partition_key.name))
 }
 
-/// Returns the condition that the item has not expired. The condition is true if the time to live
-/// of the item is outside the range `over`. The range `over` contains the times to live that count
-/// as expired, in epoch seconds.
+/// Returns the condition that the time to live of the item is not in the range `over` of expired
+/// times (epoch seconds).
 pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> String {
     let [first, last] = over.map(|seconds| to.value(AttributeValue::N(seconds.to_string())));
     format!("NOT {} BETWEEN {first} AND {last}", to.name(expires))
 }
 
 /// Returns the condition that the item has not changed since the read. The condition compares the
-/// version of the item, and the random id (the incarnation) that the item got when a write created
-/// the item.
+/// version of the item and its incarnation (the random id that each create stores).
 ///
-/// If the item has no version or no write ids, the condition requires that each attribute that the
-/// read returned is unchanged. An attribute that the read did not return must be absent if the Rust
-/// type has a field for it, or if `written` contains its name.
+/// For an item without a version or without write ids, the condition compares all attributes that
+/// the read returned. An attribute that the read did not return must be absent if the Rust type has
+/// a field for it, or if `written` contains its name.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,
@@ -76,9 +74,8 @@ pub(crate) fn unchanged<'a>(
     terms.finish()
 }
 
-/// Adds terms that require each attribute in `image` to be unchanged in the stored item. If `image`
-/// lacks an attribute that the model or `written` names, the stored item must lack the attribute.
-/// The condition names the attributes in a fixed order, because a retry with the same
+/// Adds the condition that the stored item agrees with `image` in all attributes that `image`, the
+/// model or `written` names. The order of the names is fixed, because a retry with the same
 /// ClientRequestToken must have the same text.
 fn same_content<'a>(
     model: &'a Model,
@@ -97,8 +94,8 @@ fn same_content<'a>(
     }
 }
 
-/// Adds the condition that the stored attribute equals the attribute in `item`. If `item` does not
-/// have the attribute, the stored item must not have the attribute either.
+/// Adds the condition that the stored attribute equals the attribute in `item`, or that both items
+/// lack the attribute.
 fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placeholders) {
     match item.get(name) {
         Some(value) => terms.equal(to.name(name), to.value(value.clone())),
@@ -106,9 +103,8 @@ fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placehol
     }
 }
 
-/// Returns the condition that the stored item and `item` have equal values for each attribute in
-/// `names`. If `item` does not have one of the attributes, the stored item must not have the
-/// attribute either.
+/// Returns the condition that the stored item and `item` agree in each attribute in `names`: the
+/// values are equal, or both items lack the attribute.
 pub(crate) fn same_attributes<'n>(
     names: impl IntoIterator<Item = &'n str>,
     item: &Item,

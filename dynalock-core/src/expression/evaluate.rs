@@ -6,7 +6,7 @@
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
 use super::user::{Operand, Test};
 use crate::{
@@ -51,7 +51,7 @@ impl Operand {
 }
 
 /// Returns the size of a value, or `None` if DynamoDB defines no size for the type of the value.
-fn size(value: &AttributeValue) -> Option<usize> {
+pub(super) fn size(value: &AttributeValue) -> Option<usize> {
     match value {
         AttributeValue::S(text) => Some(text.len()),
         AttributeValue::B(bytes) => Some(bytes.as_ref().len()),
@@ -106,13 +106,9 @@ fn equal(left: &AttributeValue, right: &AttributeValue) -> bool {
             let same = |(name, left): (&String, _)| right.get(name).is_some_and(|right| equal(left, right));
             left.len() == right.len() && left.iter().all(same)
         }
-        (AttributeValue::Ss(left), AttributeValue::Ss(right)) => same_elements(left, right, String::clone),
-        (AttributeValue::Ns(left), AttributeValue::Ns(right)) => {
-            same_elements(left, right, |digits| number::canonical(digits.clone()))
-        }
-        (AttributeValue::Bs(left), AttributeValue::Bs(right)) => {
-            same_elements(left, right, |bytes| bytes.as_ref().to_vec())
-        }
+        (AttributeValue::Ss(left), AttributeValue::Ss(right)) => texts(left) == texts(right),
+        (AttributeValue::Ns(left), AttributeValue::Ns(right)) => numbers(left) == numbers(right),
+        (AttributeValue::Bs(left), AttributeValue::Bs(right)) => blobs(left) == blobs(right),
         (left, right) => left == right,
     }
 }
@@ -121,9 +117,18 @@ fn same_number(left: &str, right: &str) -> bool {
     number::compare(left, right) == Some(Ordering::Equal)
 }
 
-fn same_elements<E, K: Ord>(left: &[E], right: &[E], key: impl Fn(&E) -> K) -> bool {
-    // DynamoDB returns the elements of a set in any order, so the comparison sorts the elements.
-    left.iter().map(&key).collect::<BTreeSet<_>>() == right.iter().map(&key).collect()
+pub(super) fn texts(set: &[String]) -> BTreeSet<String> {
+    set.iter().cloned().collect()
+}
+
+/// Returns the numbers of a set in canonical notation, in which equal numbers have the same text.
+/// In a DynamoDB set, two notations of one number, for example `1` and `1.0`, are equal elements.
+pub(super) fn numbers(set: &[String]) -> BTreeSet<String> {
+    set.iter().cloned().map(number::canonical).collect()
+}
+
+pub(super) fn blobs(set: &[Blob]) -> BTreeSet<&[u8]> {
+    set.iter().map(AsRef::as_ref).collect()
 }
 
 fn apply(function: &str, value: &AttributeValue, operand: &AttributeValue) -> bool {

@@ -18,15 +18,15 @@ mod update_operand;
 mod user;
 
 pub use attribute::{Attribute, Opaque};
-pub(crate) use change::{PatchFault, PatchTexts};
+pub(crate) use change::{ListEnd, PatchFault, PatchTexts};
 pub use comparison::{AttributeType, HasSize, Size};
 pub(crate) use condition::{absent, exists, lives, same_attributes, unchanged};
 pub use operand::{AsBound, AsOperand, AsPart, AsPrefix};
 pub(crate) use patch::PatchContent;
 pub(crate) use patch_methods::patch_methods;
+pub(crate) use path::DocumentPath;
 use path::FieldName;
 pub use path::{Changeable, Defaulted, Fixed, List, Map, Missing, Nested, Path, Place, Removable, Required, Role};
-pub(crate) use path::{DocumentPath, PathRequirement};
 pub use update_operand::{BinarySet, Number, NumberSet, Set, SetElement, StringSet};
 pub use user::Condition;
 
@@ -50,9 +50,8 @@ pub(crate) struct Placeholders {
     before: (usize, usize),
 }
 
-/// The placeholder of a name in an expression. The placeholder of a map key differs in form from
-/// the placeholder of an attribute name, because a map key is user data, and an attribute name is
-/// not.
+/// The placeholder of a name in an expression. Map keys are user data and attribute names are not,
+/// so their placeholders differ in form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Attribute(usize),
@@ -80,7 +79,6 @@ impl Placeholders {
         Self { hides_keys: true, ..Self::default() }
     }
 
-    /// Returns the placeholder for a key of a map.
     pub(crate) fn key(&mut self, key: &str) -> Name {
         let key = if self.hides_keys { "[..]" } else { key };
         Name::MapKey(self.before.0 + position(key, &mut self.map_keys))
@@ -96,7 +94,6 @@ impl Placeholders {
         Value(self.before.1 + self.values.len() - 1)
     }
 
-    /// Returns the attribute name that a placeholder stands for.
     pub(crate) fn name_of(&self, name: Name) -> &str {
         match name {
             Name::Attribute(index) => &self.names[index - self.before.0],
@@ -104,7 +101,6 @@ impl Placeholders {
         }
     }
 
-    /// Returns the value that a placeholder stands for.
     pub(crate) fn value_of(&self, Value(index): Value) -> &AttributeValue {
         &self.values[index - self.before.1]
     }
@@ -115,8 +111,7 @@ impl Placeholders {
         let Self { names, map_keys, values, before, .. } = self;
         let names = (before.0..).zip(names).map(|(index, name)| (placeholder(Name::SIGN, index), name));
         let map_keys = (before.0..).zip(map_keys).map(|(index, key)| (placeholder(MAP_KEY_SIGN, index), key));
-        let mut all: HashMap<_, _> = names.collect();
-        all.extend(map_keys);
+        let all: HashMap<_, _> = names.chain(map_keys).collect();
         let names = (!all.is_empty()).then_some(all);
         let values = (!values.is_empty())
             .then(|| (before.1..).zip(values).map(|(index, value)| (placeholder(Value::SIGN, index), value)).collect());
@@ -124,8 +119,7 @@ impl Placeholders {
     }
 }
 
-/// The characters before the number in the placeholder of a map key. The underscore distinguishes
-/// the placeholder of a map key from the placeholder of an attribute name.
+/// The characters before the number in the placeholder of a map key.
 pub(crate) const MAP_KEY_SIGN: &str = "#_";
 
 impl Name {
@@ -143,8 +137,8 @@ impl Value {
     const SIGN: &str = ":";
 }
 
-/// Returns the index of `name` in `names`. If `names` does not contain the name, `position` adds
-/// the name at the end. Equal names share a placeholder, which keeps the expression short.
+/// Returns the index of `name` in `names`, and adds a name that `names` does not contain yet. Equal
+/// names share a placeholder, which keeps the expression short.
 fn position(name: &str, names: &mut Vec<String>) -> usize {
     names.iter().position(|known| known == name).unwrap_or_else(|| {
         if names.is_empty() {
@@ -157,7 +151,6 @@ fn position(name: &str, names: &mut Vec<String>) -> usize {
     })
 }
 
-/// Returns the text of a placeholder: a sign and a number.
 fn placeholder(sign: &str, index: usize) -> String {
     let mut text = String::with_capacity(4);
     push_placeholder(sign, index, &mut text);
@@ -244,8 +237,8 @@ impl Joined {
         self.text.push(')');
     }
 
-    /// Adds a term that consists of a text, a name, a second text and a value. Most terms of an
-    /// expression contain one name and one value, so `pair` avoids the slower `fmt`.
+    /// Adds a term with one name and one value. Most terms have this form, and the code avoids the
+    /// slower `fmt`.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();
         self.text.push_str(before);

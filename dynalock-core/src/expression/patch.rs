@@ -58,23 +58,7 @@ impl<T> PatchContent<T> {
         self.push(path.document, sum.map(|sum| ChangeKind::Add(Box::new(sum), presence)));
     }
 
-    pub(crate) fn append<P, E>(&mut self, place: P, elements: impl IntoIterator<Item = E>)
-    where
-        P: Place<Item = T, Value: List + Serialize>,
-        E: AsOperand<<P::Value as List>::Element>,
-    {
-        self.extend(ListEnd::Back, place, elements);
-    }
-
-    pub(crate) fn prepend<P, E>(&mut self, place: P, elements: impl IntoIterator<Item = E>)
-    where
-        P: Place<Item = T, Value: List + Serialize>,
-        E: AsOperand<<P::Value as List>::Element>,
-    {
-        self.extend(ListEnd::Front, place, elements);
-    }
-
-    fn extend<P, E>(&mut self, end: ListEnd, place: P, elements: impl IntoIterator<Item = E>)
+    pub(crate) fn extend<P, E>(&mut self, end: ListEnd, place: P, elements: impl IntoIterator<Item = E>)
     where
         P: Place<Item = T, Value: List + Serialize>,
         E: AsOperand<<P::Value as List>::Element>,
@@ -148,8 +132,6 @@ impl<T> PatchContent<T> {
         self.changes.push(PatchChange { path, kind });
     }
 
-    /// Returns the condition that the caller added to the patch, or `None` if the patch has no
-    /// condition.
     pub(crate) fn condition(&self) -> Option<&Condition<T>> {
         self.condition.as_ref()
     }
@@ -197,13 +179,12 @@ impl<T> PatchContent<T> {
         self.changes.iter().map(size).sum()
     }
 
-    /// Returns the index of each change whose attribute is a null in `item`, if the change treats a
-    /// stored null as absent. The update expression that the patch uses for a missing attribute
-    /// does not work for a stored null. If DynamoDB stores an attribute as a null, the patch sends
-    /// a second request, which replaces the null.
+    /// Returns the index of each change that replaces a null in `item`. The update expression of a
+    /// change for a missing attribute does not work for a stored null, so a second request replaces
+    /// the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
-            change.treats_null_as_absent() && change.path.find(item).is_some_and(AttributeValue::is_null)
+            change.path.find(item).is_some_and(AttributeValue::is_null) && change.value_over_null().is_some()
         };
         self.changes.iter().enumerate().filter(|(_, change)| is_null(change)).map(|(index, _)| index).collect()
     }
@@ -222,14 +203,14 @@ impl<T> PatchContent<T> {
     }
 
     /// Returns the attribute of the first change that the stored item does not allow, and the
-    /// reason. Returns `None` if the stored item allows all changes of the patch.
+    /// reason.
     pub(crate) fn fault(&self, item: &Item) -> Option<(String, PatchFault)> {
         self.changes.iter().find_map(|change| change.fault(item).map(|fault| (change.path.to_string(), fault)))
     }
 
-    /// Applies the changes of the patch to an item in memory. The caller of `apply` must first
-    /// check with [`fault`](Self::fault) that the item allows all changes. If the item does not
-    /// allow a change, `apply` returns the attribute of the change and the reason.
+    /// Applies the changes of the patch to an item in memory. Returns the attribute and the reason
+    /// of a change that is impossible although [`fault`](Self::fault) has allowed it: a sum with
+    /// too many digits.
     pub(crate) fn apply(&self, item: &mut Item) -> Result<(), (String, PatchFault)> {
         // DynamoDB evaluates all changes of an update on the state of the item before the update.
         let after = self.changes.iter().map(|change| {

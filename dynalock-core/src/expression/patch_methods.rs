@@ -112,7 +112,7 @@ macro_rules! patch_methods {
                 >,
             E: $crate::expression::AsOperand<<P::Value as $crate::expression::List>::Element>,
         {
-            self.change(|patch| patch.append(place, elements));
+            self.change(|patch| patch.extend($crate::expression::ListEnd::Back, place, elements));
             self
         }
 
@@ -141,7 +141,7 @@ macro_rules! patch_methods {
                 >,
             E: $crate::expression::AsOperand<<P::Value as $crate::expression::List>::Element>,
         {
-            self.change(|patch| patch.prepend(place, elements));
+            self.change(|patch| patch.extend($crate::expression::ListEnd::Front, place, elements));
             self
         }
 

@@ -1,22 +1,22 @@
 //! Applies a patch to an item in memory, as DynamoDB does.
 
-use std::collections::BTreeSet;
-
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 
-use super::change::{ChangeKind, ListEnd, PatchChange, PatchFault};
+use super::{
+    change::{ChangeKind, ListEnd, PatchChange, PatchFault},
+    evaluate::{blobs, numbers, size, texts},
+};
 use crate::{codec::Item, number};
 
 const TOO_PRECISE: &str = "the sum has more than 38 digits, and DynamoDB stores no more";
 
 impl PatchChange {
     /// Returns the value at the path after the change, or `None` if the change removes the value.
-    /// Callers of `value_after` must first check with [`fault`](Self::fault) that the item allows
-    /// the change.
+    /// [`fault`](Self::fault) must have allowed the change.
     pub(super) fn value_after(&self, item: &Item) -> Result<Option<AttributeValue>, PatchFault> {
         let stored = self.path.find(item);
-        if self.treats_null_as_absent() && stored.is_some_and(AttributeValue::is_null) {
-            return Ok(self.value_over_null());
+        if let (true, Some(value)) = (stored.is_some_and(AttributeValue::is_null), self.value_over_null()) {
+            return Ok(Some(value));
         }
         Ok(match (&self.kind, stored) {
             (ChangeKind::Set(value), _) | (ChangeKind::SetIfAbsent(value), None) => Some(value.clone()),
@@ -36,7 +36,8 @@ impl PatchChange {
             }
             (ChangeKind::Insert(set, _), Some(stored)) => Some(united(stored, set)),
             (ChangeKind::Insert(set, _), None) => Some(set.clone()),
-            (ChangeKind::Delete(set), Some(stored)) => without(stored, set),
+            // DynamoDB has no empty set.
+            (ChangeKind::Delete(set), Some(stored)) => Some(without(stored, set)).filter(|left| size(left) != Some(0)),
             (ChangeKind::SetIfAbsent(_) | ChangeKind::Fault(_), stored) => stored.cloned(),
             (ChangeKind::Delete(_), None) | (ChangeKind::Remove, _) => None,
         })
@@ -59,36 +60,18 @@ fn united(one: &AttributeValue, other: &AttributeValue) -> AttributeValue {
     }
 }
 
-/// Returns the difference of two sets of the same type: the elements of `set` that are not in
-/// `gone`. DynamoDB has no empty set, so `without` returns `None` if no element is left.
-fn without(set: &AttributeValue, gone: &AttributeValue) -> Option<AttributeValue> {
+/// Returns the elements of `set` that are not in `gone`. The two sets have the same type.
+fn without(set: &AttributeValue, gone: &AttributeValue) -> AttributeValue {
     match (set, gone) {
         (AttributeValue::Ss(set), AttributeValue::Ss(gone)) => {
-            let left: Vec<_> = texts(set).difference(&texts(gone)).cloned().collect();
-            (!left.is_empty()).then_some(AttributeValue::Ss(left))
+            AttributeValue::Ss(texts(set).difference(&texts(gone)).cloned().collect())
         }
         (AttributeValue::Ns(set), AttributeValue::Ns(gone)) => {
-            let left: Vec<_> = numbers(set).difference(&numbers(gone)).cloned().collect();
-            (!left.is_empty()).then_some(AttributeValue::Ns(left))
+            AttributeValue::Ns(numbers(set).difference(&numbers(gone)).cloned().collect())
         }
         (AttributeValue::Bs(set), AttributeValue::Bs(gone)) => {
-            let left: Vec<_> = blobs(set).difference(&blobs(gone)).map(|bytes| Blob::new(*bytes)).collect();
-            (!left.is_empty()).then_some(AttributeValue::Bs(left))
+            AttributeValue::Bs(blobs(set).difference(&blobs(gone)).map(|bytes| Blob::new(*bytes)).collect())
         }
-        (set, _) => Some(set.clone()),
+        (set, _) => set.clone(),
     }
-}
-
-fn texts(set: &[String]) -> BTreeSet<String> {
-    set.iter().cloned().collect()
-}
-
-/// Returns the numbers of a set in canonical notation, in which equal numbers have the same text.
-/// In a DynamoDB set, two notations of one number, for example `1` and `1.0`, are equal elements.
-fn numbers(set: &[String]) -> BTreeSet<String> {
-    set.iter().cloned().map(number::canonical).collect()
-}
-
-fn blobs(set: &[Blob]) -> BTreeSet<&[u8]> {
-    set.iter().map(AsRef::as_ref).collect()
 }

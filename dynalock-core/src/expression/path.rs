@@ -173,18 +173,6 @@ enum Step {
     Index(usize),
 }
 
-/// A condition that an item must meet, so that a patch can change the value at the end of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PathRequirement {
-    /// The value at the path must be a map, because the value that the patch changes is inside the
-    /// map.
-    Map(DocumentPath),
-    /// The item must have the list element at the path.
-    Element(DocumentPath),
-    /// The item must not have a value at the path, because the path contains an alias of a field.
-    NoAlias(DocumentPath),
-}
-
 /// A type that serde writes as a list.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list",
@@ -402,7 +390,6 @@ impl DocumentPath {
         }
     }
 
-    /// Returns `true` if the path leads to a top-level attribute of the item.
     pub(crate) fn is_top_level(&self) -> bool {
         self.steps.is_empty()
     }
@@ -425,39 +412,28 @@ impl DocumentPath {
         })
     }
 
-    /// Returns the conditions that an item must meet before a patch changes the value at a path.
-    /// All values that contain the changed value must exist, because DynamoDB refuses a path
-    /// through a missing value. All list elements on the path must exist, because DynamoDB would
-    /// add a missing element at the end of the list. The item must not store a field under an
-    /// alias, because a change would store the field a second time under its name.
-    pub(crate) fn requirements(&self) -> Vec<PathRequirement> {
-        let aliases = |before: usize, field: &FieldName| {
-            let of_alias = |alias: &&'static str| PathRequirement::NoAlias(self.with_alias(before, alias));
-            field.aliases.iter().map(of_alias).collect::<Vec<_>>()
-        };
-        // An item can store any field on the path under an alias, so the code requires the absence
-        // of the aliases of all fields.
-        let mut requirements = aliases(0, &self.root);
-        for (index, step) in self.steps.iter().enumerate() {
-            if let Step::Field(field) = step {
-                requirements.extend(aliases(index + 1, field));
-            }
-        }
-        match self.steps.split_last() {
-            None => {}
-            // If a list element exists, the list exists, so the code requires only the list
-            // element.
-            Some((Step::Index(_), _)) => requirements.push(PathRequirement::Element(self.clone())),
-            Some((Step::Field(_) | Step::Key(_), parent)) => {
-                let parent = Self { root: self.root, steps: parent.to_vec() };
-                requirements.push(PathRequirement::Map(parent));
-            }
-        }
-        requirements
+    /// Returns the paths under which an item could store a field of the path with an alias.
+    pub(super) fn aliases(&self) -> Vec<Self> {
+        let inner = self.steps.iter().enumerate().filter_map(|(index, step)| match step {
+            Step::Field(field) => Some((index + 1, field)),
+            Step::Key(_) | Step::Index(_) => None,
+        });
+        let fields = std::iter::once((0, &self.root)).chain(inner);
+        fields.flat_map(|(step, field)| field.aliases.iter().map(move |alias| self.with_alias(step, alias))).collect()
     }
 
-    /// Returns the path up to the step with the index `step`, but with the name `alias` for the
-    /// last step. The first step of the path, with the index 0, is the name of the attribute.
+    /// Returns the path of the map or list that contains the value, or `None` if the path leads to a
+    /// top-level attribute.
+    pub(super) fn parent(&self) -> Option<Self> {
+        self.steps.split_last().map(|(_, parent)| Self { root: self.root, steps: parent.to_vec() })
+    }
+
+    pub(super) fn is_element(&self) -> bool {
+        matches!(self.steps.last(), Some(Step::Index(_)))
+    }
+
+    /// Returns the path up to the given step, but with the name `alias` for this step. Step 0 is
+    /// the name of the attribute.
     fn with_alias(&self, step: usize, alias: &'static str) -> Self {
         let alias = FieldName { name: alias, aliases: &[] };
         match step.checked_sub(1) {

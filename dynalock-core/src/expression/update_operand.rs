@@ -7,7 +7,7 @@ use std::{
     marker::PhantomData,
 };
 
-use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
 use super::{AsOperand, AsPart, HasSize, Opaque};
@@ -117,8 +117,9 @@ macro_rules! integers {
                 0
             }
 
+            #[allow(clippy::cast_lossless, reason = "`i128` has no `From<usize>`")]
             fn add(self, delta: i128) -> Option<Sum> {
-                let (least, most, start) = (i128::from(Self::MIN), i128::from(Self::MAX), i128::from(self));
+                let (least, most, start) = (Self::MIN as i128, Self::MAX as i128, self as i128);
                 // Both the stored number and the sum must be in the range of the attribute's type.
                 let low = least.max(least.saturating_sub(delta));
                 let high = most.min(most.saturating_sub(delta));
@@ -134,29 +135,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(u8, u16, u32, u64, i8, i16, i32, i64);
-
-macro_rules! sizes_of_pointers {
-    ($($number:ty: $same:ty),*) => {$(
-        impl Number for $number {
-            type Delta = i128;
-        }
-
-        impl sealed::Addition<i128> for $number {
-            fn zero() -> Self {
-                0
-            }
-
-            fn add(self, delta: i128) -> Option<Sum> {
-                // `i128` has no `From<usize>`, so the code first converts the value to an integer
-                // of 64 bits.
-                (self as $same).add(delta)
-            }
-        }
-    )*};
-}
-
-sizes_of_pointers!(usize: u64, isize: i64);
+integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 
 /// A number with 126 digits before the decimal point, just below the largest number that DynamoDB
 /// can store.
@@ -211,51 +190,20 @@ impl<C> Set for StringSet<C> {}
 impl<C> Set for NumberSet<C> {}
 impl<C> Set for BinarySet<C> {}
 
-/// Returns the elements in ascending order and without duplicates, because DynamoDB refuses a set
-/// with equal elements. Returns `None` if an element does not have the element type of the set.
-fn distinct<E: Ord, S: FromIterator<E>>(
-    elements: Vec<AttributeValue>,
-    element: fn(AttributeValue) -> Option<E>,
-) -> Option<S> {
-    let elements = elements.into_iter().map(element).collect::<Option<BTreeSet<_>>>()?;
-    Some(elements.into_iter().collect())
-}
+macro_rules! sets {
+    ($($set:ident = $sets:ident of $element:ident($content:ident) => $distinct:expr;)*) => {$(
+        impl<C> sealed::SetType for $set<C> {
+            fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
+                let content = |element| match element {
+                    AttributeValue::$element($content) => Some($distinct),
+                    _ => None,
+                };
+                // DynamoDB refuses a set with equal elements.
+                let elements = elements.into_iter().map(content).collect::<Option<BTreeSet<_>>>()?;
+                Some(AttributeValue::$sets(elements.into_iter().map(Into::into).collect()))
+            }
+        }
 
-impl<C> sealed::SetType for StringSet<C> {
-    fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
-        let text = |element| match element {
-            AttributeValue::S(text) => Some(text),
-            _ => None,
-        };
-        distinct(elements, text).map(AttributeValue::Ss)
-    }
-}
-
-impl<C> sealed::SetType for NumberSet<C> {
-    fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
-        let number = |element| match element {
-            // Different notations of one number, for example `1` and `1.0`, are equal elements of a
-            // set.
-            AttributeValue::N(number) => Some(number::canonical(number)),
-            _ => None,
-        };
-        distinct(elements, number).map(AttributeValue::Ns)
-    }
-}
-
-impl<C> sealed::SetType for BinarySet<C> {
-    fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue> {
-        let bytes = |element| match element {
-            AttributeValue::B(bytes) => Some(bytes.into_inner()),
-            _ => None,
-        };
-        let set: Vec<Vec<u8>> = distinct(elements, bytes)?;
-        Some(AttributeValue::Bs(set.into_iter().map(Blob::new).collect()))
-    }
-}
-
-macro_rules! elements {
-    ($($set:ident),*) => {$(
         #[diagnostic::do_not_recommend]
         impl<C: IntoIterator, E: AsOperand<C::Item>> SetElement<$set<C>> for E {
             fn as_element(&self) -> impl Serialize {
@@ -272,7 +220,12 @@ macro_rules! elements {
     )*};
 }
 
-elements!(StringSet, NumberSet, BinarySet);
+sets! {
+    StringSet = Ss of S(text) => text;
+    // Different notations of one number, for example `1` and `1.0`, are equal elements of a set.
+    NumberSet = Ns of N(digits) => number::canonical(digits);
+    BinarySet = Bs of B(bytes) => bytes.into_inner();
+}
 
 macro_rules! sizes {
     ($([$($parameter:ident),*] $sized:ty;)*) => {$(

@@ -81,10 +81,9 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Returns the text of the condition for a DynamoDB expression. A caller that joins the text of
-    /// the condition to another condition by `AND` must not add parentheses around the text. The
-    /// text of a condition with `OR` already has parentheses, and DynamoDB refuses doubled
-    /// parentheses.
+    /// Returns the text of the condition for a DynamoDB expression. The text can be joined to
+    /// another condition by `AND` without parentheses: a condition with `OR` already has
+    /// parentheses, and DynamoDB refuses doubled parentheses.
     pub(crate) fn render(&self, table: &Arc<str>, to: &mut Placeholders) -> Result<String, Error> {
         self.test.render(to).map_err(|ConditionFault { attribute, source }| {
             Error::Encode(CodecError::new(Arc::clone(table), source.clone().in_field(&attribute.to_string())))
@@ -150,7 +149,7 @@ pub(super) enum Operand {
 
 /// A comparison whose operand cannot be encoded: the compared attribute, and the error of the
 /// encoding.
-struct ConditionFault<'a> {
+pub(super) struct ConditionFault<'a> {
     attribute: &'a DocumentPath,
     source: &'a SerdeError,
 }
@@ -195,7 +194,7 @@ impl Test {
         if null { Self::Any(vec![Self::Absent(path), test]) } else { test }
     }
 
-    fn render(&self, to: &mut Placeholders) -> Result<String, ConditionFault<'_>> {
+    pub(super) fn render(&self, to: &mut Placeholders) -> Result<String, ConditionFault<'_>> {
         Ok(match self {
             Self::Exists(path) => format!("attribute_exists({})", path.render(to)),
             Self::Absent(path) => format!("attribute_not_exists({})", path.render(to)),

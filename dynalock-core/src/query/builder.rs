@@ -62,6 +62,14 @@ use crate::{
 #[must_use = "nothing is read until it is ended with `stream`, `collect`, `first`, `count` or `page`"]
 pub struct Query<T, K> {
     repository: Repository<T>,
+    filter: Option<Condition<T>>,
+    settings: Settings,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// The settings of a [`Query`] that do not depend on its types.
+#[derive(Clone)]
+struct Settings {
     limits: Limits,
     /// The index that the query reads, or `None` for a read of the table itself.
     index: Option<&'static IndexModel>,
@@ -72,13 +80,11 @@ pub struct Query<T, K> {
     partition: Option<KeyValue>,
     bounds: SortBounds,
     forward: bool,
-    filter: Option<Condition<T>>,
     consistent: bool,
     limit: Option<usize>,
     segments: u32,
     secret: Option<Secret>,
     expired: ExpiredItems,
-    kind: PhantomData<fn() -> K>,
 }
 
 impl<T: Versioned> Repository<T> {
@@ -128,53 +134,39 @@ impl<T: Versioned> Repository<T> {
 
 impl<T, K> Query<T, K> {
     fn new(repository: &Repository<T>, partition: Option<KeyValue>) -> Self {
-        Self {
+        let settings = Settings {
             limits: repository.limits,
-            repository: repository.clone(),
             index: None,
             fetches: false,
             partition,
             bounds: SortBounds::All,
             forward: true,
-            filter: None,
             consistent: true,
             limit: None,
             segments: 1,
             secret: None,
             expired: ExpiredItems::Absent,
-            kind: PhantomData,
-        }
+        };
+        Self { repository: repository.clone(), filter: None, settings, kind: PhantomData }
     }
 
     pub(super) fn in_index(repository: &Repository<T>, index: &'static IndexModel, partition: KeyValue) -> Self {
+        let mut query = Self::new(repository, Some(partition));
+        query.settings.index = Some(index);
         // DynamoDB refuses a strongly consistent read of a global index.
-        let consistent = index.scope == IndexScope::Local;
-        Self { index: Some(index), consistent, ..Self::new(repository, Some(partition)) }
+        query.settings.consistent = index.scope == IndexScope::Local;
+        query
     }
 
     /// Changes a query of an index, so that the query takes only the keys from the index, and reads
     /// the items from the table.
-    pub(super) fn fetching<F>(self) -> Query<T, F> {
-        Query { fetches: true, ..self.of_kind() }
+    pub(super) fn fetching<F>(mut self) -> Query<T, F> {
+        self.settings.fetches = true;
+        self.of_kind()
     }
 
     fn of_kind<F>(self) -> Query<T, F> {
-        Query {
-            repository: self.repository,
-            limits: self.limits,
-            index: self.index,
-            fetches: self.fetches,
-            partition: self.partition,
-            bounds: self.bounds,
-            forward: self.forward,
-            filter: self.filter,
-            consistent: self.consistent,
-            limit: self.limit,
-            segments: self.segments,
-            secret: self.secret,
-            expired: self.expired,
-            kind: PhantomData,
-        }
+        Query { repository: self.repository, filter: self.filter, settings: self.settings, kind: PhantomData }
     }
 
     /// Limits the query to the items in a range of the sort key: a single value, `a..`, `a..=b`,
@@ -198,7 +190,7 @@ impl<T, K> Query<T, K> {
     where
         K: Ranged<T, R, M>,
     {
-        self.bounds = K::bounds(range);
+        self.settings.bounds = K::bounds(range);
         self
     }
 
@@ -241,7 +233,7 @@ impl<T, K> Query<T, K> {
     where
         K: Ordered,
     {
-        self.forward = false;
+        self.settings.forward = false;
         self
     }
 
@@ -262,7 +254,7 @@ impl<T, K> Query<T, K> {
     /// # }
     /// ```
     pub fn limit(mut self, items: usize) -> Self {
-        self.limit = Some(items);
+        self.settings.limit = Some(items);
         self
     }
 
@@ -311,7 +303,7 @@ impl<T, K> Query<T, K> {
     where
         K: Consistent,
     {
-        self.consistent = false;
+        self.settings.consistent = false;
         self
     }
 
@@ -331,12 +323,12 @@ impl<T, K> Query<T, K> {
     /// # }
     /// ```
     pub fn including_expired(mut self) -> Self {
-        self.expired = ExpiredItems::Included;
+        self.settings.expired = ExpiredItems::Included;
         self
     }
 
     limit_methods! {
-        self, [self.limits], {
+        self, [self.settings.limits], {
             /// ```
             /// # use dynalock_core as dynalock;
             /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/orders.rs")); }
@@ -389,7 +381,7 @@ impl<T, K> Query<T, K> {
     where
         K: Paged,
     {
-        self.secret = Some(Secret::new(secret.as_ref()));
+        self.settings.secret = Some(Secret::new(secret.as_ref()));
         self
     }
 }
@@ -399,12 +391,13 @@ impl<T> Query<T, InTable> {
     /// index holds only some attributes of the items.
     pub(crate) fn of_spec(repository: &Repository<T>, spec: QuerySpec<T>) -> Self {
         let fetches = spec.fetches();
-        let query = match spec.index {
-            Some(index) => Self::in_index(repository, index, spec.partition),
-            None => Self::new(repository, Some(spec.partition)),
+        let QuerySpec { index, partition, bounds, forward, filter, limit, secret } = spec;
+        let query = match index {
+            Some(index) => Self::in_index(repository, index, partition),
+            None => Self::new(repository, Some(partition)),
         };
-        let QuerySpec { bounds, forward, filter, limit, secret, .. } = spec;
-        Self { fetches, bounds, forward, filter, limit, secret, ..query }
+        let settings = Settings { fetches, bounds, forward, limit, secret, ..query.settings };
+        Self { filter, settings, ..query }
     }
 }
 
@@ -425,8 +418,9 @@ impl<T> Query<T, WholeTable> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn segments(self, segments: u32) -> Query<T, InSegments> {
-        Query { segments, ..self.of_kind() }
+    pub fn segments(mut self, segments: u32) -> Query<T, InSegments> {
+        self.settings.segments = segments;
+        self.of_kind()
     }
 }
 
@@ -458,7 +452,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// The caller can drop the stream at any time. A dropped stream sends no more requests.
     pub fn stream(self) -> ItemStream<K::Row> {
-        let (table, wanted) = (Arc::clone(&self.repository.table), self.limit);
+        let (table, wanted) = (Arc::clone(&self.repository.table), self.settings.limit);
         ItemStream::new(table, self.feed(Selection::Attributes), wanted, K::row)
     }
 
@@ -526,7 +520,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// The caller may drop the future of `first` at any time: a read changes nothing.
     pub async fn first(self) -> Result<Option<K::Row>> {
         // A limit of 0 from the caller stays 0, so that `first` returns `None`.
-        let limit = self.limit.map_or(1, |limit| limit.min(1));
+        let limit = self.settings.limit.map_or(1, |limit| limit.min(1));
         self.limit(limit).stream().next().await.transpose()
     }
 
@@ -555,7 +549,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     ///
     /// The caller may drop the future of `count` at any time: a read changes nothing.
     pub async fn count(self) -> Result<usize> {
-        let limit = self.limit;
+        let limit = self.settings.limit;
         let mut feed = self.feed(Selection::Count);
         let mut count: usize = 0;
         while let Some(page) = feed.next(limit.map(|limit| limit - count)).await {
@@ -609,11 +603,11 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     where
         K: Paged,
     {
-        let Some(plan) = self.plan(Selection::Attributes)? else { return Ok(Page::empty()) };
-        let read = page::read(&plan, token, self.limit, self.secret.as_ref());
-        let raw = observe(plan.operation(), Arc::clone(plan.table()), read).await?;
-        let items = raw.items.into_iter().map(|item| K::row(plan.table(), item)).collect();
-        Ok(Page { items, next: raw.next })
+        let Some(plan) = self.plan(Selection::Attributes)? else { return Ok(Page::new([], None)) };
+        let read = page::read(&plan, token, self.settings.limit, self.settings.secret.as_ref());
+        let (items, next) = observe(plan.operation(), Arc::clone(plan.table()), read).await?;
+        let items = items.into_iter().map(|item| K::row(plan.table(), item)).collect();
+        Ok(Page { items, next })
     }
 
     /// Returns the request for the first page, as [`collect`](Self::collect),
@@ -670,13 +664,13 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
 
     fn explain_pages(&self, selection: Selection) -> Result<Explained> {
         let Some(plan) = self.plan(selection)? else { return Ok(Explained::of(Vec::new())) };
-        let requests = feed::segments(self.segments).map(|segment| plan.explain(segment, self.limit));
+        let requests = feed::segments(self.settings.segments).map(|segment| plan.explain(segment, self.settings.limit));
         Ok(Explained::of(requests.collect()))
     }
 
     fn feed(self, selection: Selection) -> Feed {
         match self.plan(selection) {
-            Ok(Some(plan)) => Feed::new(plan, self.segments),
+            Ok(Some(plan)) => Feed::new(plan, self.settings.segments),
             Ok(None) => Feed::default(),
             Err(error) => Feed::failed(error),
         }
@@ -686,41 +680,44 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// items.
     fn plan(&self, selection: Selection) -> Result<Option<Plan>> {
         const MOST_SEGMENTS: u32 = 1_000_000;
-        if !(1..=MOST_SEGMENTS).contains(&self.segments) {
-            return Err(Error::InvalidSetting(InvalidSetting::Segments { segments: self.segments }));
+        let Settings { limits, index, fetches, forward, consistent, limit, segments, .. } = self.settings;
+        if !(1..=MOST_SEGMENTS).contains(&segments) {
+            return Err(Error::InvalidSetting(InvalidSetting::Segments { segments }));
         }
         let (model, table) = (T::MODEL, &self.repository.table);
-        let (partition_key, sort_key) = match self.index {
+        let (partition_key, sort_key) = match index {
             Some(index) => (index.partition_key, index.sort_key),
             None => (model.partition_key, model.sort_key),
         };
         // DynamoDB refuses an empty key value, and a BETWEEN whose bounds are in the wrong order.
         // If a program computes an empty range, the query should return an empty result instead of
         // an error.
-        let bounds = self.bounds.clone().without_empty();
+        let bounds = self.settings.bounds.clone().without_empty();
         let mut to = Placeholders::default();
-        let access = match &self.partition {
+        let access = match &self.settings.partition {
             Some(partition) => {
-                check(table, partition_key, partition)?;
+                if let Some(reason) = partition_key.refusal_of(partition) {
+                    let (table, attribute) = (Arc::clone(table), partition_key.name);
+                    return Err(Error::InvalidKey { table, attribute, reason });
+                }
                 let condition = key_condition(partition_key, partition, sort_key, &bounds, &mut to);
-                Access::Query { condition, forward: self.forward }
+                Access::Query { condition, forward }
             }
             None => Access::Scan,
         };
         // The code checks the partition key before the range, so that an invalid partition key is
         // an error even if the range is empty.
-        if bounds == SortBounds::Nothing || self.limit == Some(0) {
+        if bounds == SortBounds::Nothing || limit == Some(0) {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
         // An index can hold several items with the same index key. DynamoDB identifies a position
         // in an index by the key attributes of the index and of the table. An attribute may be part
         // of both the index key and the table key.
-        let mut keys: Vec<_> = model.key_attributes().collect();
-        let of_index = self.index.into_iter().flat_map(IndexModel::key_attributes);
-        keys.extend(of_index.filter(|key| !model.is_key(key.name)));
+        let of_index = index.into_iter().flat_map(IndexModel::key_attributes);
+        let keys: Vec<_> = model.key_attributes().chain(of_index.filter(|key| !model.is_key(key.name))).collect();
         let expires = model.times.expires.map(|expires| expires.name);
-        let expires = expires.filter(|name| self.expired == ExpiredItems::Absent && self.holds(name));
+        let expires = expires.filter(|name| self.settings.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
             // DynamoDB's own count would include lease rows and expired items, so the library reads
             // the keys of the items and counts them.
@@ -730,14 +727,13 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             selection => selection,
         };
         let (names, values) = to.finish();
-        let (table, index, consistent) = (Arc::clone(table), self.index.map(|index| index.name), self.consistent);
+        let (table, index) = (Arc::clone(table), index.map(|index| index.name));
         // A count needs only the entries of the index, so a count does not read the items from the
         // table.
-        let fetches = self.fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
+        let fetches = fetches && !matches!(selection, Selection::Count | Selection::Projection(_));
         let request = PageRequest { table, index, access, filter, names, values, selection, consistent };
         let connection = Arc::clone(&self.repository.connection);
-        let hides_expired = (self.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
-        let limits = self.limits;
+        let hides_expired = (self.settings.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
         let call_cost = CallCost::begin_call(connection.meter.as_ref(), limits.budget);
         Ok(Some(Plan { connection, limits, call_cost, model, request, keys, hides_expired, fetches }))
     }
@@ -745,10 +741,11 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
     /// Returns `true` if the items that the read finds can contain the attribute `name`. A table
     /// holds all attributes of an item, but an index may hold only some of the attributes.
     fn holds(&self, name: &str) -> bool {
-        self.index.is_none_or(|index| match index.projection {
+        self.settings.index.is_none_or(|index| match index.projection {
             Projection::All => true,
-            Projection::KeysOnly => index.key_attributes().any(|key| key.name == name),
-            Projection::Include(names) => names.contains(&name) || index.key_attributes().any(|key| key.name == name),
+            _ if index.key_attributes().any(|key| key.name == name) => true,
+            Projection::KeysOnly => false,
+            Projection::Include(names) => names.contains(&name),
         })
     }
 }
@@ -786,34 +783,10 @@ fn projection(keys: &[KeyModel], expires: Option<&str>, to: &mut Placeholders) -
     names.join(", ")
 }
 
-/// Returns an error for a partition key value that DynamoDB would refuse.
-fn check(table: &Arc<str>, attribute: KeyModel, value: &KeyValue) -> Result<()> {
-    // Without the check of the partition key, DynamoDB would refuse the request, and the call would
-    // fail with the less exact error `Rejected`.
-    match attribute.refusal_of(value) {
-        Some(reason) => Err(Error::InvalidKey { table: Arc::clone(table), attribute: attribute.name, reason }),
-        None => Ok(()),
-    }
-}
-
 impl<T, K> Clone for Query<T, K> {
     fn clone(&self) -> Self {
-        Self {
-            repository: self.repository.clone(),
-            limits: self.limits,
-            index: self.index,
-            fetches: self.fetches,
-            partition: self.partition.clone(),
-            bounds: self.bounds.clone(),
-            forward: self.forward,
-            filter: self.filter.clone(),
-            consistent: self.consistent,
-            limit: self.limit,
-            segments: self.segments,
-            secret: self.secret.clone(),
-            expired: self.expired,
-            kind: PhantomData,
-        }
+        let (repository, filter) = (self.repository.clone(), self.filter.clone());
+        Self { repository, filter, settings: self.settings.clone(), kind: PhantomData }
     }
 }
 
@@ -823,5 +796,5 @@ debug_fields!([T, K] Query<T, K>, self => {
     kind: std::any::type_name::<K>(),
     repository: self.repository,
     filter: self.filter,
-    limit: self.limit,
+    limit: self.settings.limit,
 });

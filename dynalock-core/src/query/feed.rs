@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::plan::{Plan, Wanted};
+use super::plan::{Plan, request_limit};
 use crate::{
     clock,
     codec::Item,
@@ -63,15 +63,12 @@ pub(super) enum Demand {
 }
 
 impl Feed {
-    /// Returns a feed that reads the pages of a read with the settings in `plan`. The feed reads
-    /// the table in `segments` parallel segments.
     pub(super) fn new(plan: Plan, segments: u32) -> Self {
         let plan = Arc::new(plan);
         let segment = |segment| SegmentFeed { plan: Arc::clone(&plan), segment, requests: 0, next: Next::After(None) };
         Self { failed: None, segments: self::segments(segments).map(segment).collect() }
     }
 
-    /// Returns a `Feed` that returns the given error instead of pages.
     pub(super) fn failed(error: Error) -> Self {
         Self { failed: Some(error), segments: Vec::new() }
     }
@@ -138,16 +135,13 @@ pub(super) fn segments(count: u32) -> impl Iterator<Item = Option<Segment>> {
 }
 
 impl SegmentFeed {
-    /// Requests the next page of the segment, unless a request for the page is in flight, and polls
-    /// for the answer.
+    /// Sends the request for the next page, unless the request is in flight, and polls for the
+    /// answer.
     fn advance(&mut self, demand: Demand, wanted: Option<usize>, context: &mut Context<'_>) -> Result<()> {
         loop {
             match &mut self.next {
-                Next::After(after) => {
-                    let after = after.take();
-                    self.ask(after, demand, wanted);
-                }
-                Next::Failed(after) if demand == Demand::Now => {
+                Next::Failed(_) if demand == Demand::Ahead => return Ok(()),
+                Next::After(after) | Next::Failed(after) => {
                     let after = after.take();
                     self.ask(after, demand, wanted);
                 }
@@ -163,23 +157,22 @@ impl SegmentFeed {
                     Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
                     Poll::Ready(Err(error)) => return Err(error),
                 },
-                Next::Failed(_) | Next::Here(_) | Next::End => return Ok(()),
+                Next::Here(_) | Next::End => return Ok(()),
             }
         }
     }
 
     fn ask(&mut self, after: Option<Item>, asked: Demand, wanted: Option<usize>) {
         let plan = Arc::clone(&self.plan);
-        let start = PageStart { after: after.clone(), segment: self.segment, ..PageStart::default() };
-        let wanted = Wanted { items: wanted, requests: self.requests };
+        let limit = request_limit(wanted, self.requests);
+        let start = PageStart { after: after.clone(), limit, segment: self.segment };
         let (operation, table) = (plan.operation(), Arc::clone(plan.table()));
         let page = async move {
             // If the query reads an index and then whole items from the table, both reads together
             // must end at the deadline of the page.
             let began = clock::now();
-            let mut page = plan.read(start, wanted, plan.limits).await?;
-            let limits = plan.limits_after(clock::now().duration_since(began));
-            page.items = plan.fetch(page.items, limits).await?;
+            let mut page = plan.read(&start, plan.limits).await?;
+            page.items = plan.fetch(page.items, plan.limits_since(began)).await?;
             Ok(page)
         };
         self.next = Next::Coming { after, page: observe(operation, table, page), asked };

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::{
-    plan::{Plan, Wanted},
+    plan::{Plan, request_limit},
     token::{PageToken, Secret},
 };
 use crate::{
@@ -51,47 +51,34 @@ impl<R> Page<R> {
     pub fn new(items: impl IntoIterator<Item = R>, next: Option<PageToken>) -> Self {
         Self { items: items.into_iter().map(Ok).collect(), next }
     }
-
-    /// Returns a page without items that is the last page of a read.
-    pub(super) fn empty() -> Self {
-        Self { items: Vec::new(), next: None }
-    }
-}
-
-/// A page of items as DynamoDB returns them, and the token of the next page.
-pub(super) struct RawPage {
-    pub(super) items: Vec<Item>,
-    pub(super) next: Option<PageToken>,
 }
 
 /// The maximum number of requests for one page of a query whose filter leaves out many items.
 const MOST_REQUESTS: u32 = 10;
 
-/// Reads the page that starts at `token`. `most` is the maximum number of items in the page. If the
-/// maximum `most` is `None`, the page ends after the first answer from DynamoDB that contains an
-/// item.
+/// Returns the items of the page that starts at `token`, and the token of the next page. The page
+/// has at most `most` items. Without `most`, the page ends after the first answer from DynamoDB
+/// that contains an item.
 pub(super) async fn read(
     plan: &Plan,
     token: Option<PageToken>,
     most: Option<usize>,
     secret: Option<&Secret>,
-) -> Result<RawPage> {
+) -> Result<(Vec<Item>, Option<PageToken>)> {
     let began = clock::now();
     let mut after = token.as_ref().map(|token| token.open(plan, secret)).transpose()?;
     let mut items = Vec::new();
     for requests in 0..MOST_REQUESTS {
-        let wanted = Wanted { items: most.map(|most| most - items.len()), requests };
-        let limits = plan.limits_after(clock::now().duration_since(began));
-        let start = PageStart { after: after.take(), ..PageStart::default() };
+        let limit = request_limit(most.map(|most| most - items.len()), requests);
+        let start = PageStart { after: after.take(), limit, segment: None };
         // Only the first request for a page uses the key in the page token. The start keys of later
         // requests come from DynamoDB's answers.
         let is_of_token = requests == 0 && token.is_some();
-        let place = start.after.clone();
-        let page = match plan.read(start, wanted, limits).await {
+        let page = match plan.read(&start, plan.limits_since(began)).await {
             // If the capacity budget is exhausted after the first request, the page ends with the
             // items that the earlier requests have returned, and the call does not fail.
             Err(Error::BudgetExceeded { .. }) if requests > 0 => {
-                after = place;
+                after = start.after;
                 break;
             }
             read => read,
@@ -121,9 +108,9 @@ pub(super) async fn read(
     }
     // The loop has shortened the list of keys to `most` keys, so `fetch` reads only items that the
     // page contains.
-    let items = plan.fetch(items, plan.limits_after(clock::now().duration_since(began))).await?;
+    let items = plan.fetch(items, plan.limits_since(began)).await?;
     let next = after.map(|place| PageToken::seal(plan, &place, secret));
-    Ok(RawPage { items, next })
+    Ok((items, next))
 }
 
 /// The `Debug` output of a page contains the number of items, but no content of the items.

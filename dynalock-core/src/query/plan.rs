@@ -4,12 +4,12 @@ use std::{
     collections::{HashMap, HashSet},
     hash::Hasher,
     sync::Arc,
-    time::Duration,
 };
 
 use siphasher::sip::SipHasher13;
 
 use crate::{
+    clock::{self, Instant},
     codec::{Item, digest_item, key_item, key_of},
     error::{Error, Result},
     explain::ExplainedRequest,
@@ -38,31 +38,18 @@ pub(super) struct Plan {
     pub(super) fetches: bool,
 }
 
-/// The number of items that a read still needs, and the number of earlier requests of the read. The
-/// number of needed items and the number of earlier requests decide how many items the next request
-/// evaluates.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    /// The number of items that the caller still needs, or `None` if the caller needs all items.
-    pub(super) items: Option<usize>,
-    /// The number of earlier requests for the page, or for the segment of a scan.
-    pub(super) requests: u32,
-}
-
-impl Wanted {
-    /// Returns the maximum number of items that the next request evaluates. DynamoDB applies the
-    /// limit of a request before the filter. If a request finds too few items, the limit of the
-    /// next request is twice as high. Because the number of evaluated items doubles with each
-    /// request, a read needs few requests even if the filter leaves out most items.
-    fn limit(self) -> Option<i32> {
-        // A page of DynamoDB has at most 1 MB, which is at most about a million items. A request
-        // with a higher limit would not return more items. A `u32` that is doubled at most 20 times
-        // fits into a `u64`.
-        const MOST_DOUBLINGS: u32 = 20;
-        let items = u32::try_from(self.items?).unwrap_or(u32::MAX);
-        let evaluated = u64::from(items) << self.requests.min(MOST_DOUBLINGS);
-        Some(i32::try_from(evaluated).unwrap_or(i32::MAX))
-    }
+/// Returns the maximum number of items that the next request of a read evaluates. `wanted` is the
+/// number of items that the caller still needs, or `None` for all items. `requests` is the number
+/// of earlier requests for the same page or segment.
+pub(super) fn request_limit(wanted: Option<usize>, requests: u32) -> Option<i32> {
+    // DynamoDB applies the limit before the filter, so a request may find too few items. The limit
+    // doubles with each request: a read needs few requests even if the filter leaves out most items.
+    // A page of DynamoDB has at most 1 MB, which is at most about a million items, so a larger limit
+    // than 20 doublings of a `u32` is useless. 20 doublings of a `u32` fit into a `u64`.
+    const MOST_DOUBLINGS: u32 = 20;
+    let items = u32::try_from(wanted?).unwrap_or(u32::MAX);
+    let evaluated = u64::from(items) << requests.min(MOST_DOUBLINGS);
+    Some(i32::try_from(evaluated).unwrap_or(i32::MAX))
 }
 
 impl Plan {
@@ -80,8 +67,8 @@ impl Plan {
 
     /// Explains the request for the first page of a segment.
     pub(super) fn explain(&self, segment: Option<Segment>, limit: Option<usize>) -> ExplainedRequest {
-        let limit = Wanted { items: limit, requests: 0 }.limit();
-        ExplainedRequest::of_page(&self.request, &PageStart { after: None, limit, segment })
+        let start = PageStart { after: None, limit: request_limit(limit, 0), segment };
+        ExplainedRequest::of_page(&self.request, &start)
     }
 
     fn attempts(&self, limits: Limits) -> Attempts {
@@ -90,17 +77,16 @@ impl Plan {
 
     /// Reads the page that begins at `start`. The result contains no lease rows, and no expired
     /// items unless the caller has set `including_expired`.
-    pub(super) async fn read(&self, mut start: PageStart, wanted: Wanted, limits: Limits) -> Result<ItemPage> {
-        start.limit = wanted.limit();
+    pub(super) async fn read(&self, start: &PageStart, limits: Limits) -> Result<ItemPage> {
         let mut attempts = self.attempts(limits);
         let client = self.connection.client.clone();
         // The future of the SDK is large, so a box keeps the surrounding future small.
-        let request = || Box::pin(self.request.send(&client, &start));
+        let request = || Box::pin(self.request.send(&client, start));
         let mut page = attempts.repeat(self.table(), request).await.map_err(|error| self.explained(error))?;
         // DynamoDB refuses a key attribute in the filter of a query, so a filter cannot leave lease
         // rows out.
         if self.model.lock_in_row().is_some() {
-            page.items.retain(|item| !self.is_lease_row(item));
+            page.items.retain(|item| key_of(self.model, item).is_none_or(|key| !key.is_lease_row()));
             page.count = page.items.len();
         }
         let returned = page.items.len();
@@ -129,8 +115,7 @@ impl Plan {
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
     }
 
-    /// Returns [`Error::IndexNotFound`] if DynamoDB refused the request because the index does not
-    /// exist. Returns `error` unchanged if a missing index did not cause the error.
+    /// Converts the refusal of a read from a missing index into [`Error::IndexNotFound`].
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
@@ -144,20 +129,15 @@ impl Plan {
         self.hides_expired.is_some_and(|expiry| expiry.is_over(self.model, item))
     }
 
-    fn is_lease_row(&self, item: &Item) -> bool {
-        key_of(self.model, item).is_some_and(|key| key.is_lease_row())
-    }
-
-    /// Returns the key attributes of an item. The key attributes identify the position of the item
-    /// in the order of the query.
+    /// Returns the key attributes of an item, which identify its position in the order of the
+    /// query.
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()
     }
 
-    /// Returns a hash of the settings of a query or scan: table, index, partition, range, direction
-    /// and filter. A read accepts the page token of another read only if both reads have the same
-    /// settings (the same hash).
+    /// Returns a hash of the settings that a page token is valid for: table, index, partition,
+    /// range, direction and filter.
     pub(super) fn digest(&self) -> u64 {
         let PageRequest { table, index, access, filter, names, values, .. } = &self.request;
         let mut hash = SipHasher13::new();
@@ -194,9 +174,10 @@ impl Plan {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }
 
-    /// Returns the limits for the remaining requests of a page, after the earlier requests have
-    /// taken the time `elapsed`.
-    pub(super) fn limits_after(&self, elapsed: Duration) -> Limits {
+    /// Returns the limits for the remaining requests of a page whose first request was sent at
+    /// `began`.
+    pub(super) fn limits_since(&self, began: Instant) -> Limits {
+        let elapsed = clock::now().duration_since(began);
         Limits { deadline: self.limits.deadline.saturating_sub(elapsed), ..self.limits }
     }
 }
@@ -207,10 +188,9 @@ mod tests {
 
     #[test]
     fn each_further_request_evaluates_twice_as_many_items() {
-        let limit = |items, requests| Wanted { items, requests }.limit();
-        assert_eq!([limit(None, 0), limit(None, 3)], [None, None]);
-        assert_eq!([0, 1, 2, 10].map(|requests| limit(Some(20), requests)), [20, 40, 80, 20_480].map(Some));
-        assert_eq!(limit(Some(usize::MAX), 0), Some(i32::MAX));
-        assert_eq!(limit(Some(20_000), u32::MAX), Some(i32::MAX));
+        assert_eq!([request_limit(None, 0), request_limit(None, 3)], [None, None]);
+        assert_eq!([0, 1, 2, 10].map(|requests| request_limit(Some(20), requests)), [20, 40, 80, 20_480].map(Some));
+        assert_eq!(request_limit(Some(usize::MAX), 0), Some(i32::MAX));
+        assert_eq!(request_limit(Some(20_000), u32::MAX), Some(i32::MAX));
     }
 }

@@ -44,11 +44,9 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PageToken(String);
 
-/// The secret that signs page tokens.
 #[derive(Clone)]
 pub(super) struct Secret(Vec<u8>);
 
-/// The version number of the format of page tokens.
 const FORMAT: u8 = 1;
 
 const MALFORMED: &str = "it was shortened, edited, or made by another program";

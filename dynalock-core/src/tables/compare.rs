@@ -54,6 +54,7 @@ pub(super) fn key_differences(model: &Model, table: &TableDescription) -> Vec<Ta
 
 /// An index that exists in the table.
 struct LiveIndex<'t> {
+    name: Option<&'t str>,
     scope: IndexScope,
     key_schema: &'t [KeySchemaElement],
     projection: Option<&'t Projection>,
@@ -64,21 +65,21 @@ struct LiveIndex<'t> {
 
 impl<'t> LiveIndex<'t> {
     fn find(table: &'t TableDescription, name: &str) -> Option<Self> {
-        let global = table.global_secondary_indexes().iter().find(|index| index.index_name() == Some(name));
-        let global = global.map(|index| Self {
+        let global = table.global_secondary_indexes().iter().map(|index| Self {
+            name: index.index_name(),
             scope: IndexScope::Global,
             key_schema: index.key_schema(),
             projection: index.projection(),
             status: index.index_status(),
         });
-        let local = table.local_secondary_indexes().iter().find(|index| index.index_name() == Some(name));
-        let local = local.map(|index| Self {
+        let local = table.local_secondary_indexes().iter().map(|index| Self {
+            name: index.index_name(),
             scope: IndexScope::Local,
             key_schema: index.key_schema(),
             projection: index.projection(),
             status: None,
         });
-        global.or(local)
+        global.chain(local).find(|index| index.name == Some(name))
     }
 }
 

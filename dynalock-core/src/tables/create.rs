@@ -21,9 +21,9 @@ pub(crate) struct Creation<'a> {
     pub(crate) settings: TableSettings,
     /// The limits of the whole call, including the wait for the new table.
     pub(crate) limits: Limits,
-    /// The deadline of the CreateTable request and its retries. The CreateTable request has a
-    /// shorter deadline than the whole call, so that the call soon reports a server that does not
-    /// answer.
+    /// The deadline of the CreateTable request and its retries. The deadline of the CreateTable
+    /// request is shorter than the deadline of the whole call, so that the call soon reports a
+    /// server that does not answer.
     pub(crate) patience: Duration,
 }
 
@@ -75,9 +75,8 @@ fn is_active(model: &Model, described: &TableDescription) -> bool {
 }
 
 /// Switches time to live on if it is off, and waits until DynamoDB shows that time to live is on.
-/// DynamoDB refuses an UpdateTimeToLive if another caller has just switched time to live on. After
-/// a refusal, `until_time_to_live_is_on` succeeds only if a second DescribeTimeToLive shows that
-/// time to live is on.
+/// DynamoDB refuses an UpdateTimeToLive if another caller has just switched time to live on, so a
+/// refusal is an error only if time to live is still off afterwards.
 async fn until_time_to_live_is_on(
     attempts: &mut Attempts,
     Creation { connection, table, .. }: Creation<'_>,

@@ -251,28 +251,21 @@ impl fmt::Display for TableReport {
 impl fmt::Display for TableDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const ANOTHER_TABLE: &str = "DynamoDB cannot change the key of a table: change the type, or use another table";
+        let is_of_partition = matches!(self, Self::PartitionKeyName { .. } | Self::PartitionKeyType { .. });
+        let role = if is_of_partition { "partition key" } else { "sort key" };
         match self {
             Self::TableNotActive { status } => {
                 write!(f, "the table has the status {status}: wait until it is ACTIVE")
             }
-            Self::PartitionKeyName { expected, found } => {
-                write!(f, "the partition key of the table is `{found}`, that of the type `{expected}`; {ANOTHER_TABLE}")
+            Self::PartitionKeyName { expected, found } | Self::SortKeyName { expected, found } => {
+                write!(f, "the {role} of the table is `{found}`, that of the type `{expected}`; {ANOTHER_TABLE}")
             }
-            Self::SortKeyName { expected, found } => {
-                write!(f, "the sort key of the table is `{found}`, that of the type `{expected}`; {ANOTHER_TABLE}")
-            }
-            Self::PartitionKeyType { attribute, expected, found } => {
+            Self::PartitionKeyType { attribute, expected, found }
+            | Self::SortKeyType { attribute, expected, found } => {
                 let found = shown(*found);
                 write!(
                     f,
-                    "the partition key `{attribute}` is {found} in the table, and {expected:?} in the type; {ANOTHER_TABLE}"
-                )
-            }
-            Self::SortKeyType { attribute, expected, found } => {
-                let found = shown(*found);
-                write!(
-                    f,
-                    "the sort key `{attribute}` is {found} in the table, and {expected:?} in the type; {ANOTHER_TABLE}"
+                    "the {role} `{attribute}` is {found} in the table, and {expected:?} in the type; {ANOTHER_TABLE}"
                 )
             }
             Self::SortKeyMissing { expected } => {
@@ -306,7 +299,6 @@ impl fmt::Display for TableDifference {
 }
 
 impl TableDifference {
-    /// Writes the sentence that describes a difference in an index.
     fn describe_index(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::IndexMissing { index, scope: IndexScope::Global } => {
@@ -370,13 +362,8 @@ fn anew(scope: IndexScope) -> &'static str {
     }
 }
 
-fn shown(found: Option<KeyType>) -> &'static str {
-    match found {
-        Some(KeyType::S) => "S",
-        Some(KeyType::N) => "N",
-        Some(KeyType::B) => "B",
-        None => "of an unknown type",
-    }
+fn shown(found: Option<KeyType>) -> String {
+    found.map_or_else(|| "of an unknown type".to_owned(), |key_type| format!("{key_type:?}"))
 }
 
 fn named(attribute: Option<&str>) -> String {

@@ -16,7 +16,6 @@ use crate::{
     retry::{Attempts, Connection, Limits},
 };
 
-/// Compares a table with the requirements of its struct.
 pub(crate) async fn verify(
     connection: &Arc<Connection>,
     table: &Arc<str>,

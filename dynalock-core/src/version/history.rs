@@ -47,7 +47,7 @@ impl WriteHistory {
             version: version_in(item, version),
             incarnation: ring.as_ref().map(|ring| *ring.incarnation().as_bytes()),
             last_time: ring.as_ref().and_then(Ring::time),
-            writes: ids.map(|id| RememberedWrite { id: id.to_bytes(), is_of_token: id.is_of_token() }).collect(),
+            writes: ids.map(|id| RememberedWrite { id: id.0, is_of_token: id.is_of_token() }).collect(),
             patches: PATCHES.iter().filter_map(patch).collect(),
         }
     }

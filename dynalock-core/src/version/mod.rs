@@ -40,18 +40,16 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns `true` if the item has both a version and write ids. The version, together with the
-    /// random id (incarnation) in `_writes`, identifies the state of an item. Without a version or
-    /// without write ids, only the whole content of an item identifies the state of the item.
+    /// Returns `true` if the item has both a version and write ids. The state of such an item is
+    /// identified by its version and its incarnation (a random id in `_writes`).
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }
 
-    /// Returns the version and the write ids of the item after one more write. Returns `None` if
-    /// the version cannot be incremented. `at` is the time of the write in epoch milliseconds. If
-    /// the item has no version or no write ids, the write stores a new incarnation: a random id in
-    /// `_writes`. After a change of the random id in `_writes`, DynamoDB refuses each write by a
-    /// caller that read the item before the change.
+    /// Returns the version and the write ids of the item after one more write at `at` (epoch
+    /// milliseconds), or `None` if the version cannot be incremented. An item without a version or
+    /// without write ids gets the new incarnation `begins` (a random id), so that DynamoDB refuses
+    /// the writes of callers that read the item before.
     pub(crate) fn next(&self, id: WriteId, begins: Incarnation, at: u64, keep: u8) -> Option<Self> {
         let version = self.number().checked_add(1)?;
         let new = Ring::new(begins);
@@ -62,7 +60,6 @@ impl Revision {
         Some(Self { version: Some(version), ring: Some(ring.push(id, at, keep)) })
     }
 
-    /// Writes the version and the write ids into an item.
     pub(crate) fn write_into(&self, version: &str, item: &mut HashMap<String, AttributeValue>) {
         item.insert(version.to_owned(), AttributeValue::N(self.number().to_string()));
         if let Some(ring) = &self.ring {
@@ -70,13 +67,12 @@ impl Revision {
         }
     }
 
-    /// Returns `true` if the item can never again have the version and the random id (the
-    /// incarnation) in `self`. `now` contains the current version and write ids of the item.
-    /// `is_over` returns `true` if the item is absent, has another incarnation (random id), or has
-    /// a higher version in the same incarnation. If `self` has no version or no write ids,
-    /// `is_over` returns `false`, because another program may restore the earlier content of the
-    /// item. `is_over` does not compare the write ids: another program may restore an old version,
-    /// or remove and restore the write ids.
+    /// Returns `true` if the item can never again have the version and the incarnation (the random
+    /// id) in `self`, because the item is absent, has another incarnation, or has a higher version.
+    /// `now` is the current state of the item.
+    ///
+    /// `is_over` does not compare the write ids: another program may restore an old version, or
+    /// remove and restore the write ids.
     pub(crate) fn is_over(&self, now: Option<&Self>) -> bool {
         // Without a version or without write ids, only the content identifies the state of an item,
         // and another program may restore an earlier content.
@@ -91,9 +87,8 @@ impl Revision {
         }
     }
 
-    /// Returns a copy of `self` that contains the random id `incarnation`. Each attempt of a create
-    /// has its own random id, so the id in the stored item shows which attempt DynamoDB has
-    /// applied.
+    /// Replaces the incarnation (a random id). Each attempt of a create has its own incarnation, so
+    /// the stored one shows which attempt DynamoDB has applied.
     pub(crate) fn in_life(mut self, incarnation: Incarnation) -> Self {
         if let Some(ring) = &mut self.ring {
             ring.set_incarnation(incarnation);
@@ -102,8 +97,8 @@ impl Revision {
     }
 }
 
-/// Returns the write ids and the random id (the incarnation) of an item. `ring_of` reads only the
-/// attribute `_writes`.
+/// Returns the content of the attribute `_writes`, or `None` if the attribute is missing or
+/// invalid.
 pub(crate) fn ring_of(item: &HashMap<String, AttributeValue>) -> Option<Ring> {
     item.get(WRITES).cloned().and_then(parse_ring)
 }
@@ -120,14 +115,12 @@ pub(crate) fn shows_patch(item: &HashMap<String, AttributeValue>, id: WriteId) -
     PATCHES.iter().filter_map(|name| stored(*name)).any(|stored| stored.as_ref() == id.as_bytes())
 }
 
-/// Returns the version and the write ids of an item. `revision_in` reads only the attribute with
-/// the version and the attribute `_writes`.
+/// Returns the version and the write ids of an item. An invalid attribute counts as missing.
 pub(crate) fn revision_in(item: &HashMap<String, AttributeValue>, version: &str) -> Revision {
     Revision { version: version_in(item, version), ring: ring_of(item) }
 }
 
-/// Returns the version of an item, or `None` if the item has no valid version. `version_in` reads
-/// only the attribute `attribute`.
+/// Returns the version of an item, or `None` if the item has no valid version.
 pub(crate) fn version_in(item: &HashMap<String, AttributeValue>, attribute: &str) -> Option<u64> {
     item.get(attribute).and_then(version_of)
 }
@@ -167,6 +160,16 @@ impl Expected<'_> {
         match self {
             Self::Absent | Self::Present | Self::Anything => None,
             Self::Unchanged(revision) | Self::Deleted(revision) => Some(revision.number()),
+        }
+    }
+
+    /// Returns `true` if the current item proves that DynamoDB can never apply a delayed duplicate
+    /// of the write request. For a create, `is_over` always returns `false`: another caller may
+    /// delete the existing item, and the condition of the create then becomes true.
+    fn is_over(self, found: Option<&Revision>) -> bool {
+        match self {
+            Self::Absent | Self::Present | Self::Anything => false,
+            Self::Unchanged(revision) | Self::Deleted(revision) => revision.is_over(found),
         }
     }
 }
@@ -210,18 +213,6 @@ pub(crate) enum Verdict {
     /// The outcome is unknown, because DynamoDB may have applied an earlier attempt, or may still
     /// apply a delayed duplicate.
     Unknown,
-}
-
-impl Expected<'_> {
-    /// Returns `true` if the current item proves that DynamoDB can never apply a delayed duplicate
-    /// of the write request. For a create, `is_over` always returns `false`: another caller may
-    /// delete the existing item, and the condition of the create then becomes true.
-    fn is_over(self, found: Option<&Revision>) -> bool {
-        match self {
-            Self::Absent | Self::Present | Self::Anything => false,
-            Self::Unchanged(revision) | Self::Deleted(revision) => revision.is_over(found),
-        }
-    }
 }
 
 /// Returns the outcome of a write that DynamoDB refused because of a false condition. `found`
@@ -284,18 +275,16 @@ fn by_ids(expected: Expected<'_>, found: Option<&Revision>) -> Verdict {
     }
 }
 
-/// Returns the attribute `_writes` of `was`, the revision from an earlier read. Returns `None` if
-/// the random id of the item (the incarnation) has changed since the read, or if `was` has no
-/// version.
+/// Returns the write ids of `was`, an earlier state of the item, if the item still has the same
+/// incarnation (random id) and `was` has a version.
 fn same_life<'a>(was: &'a Revision, ring: &Ring) -> Option<&'a Ring> {
     was.ring.as_ref().filter(|read| was.is_tracked() && read.incarnation() == ring.incarnation())
 }
 
 /// Returns `true` if the item still contains the ids of all writes since the read. Each write adds
-/// its id at the front of `_writes`, and removes old ids only at the back. If the item still
-/// contains the newest write id that the read returned, the item contains the ids of all writes
-/// since the read. If the read returned no write ids, `nothing_fell_between` returns `false`. A
-/// patch of an item without `_writes` stores an attribute `_writes` without write ids.
+/// its id at the front of `_writes` and removes old ids only at the back, so the newest id that the
+/// read returned must still be there. If the read returned no id, the answer is `false`: a patch of
+/// an item without `_writes` stores `_writes` without ids.
 fn nothing_fell_between(read: &Ring, now: &Ring) -> bool {
     read.ids().next().is_some_and(|newest| now.ids().any(|held| held == newest))
 }

@@ -44,7 +44,7 @@ pub(crate) struct WriteId {
 /// whether the library derived the id from a token of the caller. In an id that an earlier version
 /// of the library stored, the first bit is random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StoredId([u8; ID_LEN]);
+pub(super) struct StoredId(pub(super) [u8; ID_LEN]);
 
 /// The incarnation of an item: a random id that distinguishes the item from earlier items with the
 /// same key.
@@ -93,14 +93,9 @@ impl WriteId {
 }
 
 impl StoredId {
-    /// Returns `true` if the library derived the id from a token of the caller. A caller may repeat
-    /// a write with a token at any time, so the age of the write is no reason to remove its id.
+    /// Returns `true` if the library derived the id from a token of the caller.
     pub(super) fn is_of_token(self) -> bool {
         self.0[0] & OF_TOKEN != 0
-    }
-
-    pub(super) fn to_bytes(self) -> [u8; ID_LEN] {
-        self.0
     }
 
     fn is(self, id: WriteId) -> bool {
@@ -166,9 +161,8 @@ impl Ring {
         self.0[..ID_LEN].copy_from_slice(&incarnation.0);
     }
 
-    /// Returns the time of the last write in seconds since the epoch, or `None` if `_writes`
-    /// contains no time. Earlier versions of the library stored no time, and a write with a token
-    /// of the caller stores no time.
+    /// Returns the time of the last write in seconds since the epoch. Earlier versions of the
+    /// library and writes with a token of the caller stored no time.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
@@ -196,8 +190,7 @@ impl Ring {
     }
 
     /// Returns `true` if the last write was so long ago that no running call needs the ids of old
-    /// writes. If an id was derived from a token of the caller, `has_rested` returns `false`,
-    /// because a caller may need the id at any time.
+    /// writes. A caller may need an id from its own token at any time.
     fn has_rested(&self, now: u32) -> bool {
         // A stored time in the future comes from a wrong clock. If the stored time is in the
         // future, the last write counts as recent, and the next write replaces the stored time.
@@ -212,9 +205,8 @@ impl Ring {
         self.ids().any(|held| held.is(id))
     }
 
-    /// Returns the length in bytes of the start of `_writes`: the random id of the item and, if
-    /// present, the time of the last write. In `_writes`, each id takes 8 bytes, and the time takes
-    /// 4 bytes. The length of `_writes` modulo 8 is 4 if `_writes` contains a time, and 0 if not.
+    /// Returns the length in bytes of the incarnation and, if present, of the time. The ids take 8
+    /// bytes each, so the length of `_writes` modulo 8 is 4 if `_writes` contains a time.
     fn head_len(&self) -> usize {
         ID_LEN + self.0.len() % ID_LEN
     }
