@@ -6,10 +6,7 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 /// [`CodecError::reason`] describes the problem. The `source()` of a `CodecError` is the
 /// [`CodecReason`]. Neither the `Display` text nor the reason shows a value of the item.
 #[derive(Clone)]
-pub struct CodecError(Box<CodecErrorParts>);
-
-#[derive(Clone)]
-struct CodecErrorParts {
+pub struct CodecError {
     table: Arc<str>,
     error: SerdeError,
 }
@@ -102,12 +99,12 @@ enum Part {
 
 impl CodecError {
     pub(crate) fn new(table: Arc<str>, error: SerdeError) -> Self {
-        Self(Box::new(CodecErrorParts { table, error }))
+        Self { table, error }
     }
 
     /// Returns the name of the table.
     pub fn table(&self) -> &str {
-        &self.0.table
+        &self.table
     }
 
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
@@ -115,7 +112,7 @@ impl CodecError {
     pub fn attribute(&self) -> Option<&str> {
         // The name of the attribute is the last element, because the code adds the innermost part
         // of the path first.
-        match self.0.error.0.path.last() {
+        match self.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,
         }
@@ -129,20 +126,20 @@ impl CodecError {
     /// for example `lines[..].price`. The path does not show the keys of maps, because the keys of
     /// a map are content of the item.
     pub fn path(&self) -> Option<String> {
-        let SerdeError(parts) = &self.0.error;
+        let SerdeError(parts) = &self.error;
         (!parts.path.is_empty()).then(|| parts.to_path())
     }
 
     /// Returns the problem that serde found in the value.
     pub fn reason(&self) -> &CodecReason {
-        &self.0.error.0.reason
+        &self.error.0.reason
     }
 
     /// Returns the error text of the code that refused the value, for example of a hand-written
     /// `Deserialize`. Returns `None` if the reason is not [`CodecReason::Refused`]. The returned
     /// text may quote content of the item.
     pub fn detail(&self) -> Option<&str> {
-        self.0.error.0.detail.as_deref()
+        self.error.0.detail.as_deref()
     }
 }
 
@@ -161,7 +158,7 @@ impl fmt::Display for CodecError {
     }
 }
 
-debug_fields!(CodecError, self => { table: self.0.table, path: self.path(), reason: self.reason() });
+debug_fields!(CodecError, self => { table: self.table, path: self.path(), reason: self.reason() });
 
 impl SerdeError {
     pub(crate) fn new(reason: CodecReason) -> Self {
