@@ -50,7 +50,15 @@ impl Plan {
     /// contains a write of the item and a write of the lease row.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
-        let companion = companion(model, &write.table, key, clause)?;
+        let mut to = Placeholders::default();
+        let companion = match clause.row_condition(model, &mut to) {
+            Some(condition) => {
+                let action = clause.row_update(model, &mut to).map_or(Action::Check, Action::Update);
+                let row = lease_row_key(model, &write.table, key)?;
+                Some(Box::new(Write::new(&write.table, row, action, Some(condition), to)))
+            }
+            None => None,
+        };
         // Only a caller that does not hold the lease sends a condition on the end of the lease.
         let judged_at = match clause {
             LeaseClause::Outside { expired_before } => *expired_before,
@@ -99,21 +107,6 @@ impl WritePosition {
     pub(crate) fn refused_lease<'r>(&self, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         reasons.get(self.lease?).filter(|reason| reason.class() == Some(CancellationClass::Conflict))
     }
-}
-
-/// Returns the write of the separate lease row. The write of the lease row contains the lease
-/// condition, and can renew, release or remove the lease. Returns `None` if the lease is in the
-/// item, or if the write ignores leases.
-fn companion(
-    model: &'static Model,
-    table: &Arc<str>,
-    key: &Key,
-    clause: &LeaseClause,
-) -> Result<Option<Box<Write>>, Error> {
-    let mut to = Placeholders::default();
-    let Some(condition) = clause.row_condition(model, &mut to) else { return Ok(None) };
-    let action = clause.row_update(model, &mut to).map_or(Action::Check, Action::Update);
-    Ok(Some(Box::new(Write::new(table, lease_row_key(model, table, key)?, action, Some(condition), to))))
 }
 
 /// Returns an error if an expression of the write is longer than DynamoDB allows.

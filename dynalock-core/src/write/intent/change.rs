@@ -173,13 +173,9 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns two times that the item stores after the write: the time of the item's create, and
     /// the time of the item's last write.
     pub(super) fn times(&self) -> KeptTimes {
-        match &self.change {
-            Change::Create | Change::Recreate(..) => times_of_create(T::MODEL, self.at),
-            Change::Update(basis)
-            | Change::Touch(basis)
-            | Change::Replace(basis)
-            | Change::Overwrite(basis, _)
-            | Change::Delete(basis) => basis.times.after(T::MODEL, self.at),
+        match (&self.change, self.change.basis()) {
+            (Change::Recreate(..), _) | (_, None) => times_of_create(T::MODEL, self.at),
+            (_, Some(basis)) => basis.times.after(T::MODEL, self.at),
         }
     }
 
@@ -215,10 +211,7 @@ impl<T: Versioned> IntentOf<T> {
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
-        let condition = match &self.change {
-            Change::Create => absent(T::MODEL, &mut to),
-            _ => self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to),
-        };
+        let condition = self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to);
         let condition = and(condition, self.asked(&mut to)?);
         let write = Write::new(&self.table, key, Action::Put(item), Some(condition), to);
         Ok(Plan::new(T::MODEL, &self.value.key(), write, clause)?.leaving(next))
@@ -304,19 +297,6 @@ impl<T: Versioned> IntentOf<T> {
         };
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }
-
-    /// Returns an error if the key of the value has changed since the library read the value.
-    /// `check_key` compares the keys only for a replace and a delete. For an update and a touch,
-    /// the library compares the keys when it computes the changed attributes. For an overwrite, the
-    /// library compares the keys before it reads the stored item.
-    fn check_key(&self) -> Result<(), Error> {
-        match &self.change {
-            Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {
-                Ok(())
-            }
-            Change::Replace(basis) | Change::Delete(basis) => basis.check_key(&self.table, &self.value),
-        }
-    }
 }
 
 impl<T: Versioned> Intent for IntentOf<T> {
@@ -336,7 +316,11 @@ impl<T: Versioned> Intent for IntentOf<T> {
     }
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
-        self.check_key()?;
+        // For an update and a touch, the library compares the keys when it computes the changed
+        // attributes. For an overwrite, the library has compared the keys before it read the item.
+        if let Change::Replace(basis) | Change::Delete(basis) = &self.change {
+            basis.check_key(&self.table, &self.value)?;
+        }
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
             // Over an item that contains a lease, a PutItem of the value could overwrite a newer
