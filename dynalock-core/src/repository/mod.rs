@@ -40,9 +40,15 @@ use crate::{
     cost::Meter,
     error::Error,
     key::Key,
-    lease::LeaseOptions,
+    lease::{LeaseOptions, LeasePolicy},
     model::{IntoKey, ItemExpiry, ItemRef, Versioned},
+    operation::TableSettings,
     retry::{Connection, ConnectionMeter, Limits, limit_methods},
+    write::{
+        intent::{Change, IntentOf},
+        patch::{PatchIntent, SeenItem, SharedPatch},
+        send::Delivery,
+    },
 };
 
 /// Reads and writes the items of type `T` in one table.
@@ -262,7 +268,9 @@ impl<T> Repository<T> {
         self.expiry_skew = max_skew;
         self
     }
+}
 
+impl<T: Versioned> Repository<T> {
     /// Creates the table with the key and the indexes of `T`. If a field of `T` has
     /// `#[dynalock(expires)]`, `create_table` enables DynamoDB's time to live for the table. The
     /// new table has on-demand billing, unless the caller sets
@@ -302,11 +310,10 @@ impl<T> Repository<T> {
     ///
     /// If the future is dropped, the table may or may not have been created. The caller may repeat
     /// the call of `create_table`.
-    pub fn create_table(&self) -> Request<T, CreateTable>
-    where
-        T: Versioned,
-    {
-        table::creation(self)
+    pub fn create_table(&self) -> Request<T, CreateTable> {
+        let mut request = self.request(CreateTable(TableSettings::default()));
+        request.limits = request.limits.of_creation();
+        request
     }
 
     /// Compares the key, the indexes and the time to live of the table with `T`. `verify_table`
@@ -339,11 +346,8 @@ impl<T> Repository<T> {
     /// # Cancel safety
     ///
     /// The caller may drop the future at any time, because `verify_table` changes nothing.
-    pub fn verify_table(&self) -> Request<T, VerifyTable>
-    where
-        T: Versioned,
-    {
-        table::verification(self)
+    pub fn verify_table(&self) -> Request<T, VerifyTable> {
+        self.request(VerifyTable(()))
     }
 
     /// Returns the item with the given key, or `None` if the key has no item. The read is strongly
@@ -375,10 +379,7 @@ impl<T> Repository<T> {
     /// # Cancel safety
     ///
     /// The caller may drop the future at any time, because a read changes nothing.
-    pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get>
-    where
-        T: Versioned,
-    {
+    pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get> {
         self.request(Get { key: key.into_key(), consistent: true, expired: ExpiredItems::Absent })
     }
 
@@ -423,10 +424,7 @@ impl<T> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn create(&self, value: T) -> Request<T, Create<T>>
-    where
-        T: Versioned,
-    {
+    pub fn create(&self, value: T) -> Request<T, Create<T>> {
         self.request(Create { value })
     }
 
@@ -469,10 +467,7 @@ impl<T> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>>
-    where
-        T: Versioned,
-    {
+    pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>> {
         self.request(Update { stored, mode: Mode::Changes })
     }
 
@@ -503,10 +498,7 @@ impl<T> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>>
-    where
-        T: Versioned,
-    {
+    pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>> {
         self.request(Update { stored, mode: Mode::Whole })
     }
 
@@ -537,10 +529,7 @@ impl<T> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>>
-    where
-        T: Versioned,
-    {
+    pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>> {
         self.request(Update { stored, mode: Mode::Always })
     }
 
@@ -569,10 +558,7 @@ impl<T> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>>
-    where
-        T: Versioned,
-    {
+    pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>> {
         self.request(Delete { stored })
     }
 
@@ -602,10 +588,7 @@ impl<T> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked>
-    where
-        T: Versioned,
-    {
+    pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked> {
         self.request(DeleteUnchecked { key: key.into_key() })
     }
 
@@ -641,11 +624,10 @@ impl<T> Repository<T> {
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn update_with<'f, F, O>(&self, key: impl IntoKey<T>, change: F) -> Request<T, UpdateWith<'f, F>>
     where
-        T: Versioned,
         F: FnMut(&mut T) -> O + Send + 'f,
         O: NoValue,
     {
-        self.request(UpdateWith::new(key.into_key(), change))
+        self.request(UpdateWith { key: key.into_key(), change, borrows: PhantomData })
     }
 
     /// Changes the item like [`update_with`](Self::update_with), with a closure that can return an
@@ -693,11 +675,10 @@ impl<T> Repository<T> {
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn try_update_with<'f, F, E>(&self, key: impl IntoKey<T>, change: F) -> Request<T, TryUpdateWith<'f, F>>
     where
-        T: Versioned,
         F: FnMut(&mut T) -> Result<(), E> + Send + 'f,
         E: From<Error>,
     {
-        self.request(TryUpdateWith::new(key.into_key(), change))
+        self.request(TryUpdateWith { key: key.into_key(), change, borrows: PhantomData })
     }
 
     /// Changes the item like [`update_with`](Self::update_with), and creates the item if the key
@@ -729,12 +710,11 @@ impl<T> Repository<T> {
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn upsert_with<'f, I, F, O>(&self, key: impl IntoKey<T>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
     where
-        T: Versioned,
         I: FnMut() -> T + Send + 'f,
         F: FnMut(&mut T) -> O + Send + 'f,
         O: NoValue,
     {
-        self.request(UpsertWith::new(key.into_key(), init, change))
+        self.request(UpsertWith { key: key.into_key(), init, change, borrows: PhantomData })
     }
 
     /// Returns the rule that decides whether an item has expired.
@@ -744,18 +724,31 @@ impl<T> Repository<T> {
 
     /// Returns an [`ItemRef`], which identifies the item with the key `key` in the table of the
     /// repository.
-    pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
-    where
-        T: Versioned,
-    {
+    pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef {
         ItemRef { table: Arc::clone(&self.table), model: T::MODEL, key, expected, expiry: self.item_expiry() }
     }
 
-    fn request<K>(&self, kind: K) -> Request<T, K>
-    where
-        T: Versioned,
-    {
-        Request::new(self.clone(), self.limits, kind)
+    /// Makes the [`Intent`](crate::write::intent::Intent) of a write that begins now, without a
+    /// condition of the caller.
+    pub(crate) fn intent(&self, value: T, change: Change, policy: LeasePolicy) -> IntentOf<T> {
+        let (table, at, expiry) = (Arc::clone(&self.table), self.options.now(), self.item_expiry());
+        IntentOf { table, value, change, policy, condition: None, at, expiry }
+    }
+
+    /// Makes the [`Intent`](crate::write::intent::Intent) of a patch that begins now.
+    pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
+        let (table, at, expiry) = (Arc::clone(&self.table), self.options.now(), self.item_expiry());
+        PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }
+    }
+
+    /// Returns the lease policy of a caller that holds no lease.
+    pub(crate) fn outside(&self) -> LeasePolicy {
+        LeasePolicy::outside(T::MODEL, self.options)
+    }
+
+    fn request<K>(&self, kind: K) -> Request<T, K> {
+        let (repository, limits, policy) = (self.clone(), self.limits, self.outside());
+        Request { repository, limits, delivery: Delivery::Plain, policy, condition: None, kind }
     }
 }
 

@@ -1,11 +1,11 @@
 //! A session: one call of a repository, with the data that the requests of the call share.
 
-use std::{mem, sync::Arc, time::Duration};
+use std::{mem, sync::Arc};
 
 use super::{Repository, Request};
 use crate::{
     codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
-    error::{Conflict, Error, Spent},
+    error::{Conflict, Error},
     explain::{ExplainedAction, ExplainedRequest, RequestToken, Row},
     expression::Condition,
     key::Key,
@@ -31,7 +31,7 @@ use crate::{
 /// new write id and runs the closure again.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
-    attempts: Attempts,
+    pub(super) attempts: Attempts,
     id: WriteId,
     /// The write ids of the call's writes that DynamoDB refused because of a conflict. DynamoDB may
     /// apply a delayed duplicate of a refused create after a delete of the item. DynamoDB may apply
@@ -72,10 +72,7 @@ impl<T: Versioned> Session<T> {
 
     /// Makes a session that sends no request, for the `explain` methods.
     pub(super) fn of_unsent<K>(request: &Request<T, K>) -> Self {
-        let Request { repository, limits, delivery, policy, condition, .. } = request;
-        let attempts = Attempts::new(&repository.connection, *limits);
-        let session = Self::of(repository.clone(), attempts, *delivery, policy.clone());
-        Self { condition: condition.clone(), ..session }
+        Self::new(request.like(())).0
     }
 
     /// Makes a session for a call with the lease policy `policy`.
@@ -100,10 +97,6 @@ impl<T: Versioned> Session<T> {
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
     }
 
-    pub(super) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
-        self.attempts.read(get).await
-    }
-
     /// Returns the item from which the call starts its next attempt after a conflict. If no sleep
     /// is necessary, the result is `met`, the item that DynamoDB returned with the conflict. If a
     /// sleep is necessary, the result is the item that the call reads after the sleep.
@@ -117,7 +110,7 @@ impl<T: Versioned> Session<T> {
         match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size)).await {
             // DynamoDB returned the current item with the conflict, so the call needs no read.
             AfterConflict::AtOnce => Ok(met),
-            AfterConflict::Slept => self.read(get).await,
+            AfterConflict::Slept => self.attempts.read(get).await,
             AfterConflict::NoTimeLeft => {
                 let conflict = Error::Conflict(self.conflict(key.clone(), expected, met));
                 Err(self.attempts.exhausted(conflict))
@@ -170,15 +163,11 @@ impl<T: Versioned> Session<T> {
     /// condition of the request was false. Returns `ConditionFailed` if only the caller's condition
     /// is false for the item `met`, and `Conflict` in all other cases.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
-        let is_expected = |item: &Item| {
-            let state = state_of(T::MODEL, self.table(), item).ok();
-            state.is_some() && state == expected.state
-        };
         // The condition of the caller caused the refusal only if all conditions of the library were
         // true.
-        let by_condition = met.as_ref().is_some_and(|item| {
-            let is_false = self.condition.as_ref().is_some_and(|condition| !condition.is_true(Some(item)));
-            is_false && is_expected(item)
+        let by_condition = self.condition.as_ref().zip(met.as_ref()).is_some_and(|(condition, item)| {
+            let state = state_of(T::MODEL, self.table(), item).ok();
+            !condition.is_true(Some(item)) && state.is_some() && state == expected.state
         });
         let conflict = self.conflict(key, Some(expected.version), met);
         if by_condition { Error::ConditionFailed(conflict) } else { Error::Conflict(conflict) }
@@ -192,23 +181,6 @@ impl<T: Versioned> Session<T> {
     /// Returns the error of a call whose write has an unknown outcome.
     pub(super) fn indeterminate(&self) -> Error {
         self.attempts.indeterminate(self.table(), None, None, None)
-    }
-
-    /// Returns the duration, the consumed capacity and the number of requests of the call so far.
-    /// The number of requests does not include reads that DynamoDB has answered.
-    pub(super) fn spent(&self) -> Spent {
-        self.attempts.spent()
-    }
-
-    /// Returns the number of sleeps after requests that failed for a reason other than a conflict,
-    /// for example a timeout.
-    pub(super) fn pauses(&self) -> u32 {
-        self.attempts.pauses()
-    }
-
-    /// Sets the deadline of the call to the current time plus `time`.
-    pub(super) fn allow(&mut self, time: Duration) {
-        self.attempts.allow(time);
     }
 
     pub(super) fn key_changed(&self) -> Error {
@@ -233,7 +205,7 @@ impl<T: Versioned> Session<T> {
         let expected = Some(etag.number());
         // The future is in a box, because the future is large and writes of values with an etag are
         // rare.
-        let Some(item) = Box::pin(self.read(&get)).await? else {
+        let Some(item) = Box::pin(self.attempts.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
         match basis_at::<T>(self.table(), item.clone(), &etag)? {
@@ -298,7 +270,7 @@ impl<T: Versioned> Session<T> {
                 // stored item first, to learn which attributes the UpdateItem must remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
-                let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
+                let Some(stored) = self.attempts.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
                 Change::Overwrite(basis, stored)
             }
         };
@@ -358,7 +330,7 @@ impl<T: Versioned> Session<T> {
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
-        let mut item = self.read(&get).await?;
+        let mut item = self.attempts.read(&get).await?;
         loop {
             let Some(stored) = item else { return Ok(WriteResult::Conflict(None)) };
             // The item may contain the write id of an earlier attempt whose reply was lost.
@@ -436,9 +408,8 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) fn intent(&self, value: T, change: Change) -> IntentOf<T> {
-        let (table, policy) = (Arc::clone(self.table()), self.policy.clone());
-        let (at, expiry) = (self.repository.options.now(), self.repository.item_expiry());
-        IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
+        let intent = self.repository.intent(value, change, self.policy.clone());
+        IntentOf { condition: self.condition.clone(), ..intent }
     }
 
     /// Returns the `Plan` of the first attempt of an update.
@@ -448,7 +419,7 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
-        self.repository.patch_under(key, content, self.policy.clone())
+        self.repository.patch_intent(key, content, self.policy.clone())
     }
 
     /// Sends a patch, and returns the item after the patch.
@@ -482,7 +453,7 @@ impl<T: Versioned> Session<T> {
     /// transaction contains no item.
     async fn read_back(&mut self, key: &Key) -> Result<Item, Error> {
         let get = self.get(key)?;
-        let last = match self.read(&get).await {
+        let last = match self.attempts.read(&get).await {
             Ok(Some(item)) => return Ok(item),
             Ok(None) => self.not_found(key),
             Err(error) => error,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures_core::Stream;
+use futures_util::{FutureExt, future::join_all};
 
 use super::{
     Repository, Request,
@@ -15,7 +16,7 @@ use super::{
     in_many::{InMany, Numbered},
     request::{Checked, sealed::Sealed},
     write::{Create, Delete, Deleted, Mode, Update},
-    write_stream::{ItemResult, Sequence, Step, WriteStream},
+    write_stream::{ItemResult, Sequence, Step, WriteStream, first_failure},
 };
 use crate::{
     codec::Stored,
@@ -53,13 +54,8 @@ pub struct WriteMany<K> {
     concurrency: usize,
 }
 
-impl<K> WriteMany<K> {
-    const CONCURRENCY: usize = 16;
-
-    fn of(items: impl Iterator<Item = K>) -> Self {
-        Self { items: items.collect(), concurrency: Self::CONCURRENCY }
-    }
-}
+/// The default limit of the requests in flight.
+const CONCURRENCY: usize = 16;
 
 impl<T: Versioned> Repository<T> {
     /// Creates many items, each like [`create`](Self::create). Returns one result for each value,
@@ -102,7 +98,7 @@ impl<T: Versioned> Repository<T> {
     /// A dropped call sends no more requests, but requests that were already sent may still arrive
     /// at DynamoDB.
     pub fn create_many(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Create<T>>> {
-        self.many(WriteMany::of(values.into_iter().map(|value| Create { value })))
+        self.many(values.into_iter().map(|value| Create { value }))
     }
 
     /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns
@@ -138,7 +134,7 @@ impl<T: Versioned> Repository<T> {
     /// A dropped call sends no more requests, but requests that were already sent may still arrive
     /// at DynamoDB.
     pub fn update_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Update<T>>> {
-        self.many(WriteMany::of(stored.into_iter().map(|stored| Update { stored, mode: Mode::Changes })))
+        self.many(stored.into_iter().map(|stored| Update { stored, mode: Mode::Changes }))
     }
 
     /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in
@@ -175,7 +171,7 @@ impl<T: Versioned> Repository<T> {
     /// A dropped call sends no more requests, but requests that were already sent may still arrive
     /// at DynamoDB.
     pub fn delete_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Delete<T>>> {
-        self.many(WriteMany::of(stored.into_iter().map(|stored| Delete { stored })))
+        self.many(stored.into_iter().map(|stored| Delete { stored }))
     }
 
     /// Writes many values, and checks neither the versions nor the leases of the stored items. An
@@ -241,11 +237,11 @@ impl<T: Versioned> Repository<T> {
     /// written. A dropped call sends no more requests, but requests that were already sent may
     /// still arrive at DynamoDB.
     pub fn import_unchecked(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Import<T>>> {
-        self.many(WriteMany::of(values.into_iter().map(|value| Import { value })))
+        self.many(values.into_iter().map(|value| Import { value }))
     }
 
-    fn many<K>(&self, kind: WriteMany<K>) -> Request<T, WriteMany<K>> {
-        Request::new(self.clone(), self.limits, kind)
+    fn many<K>(&self, items: impl Iterator<Item = K>) -> Request<T, WriteMany<K>> {
+        self.request(WriteMany { items: items.collect(), concurrency: CONCURRENCY })
     }
 }
 
@@ -351,11 +347,6 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
     }
 }
 
-/// Returns the kind of the first error in the results, for telemetry.
-fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
-    results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
-}
-
 /// Groups the items by key. Within a group, the items have the same order as in the list `items`.
 /// The order of the groups is the order of their first items in the list `items`.
 fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
@@ -394,15 +385,10 @@ macro_rules! in_many {
             }
 
             fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output> {
-                let calls = items.into_iter().map(|Numbered { index, item }| Numbered { index, item: settings.like(item) });
-                let calls: Vec<_> = calls.collect();
-                Box::pin(async move {
-                    let mut results = Vec::with_capacity(calls.len());
-                    for Numbered { index, item } in calls {
-                        results.push(ItemResult { index, result: item.await });
-                    }
-                    results
-                })
+                let calls = items.into_iter().map(|Numbered { index, item }| {
+                    settings.like(item).into_future().map(move |result| ItemResult { index, result })
+                });
+                Box::pin(join_all(calls))
             }
         }
     )*};

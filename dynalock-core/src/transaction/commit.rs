@@ -1,14 +1,9 @@
 //! The commit of a transaction. The commit sends the TransactWriteItems request, and interprets
 //! DynamoDB's answer.
 
-pub(super) use super::{
-    resolve::resolve,
-    token::{known_id, refuse_committed, shows_any, token_and_stamps},
-};
-
 use std::{mem, sync::Arc, time::Duration};
 
-use super::token::{already_committed, is_committed, shows_id};
+use super::token::{already_committed, is_committed, shows_any, shows_id};
 use crate::{
     codec::Basis,
     error::{ActionReason, CancellationClass, Cancelled, Error, TransactionId},
@@ -195,7 +190,7 @@ impl Commit<'_> {
     fn found_applied(&mut self, reasons: &[ActionReason]) -> WriteResult<(), Vec<ActionReason>> {
         for (next, position) in self.assembly.next.iter_mut().zip(&self.assembly.positions) {
             let item = reasons[position.write].item.as_ref();
-            let item = item.filter(|item| shows_id(Some(*item), Some(self.stamps.id)));
+            let item = item.filter(|item| shows_id(Some(*item), self.stamps.id));
             if let Some(ring) = item.and_then(ring_of) {
                 *next = next.take().map(|next| next.in_life(ring.incarnation()));
             }
@@ -206,7 +201,7 @@ impl Commit<'_> {
     /// Decides from the cancellation reason of one write whether DynamoDB has applied an earlier
     /// attempt of the transaction.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
-        if shows_id(reason.item.as_ref(), Some(self.stamps.id)) {
+        if shows_id(reason.item.as_ref(), self.stamps.id) {
             return Verdict::Applied;
         }
         let positions = self.operations.iter().zip(&self.assembly.positions);
@@ -251,7 +246,7 @@ impl Commit<'_> {
 
     /// Returns `true` if an item in the refusal contains the write id of the transaction.
     fn shows_own_id(&self, reasons: &[ActionReason]) -> bool {
-        reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id)))
+        reasons.iter().any(|reason| shows_id(reason.item.as_ref(), self.stamps.id))
     }
 
     fn tables(&self) -> Arc<str> {

@@ -30,15 +30,6 @@ impl Operation {
         Self { item_ref, kind, companion: CompanionWrite::Check }
     }
 
-    /// Makes a check that fails if an item has changed since the library read the item.
-    pub(crate) fn unchanged(item_ref: ItemRef, item: Option<&Item>) -> Result<Self, Error> {
-        let requirement = match item {
-            Some(item) => Requirement::Unchanged(state_of(item_ref.model, &item_ref.table, item)?),
-            None => Requirement::Absent { expired: None },
-        };
-        Ok(Self::new(item_ref, OperationKind::Check(requirement)))
-    }
-
     /// Changes the operation so that it fits the stored item, for example if the stored item has
     /// expired.
     pub(crate) fn adapt(&mut self, stored: Option<&Item>) -> Result<Adapted, Error> {
@@ -58,10 +49,8 @@ impl Operation {
     /// Returns the [`Intent`](super::intent::Intent) (a change of one item) of a write, or `None`
     /// for a check.
     pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
-        match &self.kind {
-            OperationKind::Write(intent) => Some(&**intent),
-            OperationKind::Check(_) => None,
-        }
+        let OperationKind::Write(intent) = &self.kind else { return None };
+        Some(&**intent)
     }
 
     /// Returns the state of the item that the write requires, or `None` for a check.
@@ -82,10 +71,8 @@ impl Operation {
     /// Returns the owner and the fence that a guard of a lease requires. Returns `None` if the
     /// operation is not a guard.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
-        match &self.kind {
-            OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
-            OperationKind::Check(_) | OperationKind::Write(_) => None,
-        }
+        let OperationKind::Check(Requirement::Guard(holder)) = &self.kind else { return None };
+        Some(holder)
     }
 
     /// Returns `true` if the operation is a guard of a lease in a separate row. A guard of a lease

@@ -9,10 +9,7 @@ use crate::{
     key::Key,
     model::ItemRef,
     retry::{Attempts, Limits},
-    transaction::{
-        link::Link,
-        pending::{PendingOperation, Purpose},
-    },
+    transaction::{link::Link, pending::PendingOperation},
 };
 
 /// One run of the closure of a unit of work.
@@ -84,8 +81,7 @@ impl Run {
         // The unit of work sends the writes of the closure only after the closure ends. If the
         // closure recorded a write and then read the item, DynamoDB would return the item without
         // that write.
-        if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
-        {
+        if self.pending.iter().any(|operation| operation.is_write && operation.item_ref.is(table, key)) {
             let table = table.into();
             return Err(Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { table }));
         }
