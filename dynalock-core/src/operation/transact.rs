@@ -78,7 +78,11 @@ impl Transact {
                 let write = write.mutate_request(move |request| body.put_into(request));
                 request(NAME, &table_names(&self.tables), pin!(write.send())).await
             }
-            None => return Err(Failure::Permanent(not_made())),
+            // The SDK builds the body before its first await, so a first attempt always stores it.
+            None => {
+                const LOST: &str = "its content was lost before it was sent";
+                return Err(Failure::Permanent(Refusal::new("the request could not be made", LOST, None)));
+            }
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
@@ -124,13 +128,6 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
         [only] => Arc::clone(only),
         _ => names.into_iter().map(|name| &**name).collect::<Vec<_>>().join(", ").into(),
     }
-}
-
-/// Returns the error of a retry if the first attempt has stored no request body. In practice, the
-/// first attempt always stores the request body, because the SDK builds the body before the first
-/// await.
-fn not_made() -> Refusal {
-    Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }
 
 impl ServiceFailure for TransactWriteItemsError {

@@ -1,10 +1,8 @@
 //! Calls that write many items, with one result for each item.
 
 use std::{
-    collections::HashMap,
     future::{IntoFuture, ready},
     sync::Arc,
-    vec,
 };
 
 use futures_core::Stream;
@@ -24,6 +22,7 @@ use crate::{
     key::Key,
     model::Versioned,
     telemetry::{BoxedCall, observe_as, set_batch},
+    write::group::groups,
 };
 
 /// The kind of a [`Request`] that writes many items. The type parameter `K` is the kind of write
@@ -307,7 +306,9 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
             let refused = (0..count).map(|index| refused(index, InvalidSetting::Concurrency));
             return WriteStream::new(refused, 1, count);
         }
-        let mut chains = chains(items).into_iter();
+        let numbered = items.into_iter().enumerate();
+        let keyed = numbered.map(|(index, item)| (item.key(), Numbered { index, item }));
+        let mut chains = groups(keyed).into_iter().map(Vec::into_iter);
         let sequences = std::iter::from_fn(move || {
             // Each element of `chains` contains all items with one key. Each request takes at most
             // one item from each element of `chains`, because DynamoDB refuses a request that names
@@ -345,22 +346,6 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
         };
         observe_as(K::OPERATION, table, call, |results: &Vec<_>| first_failure(results))
     }
-}
-
-/// Groups the items by key. Within a group, the items have the same order as in the list `items`.
-/// The order of the groups is the order of their first items in the list `items`.
-fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
-    let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
-    let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());
-    for (index, item) in items.into_iter().enumerate() {
-        let place = *places.entry(item.key()).or_insert(chains.len());
-        let item = Numbered { index, item };
-        match chains.get_mut(place) {
-            Some(chain) => chain.push(item),
-            None => chains.push(vec![item]),
-        }
-    }
-    chains.into_iter().map(Vec::into_iter).collect()
 }
 
 /// Returns the result of an item that was not sent because of an invalid setting.

@@ -12,7 +12,7 @@ use crate::{
     operation::{ActionReasons, Failure, Transact, table_names},
     random,
     retry::{Attempts, mismatch},
-    telemetry::{LostReply, lost_reply},
+    telemetry::lost_reply,
     version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, ring_of, verdict},
     write::{
         assembly::{Assembly, assemble},
@@ -82,7 +82,7 @@ impl Commit<'_> {
         loop {
             let result = self.send_until_known(request).await;
             if self.outcome == AttemptOutcome::Unknown {
-                lost_reply(found_out(&result));
+                lost_reply(WriteResult::found_out(&result));
             }
             match result {
                 // DynamoDB remembers only the tokens of committed transactions, so the commit can
@@ -315,16 +315,6 @@ impl Commit<'_> {
         let parts = self.operations.iter().zip(&self.assembly.positions);
         let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
         Error::Cancelled(Cancelled::new(self.transaction, parts.collect(), self.attempts.spent()))
-    }
-}
-
-/// Returns the outcome of the attempts whose replies were lost, for telemetry. All attempts of a
-/// request have the same token, so DynamoDB applied at most one of the attempts.
-fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
-    match result {
-        Ok(WriteResult::Applied(())) => LostReply::Applied,
-        Ok(WriteResult::Conflict(_)) => LostReply::NotApplied,
-        Err(_) => LostReply::Unknown,
     }
 }
 

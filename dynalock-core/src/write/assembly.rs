@@ -1,9 +1,10 @@
 //! Combines the operations of a transaction into one request.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     check::{check, require},
+    group::groups,
     intent::{Intent, OwnedIntent, Target},
     operation::{Operation, OperationKind},
     plan::{Plan, WritePosition},
@@ -80,8 +81,12 @@ pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Re
     let (positions, next) = (vec![WritePosition::default(); count], vec![None; count]);
     let (writes, sizes) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let mut assembly = Assembly { writes, positions, next, sizes };
-    for group in group(operations) {
-        assembly.add(&group, stamps)?;
+    // All requests of a commit must contain the writes in the same order, because DynamoDB refuses a
+    // repeated token with different content.
+    let keyed = operations.iter().enumerate();
+    let keyed = keyed.map(|(index, Operation { item_ref, .. })| ((&*item_ref.table, &item_ref.key), index));
+    for indexes in groups(keyed) {
+        assembly.add(&ItemOperations { operations, indexes }, stamps)?;
     }
     assembly.check_limits(operations)?;
     Ok(assembly)
@@ -226,22 +231,6 @@ impl<'o> ItemOperations<'o> {
         }
         Ok(plan)
     }
-}
-
-/// Groups the operations by item, in the order in which the caller added the operations.
-fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // All requests of a commit must contain the writes in the same order, because DynamoDB refuses
-    // a repeated token with different content.
-    let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
-    let mut known = HashMap::with_capacity(operations.len());
-    for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
-        let position = *known.entry((&*item_ref.table, &item_ref.key)).or_insert(groups.len());
-        match groups.get_mut(position) {
-            Some(group) => group.indexes.push(index),
-            None => groups.push(ItemOperations { operations, indexes: vec![index] }),
-        }
-    }
-    groups
 }
 
 impl<'o> OnlyWrite<'o> {

@@ -116,15 +116,14 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
     const MOST_BYTES: usize = 4096;
     const MOST_OPERATORS: usize = 300;
     let too_long = |bytes, remedy| Err(Error::ExpressionTooLong { table: Arc::clone(&write.table), bytes, remedy });
-    match &write.action {
-        Action::Update(text) if text.len() > MOST_BYTES => return too_long(text.len(), UPDATE_REMEDY),
-        Action::Patch(text) if text.len() > MOST_BYTES => return too_long(text.len(), PATCH_REMEDY),
-        Action::Update(_)
-        | Action::Patch(_)
-        | Action::RowUpdate(_)
-        | Action::Put(_)
-        | Action::Delete
-        | Action::Check => {}
+    let (update_remedy, condition_remedy) = match &write.action {
+        Action::Patch(_) => (PATCH_REMEDY, PATCH_REMEDY),
+        _ => (UPDATE_REMEDY, CONDITION_REMEDY),
+    };
+    if let Action::Update(text) | Action::Patch(text) = &write.action
+        && text.len() > MOST_BYTES
+    {
+        return too_long(text.len(), update_remedy);
     }
     match &write.condition {
         // A condition of at most 600 bytes cannot contain more than 300 operators, so the code does
@@ -132,8 +131,7 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
         Some(text)
             if text.len() > MOST_BYTES || (text.len() > 2 * MOST_OPERATORS && operators(text) > MOST_OPERATORS) =>
         {
-            let is_patch = matches!(write.action, Action::Patch(_));
-            too_long(text.len(), if is_patch { PATCH_REMEDY } else { CONDITION_REMEDY })
+            too_long(text.len(), condition_remedy)
         }
         Some(_) | None => Ok(()),
     }

@@ -80,12 +80,6 @@ pub(crate) struct Writer<'a> {
     pub(crate) outcome: AttemptOutcome,
 }
 
-/// The request of one attempt, made from a [`Plan`].
-struct PlannedRequest {
-    content: WireForm,
-    facts: PlanFacts,
-}
-
 /// The content of a request. The code that sends a `Write` consumes the `Write`, so a retry needs a
 /// new `Write`. Retries are rare, so the code computes the write anew for a retry and does not copy
 /// each write before the first attempt.
@@ -106,6 +100,15 @@ impl<A, C> WriteResult<A, C> {
         match self {
             Self::Applied(write) => WriteResult::Applied(applied(write)),
             Self::Conflict(met) => WriteResult::Conflict(met),
+        }
+    }
+
+    /// Returns the outcome of the attempts whose replies were lost, for telemetry.
+    pub(crate) fn found_out(result: &Result<Self, Error>) -> LostReply {
+        match result {
+            Ok(Self::Applied(_)) => LostReply::Applied,
+            Ok(Self::Conflict(_)) => LostReply::NotApplied,
+            Err(_) => LostReply::Unknown,
         }
     }
 }
@@ -142,9 +145,7 @@ impl Writer<'_> {
             {
                 LostReply::NotApplied
             }
-            Ok(WriteResult::Applied(_)) => LostReply::Applied,
-            Ok(WriteResult::Conflict(_)) => LostReply::NotApplied,
-            Err(_) => LostReply::Unknown,
+            result => WriteResult::found_out(result),
         }
     }
 
@@ -155,9 +156,8 @@ impl Writer<'_> {
         // The `Writer` has not sent a request yet. If the deadline has already passed, the error of
         // `check_time` proves that DynamoDB has not applied the write.
         self.attempts.check_time()?;
-        let mut request = self.request(first)?;
+        let (mut content, mut facts) = self.request(first)?;
         loop {
-            let PlannedRequest { content, facts } = request;
             let (answer, transact) = match content {
                 WireForm::Write(write) => (self.attempts.attempt(Box::pin(write.send(&client))).await, None),
                 WireForm::Transact(transact) => {
@@ -192,7 +192,7 @@ impl Writer<'_> {
                         if self.intent.is_relative() && self.outcome.may_apply_twice(self.attempts) {
                             return Err(self.stop(self.attempts.too_late()));
                         }
-                        request = PlannedRequest { content: WireForm::Transact(transact), facts };
+                        content = WireForm::Transact(transact);
                         continue;
                     }
                     None
@@ -202,7 +202,7 @@ impl Writer<'_> {
                 return Ok(result);
             }
             let plan = self.plan().map_err(|error| self.stop(error))?;
-            request = self.request(plan).map_err(|error| self.stop(error))?;
+            (content, facts) = self.request(plan).map_err(|error| self.stop(error))?;
         }
     }
 
@@ -234,7 +234,7 @@ impl Writer<'_> {
         }
     }
 
-    fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
+    fn request(&mut self, mut plan: Plan) -> Result<(WireForm, PlanFacts), Error> {
         // The condition of a PutItem compares all lease attributes, including the queue of the
         // lock. Another writer can restore the compared lease attributes, so DynamoDB may still
         // apply a delayed duplicate of a refused PutItem.
@@ -256,7 +256,7 @@ impl Writer<'_> {
             let transact = Transact::new(plan.into_writes(), token);
             WireForm::Transact(transact.map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?)
         };
-        Ok(PlannedRequest { content, facts })
+        Ok((content, facts))
     }
 
     /// After a failed attempt, sleeps until the next attempt. Returns an error if the failure ends
@@ -436,7 +436,11 @@ impl Writer<'_> {
                     None if item.is_some() => Proof::Release,
                     None => Proof::Absence,
                 };
-                Ok(WriteResult::Applied(Applied { proof, next: shown_by(proof, facts.next.clone()), item }))
+                let next = facts.next.clone().map(|next| match proof {
+                    Proof::Id(incarnation) => next.in_life(incarnation),
+                    Proof::Reply | Proof::Release | Proof::Absence => next,
+                });
+                Ok(WriteResult::Applied(Applied { proof, next, item }))
             }
             Verdict::Conflict => Ok(WriteResult::Conflict(item)),
             Verdict::Unknown => {
@@ -461,13 +465,4 @@ fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     release.is_some_and(|release| {
         stored(&release).and_then(|stored| stored.as_s().ok()).is_some_and(|by| by == release.owner)
     })
-}
-
-/// Returns the state of the item after the applied attempt, which the next write of the item will
-/// require.
-fn shown_by(proof: Proof, next: Option<Basis>) -> Option<Basis> {
-    match proof {
-        Proof::Reply | Proof::Release | Proof::Absence => next,
-        Proof::Id(incarnation) => next.map(|next| next.in_life(incarnation)),
-    }
 }

@@ -193,14 +193,10 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the content of the item after an update with the changes in `changes`. After an
     /// overwrite, the content consists of the attributes that serde writes for the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
-        match &self.change {
-            Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
-                Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?))
-            }
-            change => {
-                let after = change.basis().map(|basis| basis.content_after(T::MODEL, changes));
-                Ok(after.unwrap_or_else(|| Content::of(T::MODEL, &Item::new())))
-            }
+        let overwrites = matches!(self.change, Change::Overwrite(..) | Change::Recreate(..));
+        match self.change.basis() {
+            Some(basis) if !(overwrites && T::MODEL.flattens) => Ok(basis.content_after(T::MODEL, changes)),
+            _ => Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?)),
         }
     }
 
