@@ -36,9 +36,8 @@ pub(crate) enum Failure {
     /// The request never reached the server, so the retry loop waits, and then sends the request
     /// again.
     Unsent(Unavailable),
-    /// An earlier attempt of the same request is still running. If an earlier attempt is still
-    /// running, the retry loop sends the request again with the same token, and treats the outcome
-    /// as unknown.
+    /// An earlier attempt of the same request is still running, so the retry loop repeats the
+    /// request with the same token. The outcome is unknown.
     InProgress(Refusal),
     /// DynamoDB may or may not have applied the write. The retry loop sends a write with an unknown
     /// outcome again, with the same write id.
@@ -240,7 +239,6 @@ pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
     Refusal::new("the request could not be made", chain(error), None)
 }
 
-/// Returns the code, the message and the request id of a service error.
 pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal {
     Refusal::new(
         error.code().unwrap_or("an error without a code"),

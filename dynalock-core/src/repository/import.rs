@@ -183,9 +183,8 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    /// Records an error as the result of each value in `open`, because the import makes no further
-    /// attempt to write the values. If DynamoDB may have written the value, the recorded error is
-    /// `Indeterminate`.
+    /// Records the error of each value in `open`: `Indeterminate` if DynamoDB may have written the
+    /// value, and `error` otherwise.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         if open.iter().any(|open| open.outcome == AttemptOutcome::Unknown) {
             lost_reply(LostReply::Unknown);

@@ -59,7 +59,6 @@ impl<T, K> Request<T, K> {
         Request { repository, limits: *limits, delivery: *delivery, policy, condition, kind }
     }
 
-    /// Returns the name of the table.
     pub(super) fn table(&self) -> Arc<str> {
         Arc::clone(&self.repository.table)
     }

@@ -97,9 +97,8 @@ impl<T: Versioned> Session<T> {
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
     }
 
-    /// Returns the item from which the call starts its next attempt after a conflict. If no sleep
-    /// is necessary, the result is `met`, the item that DynamoDB returned with the conflict. If a
-    /// sleep is necessary, the result is the item that the call reads after the sleep.
+    /// Returns the item from which the call starts its next attempt after a conflict: `met`, the
+    /// item in the refusal, or after a sleep, the item that the call reads.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -118,10 +117,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Prepares the next run of the closure after a conflict. DynamoDB may receive a delayed
-    /// duplicate of a refused create, and may apply the duplicate after another caller has deleted
-    /// the item. The write ids in the item show whether DynamoDB has applied a duplicate of the
-    /// create.
+    /// Prepares the next run of the closure after a conflict. The write ids in the item show
+    /// whether DynamoDB has meanwhile applied a delayed duplicate of a refused write.
     pub(super) async fn next_run(
         &mut self,
         get: &GetItem,
@@ -147,7 +144,6 @@ impl<T: Versioned> Session<T> {
         item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
     }
 
-    /// Makes the [`Conflict`] for the error that the call returns.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(self.repository.item_ref(key, expected), met, self.attempts.spent())
     }
@@ -187,9 +183,8 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value of a `Stored`, and the state that the item had when the value was read.
-    /// For a value with an etag, `known` reads the item, and returns a conflict if the item has
-    /// changed since the caller got the etag.
+    /// Returns the value of a `Stored`, and the state in which the item was read. A value with an
+    /// etag costs a read of the item, which shows whether the item has changed since the etag.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -256,7 +251,6 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns `true` if an item has expired.
     pub(super) fn is_expired(&self, item: &Item) -> bool {
         self.repository.item_expiry().is_over(T::MODEL, item)
     }
@@ -279,9 +273,8 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. If `T` stores leases in the items, `write_whole`
-    /// overwrites an item with an UpdateItem. If the update expression would be too long,
-    /// `write_whole` sends a PutItem.
+    /// Sends a write of the whole value. An item that contains a lease is overwritten by an
+    /// UpdateItem, or by a `PutOver` if the update expression would be too long.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
@@ -321,12 +314,9 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update as a PutItem of the whole changed item, because the update expression would
-    /// be longer than DynamoDB allows. If the stored item has attributes without a field in `T`,
-    /// `update_as_put` returns an error, because the PutItem could overwrite changes of other
-    /// programs. The error contains `bytes`, the length of the update expression. If only the lease
-    /// in the item has changed since the read, `update_as_put` sends another PutItem with the new
-    /// lease.
+    /// Sends an update as a PutItem of the whole changed item, because the update expression has
+    /// too many `bytes`. Returns an error if the stored item has attributes without a field in `T`,
+    /// because the PutItem could overwrite changes of other programs.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
@@ -367,9 +357,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Completes an update whose value has not changed. If the caller added a condition, `check`
-    /// sends a request that only checks the version and the condition. Without a condition, `check`
-    /// sends no request.
+    /// Completes an update whose value has not changed. Only a condition of the caller needs a
+    /// request.
     pub(super) async fn check(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
         if self.condition.is_none() {
             return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));

@@ -59,9 +59,7 @@ fn span_name(operation: &str, table: &str) -> impl fmt::Display {
 
 /// The error of a call that runs a closure: an error of the library, or an error of the closure.
 pub(crate) enum CallFailure<E> {
-    /// An error of the library.
     Library(Error),
-    /// An error that the caller's closure has returned.
     Closure(E),
 }
 
@@ -118,7 +116,6 @@ macro_rules! call_span {
     };
 }
 
-/// The boxed future of a call.
 pub(crate) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 
 /// Runs a call of the public API in a new span. For a call on several tables, `table` is empty, and

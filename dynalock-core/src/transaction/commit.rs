@@ -55,10 +55,8 @@ pub(super) struct Commit<'a> {
 }
 
 impl Commit<'_> {
-    /// Sends a transaction, and returns the state of each item after the transaction. If a
-    /// condition is false because of an expired lease in a separate row, `run` sends a second
-    /// request, which removes the lease. If a condition is false because of an expired item, `run`
-    /// sends a second request, which overwrites the item.
+    /// Sends a transaction, and returns the state of each item after the transaction. If an expired
+    /// lease or an expired item made a condition false, `run` sends a changed request.
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
@@ -75,9 +73,8 @@ impl Commit<'_> {
         }
     }
 
-    /// Sends the request until the outcome of the request is known. If the request failed because
-    /// of an expired first entry in the queue of a lease, `send` removes the entry and repeats the
-    /// request.
+    /// Sends the request until its outcome is known. `send` removes an expired first entry from the
+    /// queue of a lease, and then repeats the request.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             let result = self.send_until_known(request).await;
@@ -301,9 +298,8 @@ impl Commit<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns the error of a cancelled transaction. If a lease made the transaction fail, the
-    /// error is for example [`Error::Locked`]. If no lease made the transaction fail, the error is
-    /// [`Error::Cancelled`] with a reason for each operation.
+    /// Returns the error of a cancelled transaction: the error of a lease, for example
+    /// [`Error::Locked`], or [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();

@@ -131,9 +131,8 @@ impl PendingOperation {
         Self { item_ref, is_write: true, state }
     }
 
-    /// Makes the replace operation for an item that contains a lease. The commit reads the stored
-    /// item before the write, because the write must remove the attributes that only the stored
-    /// item has.
+    /// Makes the replace operation for an item that contains a lease. The commit first reads the
+    /// item, to learn which attributes the write must remove.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();

@@ -47,9 +47,8 @@ pub(super) fn shows_any(item: Option<&Item>, ids: &[WriteId]) -> bool {
     ids.iter().any(|id| shows_id(item, *id))
 }
 
-/// Returns an error if an item that the program has read contains the write id that the library
-/// derives from the caller's token. The write id in the item proves that an earlier call committed
-/// the transaction.
+/// Returns an error if an item contains the write id that the library derives from the caller's
+/// token, because an earlier call has committed the transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],

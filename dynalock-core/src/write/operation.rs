@@ -19,7 +19,6 @@ pub(crate) struct Operation {
     pub(crate) companion: CompanionWrite,
 }
 
-/// The kind of an operation: a write of an item, or a check of an item.
 pub(crate) enum OperationKind {
     Write(Box<dyn OwnedIntent>),
     Check(Requirement),
@@ -46,14 +45,11 @@ impl Operation {
         }
     }
 
-    /// Returns the [`Intent`](super::intent::Intent) (a change of one item) of a write, or `None`
-    /// for a check.
     pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
         let OperationKind::Write(intent) = &self.kind else { return None };
         Some(&**intent)
     }
 
-    /// Returns the state of the item that the write requires, or `None` for a check.
     pub(crate) fn expected(&self) -> Option<Expected<'_>> {
         self.intent().map(|intent| intent.target().expected)
     }

@@ -33,7 +33,6 @@ use crate::{
 /// share one `SharedPatch`.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
-/// A patch of the item with the key `key` in the table `table`.
 pub(crate) struct PatchIntent<T> {
     pub(crate) table: Arc<str>,
     pub(crate) key: Key,

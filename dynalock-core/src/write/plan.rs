@@ -17,9 +17,8 @@ use crate::{
 /// The write of one attempt, with the data that the library needs to interpret DynamoDB's answer.
 pub(crate) struct Plan {
     pub(crate) write: Write,
-    /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
-    /// the write of the lease row and the write of the item together, or applies neither of the two
-    /// writes.
+    /// The write or check of the separate lease row. DynamoDB applies both the companion and the
+    /// write of the item, or neither.
     pub(crate) companion: Option<Box<Write>>,
     /// The state of the item after the write, or `None` for a delete, a patch or a check of the
     /// item. The condition of the next write compares the stored item with `next`.
@@ -37,9 +36,8 @@ pub(crate) struct Plan {
 pub(crate) struct WritePosition {
     /// The index of the operation's write in the list of the transaction's writes.
     pub(crate) write: usize,
-    /// The index of the transaction's write that has the lease condition. `lease` is `None` if the
-    /// operation has no lease condition. If the lease is in a separate lease row, `lease` is the
-    /// index of the transaction's write to the lease row.
+    /// The index of the write that has the lease condition: the write of the item or of the
+    /// separate lease row. `None` if the operation has no lease condition.
     pub(crate) lease: Option<usize>,
     /// The time in epoch milliseconds that the write compares with the end of a lease.
     pub(crate) judged_at: Option<u64>,
@@ -83,8 +81,6 @@ impl Plan {
         WritePosition { write: first, lease, judged_at: self.judged_at }
     }
 
-    /// Returns the writes of the `Plan`: the write of the item, and the write of the item's
-    /// separate lease row.
     pub(super) fn into_writes(self) -> impl Iterator<Item = Write> {
         std::iter::once(self.write).chain(self.companion.map(|companion| *companion))
     }

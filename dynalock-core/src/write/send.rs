@@ -30,7 +30,6 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
     Conflict(C),
 }
 
-/// A write that DynamoDB has applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
     /// The state of the item after the write, which the next write of the item will require, or
@@ -68,7 +67,6 @@ pub(crate) enum Delivery {
     Once,
 }
 
-/// The attempts of one write of an item.
 pub(crate) struct Writer<'a> {
     pub(crate) intent: &'a dyn Intent,
     pub(crate) attempts: &'a mut Attempts,
@@ -80,9 +78,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) outcome: AttemptOutcome,
 }
 
-/// The content of a request. The code that sends a `Write` consumes the `Write`, so a retry needs a
-/// new `Write`. Retries are rare, so the code computes the write anew for a retry and does not copy
-/// each write before the first attempt.
+/// The content of a request. `Write::send` consumes the `Write`, and a retry makes a new `Write`,
+/// because retries are too rare to copy each write before the first attempt.
 enum WireForm {
     Write(Write),
     Transact(Transact),
@@ -120,9 +117,8 @@ impl Writer<'_> {
         self.intent.plan(self.stamps.next(), &clause)
     }
 
-    /// Sends the first attempt of a write, and further attempts if a reply is lost or if a further
-    /// attempt may succeed. Ends when the library knows whether DynamoDB has applied the write, or
-    /// with an error at a limit of the call.
+    /// Sends attempts of a write until the library knows whether DynamoDB has applied the write, or
+    /// until a limit of the call.
     pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let result = self.send_until_known(first).await;
         if self.outcome == AttemptOutcome::Unknown {
@@ -149,8 +145,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Sends attempts until the library knows whether DynamoDB has applied the write, or until an
-    /// error.
     async fn send_until_known(&mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         // The `Writer` has not sent a request yet. If the deadline has already passed, the error of
@@ -206,10 +200,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Reads the item after a patch whose outcome is unknown. If the item contains the write id of
-    /// the patch, DynamoDB has applied the patch. If the item does not contain the write id of the
-    /// patch, the outcome of the patch stays unknown. Later patches may have removed the write id
-    /// from the item, or DynamoDB may still apply the patch.
+    /// Reads the item after a patch whose outcome is unknown. Only the write id of the patch in the
+    /// item decides the outcome: if the id is missing, later patches may have removed it, or
+    /// DynamoDB may still apply the patch.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -313,9 +306,8 @@ impl Writer<'_> {
     }
 
     /// Decides the result of a write that DynamoDB refused because the condition on the separate
-    /// lease row was false. If the item contains the write id of the write, DynamoDB has applied
-    /// the write. A lease error takes precedence over a version conflict. Returns `None` if the
-    /// call should send another attempt.
+    /// lease row was false. A lease error takes precedence over a version conflict. Returns `None`
+    /// if the call should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
@@ -396,9 +388,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the item that made the condition false. DynamoDB returns this item with the refusal,
-    /// but some DynamoDB-compatible servers do not. If the refusal contains no item, `seen` reads
-    /// the item.
+    /// Returns the item that made the condition false. Some DynamoDB-compatible servers refuse
+    /// without the item, so `seen` then reads the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);

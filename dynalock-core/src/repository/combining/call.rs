@@ -39,7 +39,6 @@ pub(super) trait QueuedCall<T>: Send {
     /// deadline.
     fn is_left(&self) -> bool;
 
-    /// Returns the time until the deadline of the call.
     fn time_left(&self) -> Duration;
 
     /// Runs the call's closure on the batch's copy of the item. If the closure returns an error,
@@ -50,7 +49,7 @@ pub(super) trait QueuedCall<T>: Send {
     /// Returns whether the last run of the call's closure returned an error.
     fn is_refused(&self) -> bool;
 
-    /// Returns the tracing span in which the caller made the call.
+    /// Returns the tracing span of the caller.
     fn span(&self) -> &Span;
 
     /// Sends the result of the batch to the caller. If the last run of the call's closure returned

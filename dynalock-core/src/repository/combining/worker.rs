@@ -28,10 +28,8 @@ pub(super) struct Worker<T> {
     state: WorkerState,
 }
 
-/// Says whether a worker still takes calls from its queue, or has finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
-    /// The worker takes calls from its queue.
     Working,
     /// The worker has removed its empty queue. Later calls on the key start a new queue and a new
     /// worker.
@@ -123,7 +121,6 @@ impl<T: Versioned + Clone> Worker<T> {
         self.state = WorkerState::Done;
     }
 
-    /// Writes one batch, and sends the results to the callers of the batch.
     async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> AfterBatch {
         let mut session = Session::under(&self.repository, self.repository.outside());
         let result = self.write(&mut session, &mut batch, last).await;
@@ -167,9 +164,8 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Attempts to write a batch until an attempt succeeds, or until an error ends the batch. The
-    /// first attempt starts from `last`, the item that the last batch wrote, or from a read if
-    /// `last` is `None`.
+    /// Attempts to write a batch, first on `last`, the item that the last batch wrote, or on a read
+    /// if `last` is `None`.
     async fn write(
         &self,
         session: &mut Session<T>,
@@ -292,9 +288,8 @@ impl<T> Drop for Worker<T> {
 }
 
 impl<T> Batch<T> {
-    /// Records in each call of the batch that DynamoDB may apply the write of the batch from now
-    /// on. Removes the calls whose futures were dropped, and the calls that have reached their
-    /// deadline.
+    /// Records in each call of the batch that DynamoDB may apply the write from now on. Removes the
+    /// calls that have ended at the caller.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);

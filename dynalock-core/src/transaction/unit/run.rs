@@ -12,7 +12,6 @@ use crate::{
     transaction::{link::Link, pending::PendingOperation},
 };
 
-/// One run of the closure of a unit of work.
 pub(super) struct Run {
     pub(super) id: TransactionId,
     pub(super) session: UnitShared,
@@ -60,7 +59,6 @@ pub(super) enum ItemOrigin {
 }
 
 impl KnownItem {
-    /// Makes a `KnownItem` with an item from an earlier run of the closure.
     pub(super) fn kept(item_ref: ItemRef, item: Option<Item>) -> Self {
         Self { item_ref, item, origin: ItemOrigin::Kept, is_read: false }
     }

@@ -218,9 +218,9 @@ impl Unit {
     }
 
     /// Decides what the unit of work does after DynamoDB has refused the commit. Returns
-    /// [`Next::Again`] if another run of the closure can have another result. `pauses` is the
-    /// number of pauses before the commit.
-    async fn after_refusal(&mut self, known: Known, refused: Cancelled, pauses: u32) -> Result<Next, Error> {
+    /// [`Next::Again`] if another run of the closure can have another result. `slept_before` is
+    /// the number of pauses before the commit.
+    async fn after_refusal(&mut self, known: Known, refused: Cancelled, slept_before: u32) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
         // The length of the pause depends on the size of the largest changed item, because a
@@ -236,7 +236,7 @@ impl Unit {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         self.as_of_one_moment = false;
         // Items that the closure read before a sleep may be outdated.
-        let slept = attempts.pauses() > pauses;
+        let slept = attempts.pauses() > slept_before;
         let paused = attempts.pause_after_conflict(bytes).await;
         if paused == AfterConflict::NoTimeLeft {
             return Err(attempts.exhausted(Error::Cancelled(refused)));
@@ -335,10 +335,8 @@ fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run of the closure, or `None` if the next run must read the item
-/// from DynamoDB. If the item caused the refusal of the commit, the returned item has the content
-/// that DynamoDB sent with the refusal. An item that did not cause the refusal is returned
-/// unchanged.
+/// Returns an item for the next run of the closure, with the content from the refusal if the item
+/// caused the refusal. Returns `None` if the next run must read the item.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

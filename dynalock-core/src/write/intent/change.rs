@@ -116,8 +116,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns `true` if the stored item has attributes that neither the type nor the value
-    /// contains. A PutItem could undo another program's change of an attribute without a field in
-    /// `T`, because its condition does not compare the attribute.
+    /// contains. The condition of a PutItem does not compare such attributes, so a PutItem could
+    /// undo a change of another program.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
@@ -141,8 +141,6 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan (the request and the state of the item after the write) of an update with
-    /// the changes in `changes`.
     pub(crate) fn plan_changes(
         &self,
         mut changes: Changes,
@@ -170,8 +168,8 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
     }
 
-    /// Returns two times that the item stores after the write: the time of the item's create, and
-    /// the time of the item's last write.
+    /// Returns the time of the item's create and the time of its last write, as they are after the
+    /// write.
     pub(super) fn times(&self) -> KeptTimes {
         match (&self.change, self.change.basis()) {
             (Change::Recreate(..), _) | (_, None) => times_of_create(T::MODEL, self.at),
@@ -200,10 +198,8 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan (the request and the state of the item after the write) of a PutItem of the
-    /// whole value. This PutItem never replaces an item that contains a lease, so its condition
-    /// does not compare lease attributes. A create requires that the key has no item. To replace an
-    /// item that contains a lease, the library sends an UpdateItem or a `PutOver`.
+    /// Plans a PutItem of the whole value. This PutItem never replaces an item that contains a
+    /// lease: for such an item, the library sends an UpdateItem or a `PutOver`.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
@@ -213,7 +209,6 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &self.value.key(), write, clause)?.leaving(next))
     }
 
-    /// Returns the item that a PutItem of the whole value writes.
     pub(crate) fn whole_item(&self, stamp: WriteStamp) -> Result<WholeItem, Error> {
         let next = self.next(stamp)?;
         let key = checked_key(T::MODEL, &self.table, &self.value.key())?;
@@ -238,9 +233,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
-    /// each stored attribute that the value does not contain. A PutItem of the value must not
-    /// replace an item that contains a lease, because the PutItem could overwrite a newer fence
-    /// with an older one.
+    /// each stored attribute that the value does not contain.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -270,8 +263,7 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the text of the condition that the caller has set for the write. Returns `None` if
-    /// the caller has set no condition.
+    /// Returns the text of the caller's condition.
     pub(super) fn asked(&self, to: &mut Placeholders) -> Result<Option<String>, Error> {
         self.condition.as_ref().map(|condition| condition.render(&self.table, to)).transpose()
     }
