@@ -762,14 +762,7 @@ fn key_text<T: Versioned>(item: &Item) -> Option<String> {
 
 impl<T> Clone for Repository<T> {
     fn clone(&self) -> Self {
-        Self {
-            connection: Arc::clone(&self.connection),
-            table: Arc::clone(&self.table),
-            limits: self.limits,
-            options: self.options,
-            expiry_skew: self.expiry_skew,
-            of: PhantomData,
-        }
+        Self { connection: Arc::clone(&self.connection), table: Arc::clone(&self.table), ..*self }
     }
 }
 

@@ -66,8 +66,10 @@ pub(super) struct ExpectedState {
 impl<T: Versioned> Session<T> {
     pub(super) fn new<K>(request: Request<T, K>) -> (Self, K) {
         let Request { repository, limits, delivery, policy, condition, kind } = request;
-        let attempts = Attempts::new(&repository.connection, limits);
-        (Self { condition, ..Self::of(repository, attempts, delivery, policy) }, kind)
+        let mut attempts = Attempts::new(&repository.connection, limits);
+        let id = WriteId::draw(attempts.rng());
+        let (refused, companion) = (Vec::new(), CompanionWrite::Check);
+        (Self { repository, attempts, id, refused, delivery, policy, condition, companion }, kind)
     }
 
     /// Makes a session that sends no request, for the `explain` methods.
@@ -77,14 +79,7 @@ impl<T: Versioned> Session<T> {
 
     /// Makes a session for a call with the lease policy `policy`.
     pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
-        let attempts = Attempts::new(&repository.connection, repository.limits);
-        Self::of(repository.clone(), attempts, Delivery::Plain, policy)
-    }
-
-    fn of(repository: Repository<T>, mut attempts: Attempts, delivery: Delivery, policy: LeasePolicy) -> Self {
-        let id = WriteId::draw(attempts.rng());
-        let (refused, companion) = (Vec::new(), CompanionWrite::Check);
-        Self { repository, attempts, id, refused, delivery, policy, condition: None, companion }
+        Self::new(Request { policy, ..repository.request(()) }).0
     }
 
     pub(super) fn table(&self) -> &Arc<str> {
