@@ -303,7 +303,11 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         let count = items.len();
         // With a limit of 0 requests in flight, the stream would never send a request.
         if concurrency == 0 {
-            let refused = (0..count).map(|index| refused(index, InvalidSetting::Concurrency));
+            let refused = (0..count).map(|index| -> Sequence<K::Output> {
+                let result = ItemResult { index, result: Err(Error::InvalidSetting(InvalidSetting::Concurrency)) };
+                let step: Step<K::Output> = Box::pin(ready(vec![result]));
+                Box::new(std::iter::once(step))
+            });
             return WriteStream::new(refused, 1, count);
         }
         let numbered = items.into_iter().enumerate();
@@ -346,13 +350,6 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
         };
         observe_as(K::OPERATION, table, call, |results: &Vec<_>| first_failure(results))
     }
-}
-
-/// Returns the result of an item that was not sent because of an invalid setting.
-fn refused<O: Send + 'static>(index: usize, setting: InvalidSetting) -> Sequence<O> {
-    let result = ItemResult { index, result: Err(Error::InvalidSetting(setting)) };
-    let step: Step<O> = Box::pin(ready(vec![result]));
-    Box::new(std::iter::once(step))
 }
 
 macro_rules! in_many {
