@@ -178,8 +178,9 @@ impl<T: Versioned> Session<T> {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value of a `Stored`, and the state in which the item was read. A value with an
-    /// etag costs a read of the item, which shows whether the item has changed since the etag.
+    /// Returns the value of a `Stored`, and the state in which the item was read. For a value with
+    /// an etag, `known` reads the item, and returns a conflict if the item has changed since the
+    /// etag was made.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),

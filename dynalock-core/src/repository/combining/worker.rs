@@ -289,7 +289,7 @@ impl<T> Drop for Worker<T> {
 
 impl<T> Batch<T> {
     /// Records in each call of the batch that DynamoDB may apply the write from now on. Removes the
-    /// calls that have ended at the caller.
+    /// calls whose callers no longer wait.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
