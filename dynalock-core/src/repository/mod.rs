@@ -268,9 +268,7 @@ impl<T> Repository<T> {
         self.expiry_skew = max_skew;
         self
     }
-}
 
-impl<T: Versioned> Repository<T> {
     /// Creates the table with the key and the indexes of `T`. If a field of `T` has
     /// `#[dynalock(expires)]`, `create_table` enables DynamoDB's time to live for the table. The
     /// new table has on-demand billing, unless the caller sets
@@ -310,7 +308,10 @@ impl<T: Versioned> Repository<T> {
     ///
     /// If the future is dropped, the table may or may not have been created. The caller may repeat
     /// the call of `create_table`.
-    pub fn create_table(&self) -> Request<T, CreateTable> {
+    pub fn create_table(&self) -> Request<T, CreateTable>
+    where
+        T: Versioned,
+    {
         let mut request = self.request(CreateTable(TableSettings::default()));
         request.limits = request.limits.of_creation();
         request
@@ -346,7 +347,10 @@ impl<T: Versioned> Repository<T> {
     /// # Cancel safety
     ///
     /// The caller may drop the future at any time, because `verify_table` changes nothing.
-    pub fn verify_table(&self) -> Request<T, VerifyTable> {
+    pub fn verify_table(&self) -> Request<T, VerifyTable>
+    where
+        T: Versioned,
+    {
         self.request(VerifyTable(()))
     }
 
@@ -379,7 +383,10 @@ impl<T: Versioned> Repository<T> {
     /// # Cancel safety
     ///
     /// The caller may drop the future at any time, because a read changes nothing.
-    pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get> {
+    pub fn get(&self, key: impl IntoKey<T>) -> Request<T, Get>
+    where
+        T: Versioned,
+    {
         self.request(Get { key: key.into_key(), consistent: true, expired: ExpiredItems::Absent })
     }
 
@@ -424,7 +431,10 @@ impl<T: Versioned> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn create(&self, value: T) -> Request<T, Create<T>> {
+    pub fn create(&self, value: T) -> Request<T, Create<T>>
+    where
+        T: Versioned,
+    {
         self.request(Create { value })
     }
 
@@ -467,7 +477,10 @@ impl<T: Versioned> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>> {
+    pub fn update(&self, stored: Stored<T>) -> Request<T, Update<T>>
+    where
+        T: Versioned,
+    {
         self.request(Update { stored, mode: Mode::Changes })
     }
 
@@ -498,7 +511,10 @@ impl<T: Versioned> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>> {
+    pub fn replace(&self, stored: Stored<T>) -> Request<T, Update<T>>
+    where
+        T: Versioned,
+    {
         self.request(Update { stored, mode: Mode::Whole })
     }
 
@@ -529,7 +545,10 @@ impl<T: Versioned> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>> {
+    pub fn touch(&self, stored: Stored<T>) -> Request<T, Update<T>>
+    where
+        T: Versioned,
+    {
         self.request(Update { stored, mode: Mode::Always })
     }
 
@@ -558,7 +577,10 @@ impl<T: Versioned> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>> {
+    pub fn delete(&self, stored: Stored<T>) -> Request<T, Delete<T>>
+    where
+        T: Versioned,
+    {
         self.request(Delete { stored })
     }
 
@@ -588,7 +610,10 @@ impl<T: Versioned> Repository<T> {
     ///
     /// If the future is dropped, the write may or may not have been applied. A dropped call sends
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
-    pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked> {
+    pub fn delete_unchecked(&self, key: impl IntoKey<T>) -> Request<T, DeleteUnchecked>
+    where
+        T: Versioned,
+    {
         self.request(DeleteUnchecked { key: key.into_key() })
     }
 
@@ -624,6 +649,7 @@ impl<T: Versioned> Repository<T> {
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn update_with<'f, F, O>(&self, key: impl IntoKey<T>, change: F) -> Request<T, UpdateWith<'f, F>>
     where
+        T: Versioned,
         F: FnMut(&mut T) -> O + Send + 'f,
         O: NoValue,
     {
@@ -675,6 +701,7 @@ impl<T: Versioned> Repository<T> {
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn try_update_with<'f, F, E>(&self, key: impl IntoKey<T>, change: F) -> Request<T, TryUpdateWith<'f, F>>
     where
+        T: Versioned,
         F: FnMut(&mut T) -> Result<(), E> + Send + 'f,
         E: From<Error>,
     {
@@ -710,13 +737,16 @@ impl<T: Versioned> Repository<T> {
     /// no more requests, but a request that was already sent may still arrive at DynamoDB.
     pub fn upsert_with<'f, I, F, O>(&self, key: impl IntoKey<T>, init: I, change: F) -> Request<T, UpsertWith<'f, I, F>>
     where
+        T: Versioned,
         I: FnMut() -> T + Send + 'f,
         F: FnMut(&mut T) -> O + Send + 'f,
         O: NoValue,
     {
         self.request(UpsertWith { key: key.into_key(), init, change, borrows: PhantomData })
     }
+}
 
+impl<T: Versioned> Repository<T> {
     /// Returns the rule that decides whether an item has expired.
     pub(crate) fn item_expiry(&self) -> ItemExpiry {
         ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
