@@ -9,21 +9,6 @@ pub(crate) struct ActionReason {
     pub(crate) item: Option<Item>,
 }
 
-/// Returns the [`CancellationClass`] of the code in a cancellation reason. Returns `None` for the
-/// code `None`, which DynamoDB uses for an action that did not cause the cancellation.
-pub(crate) fn class_of(code: &str) -> Option<CancellationClass> {
-    match code {
-        "None" => None,
-        "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
-        "TransactionConflict" => Some(CancellationClass::Contention),
-        "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
-        // The permanent cancellation codes include `ItemCollectionSizeLimitExceeded` and
-        // `ValidationError`. A code that the library does not know counts as permanent, because
-        // DynamoDB may add codes.
-        _ => Some(CancellationClass::Permanent),
-    }
-}
-
 impl ActionReason {
     /// Makes the [`ActionReason`] of an action that did not cause the cancellation.
     pub(crate) fn innocent() -> Self {
@@ -36,6 +21,16 @@ impl ActionReason {
     }
 
     pub(crate) fn class(&self) -> Option<CancellationClass> {
-        class_of(self.refusal.code())
+        match self.refusal.code() {
+            // DynamoDB uses the code `None` for an action that did not cause the cancellation.
+            "None" => None,
+            "ConditionalCheckFailed" => Some(CancellationClass::Conflict),
+            "TransactionConflict" => Some(CancellationClass::Contention),
+            "ProvisionedThroughputExceeded" | "ThrottlingError" => Some(CancellationClass::Capacity),
+            // The permanent cancellation codes include `ItemCollectionSizeLimitExceeded` and
+            // `ValidationError`. A code that the library does not know counts as permanent, because
+            // DynamoDB may add codes.
+            _ => Some(CancellationClass::Permanent),
+        }
     }
 }

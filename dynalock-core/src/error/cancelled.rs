@@ -38,8 +38,6 @@ impl TransactionId {
 struct CancelledParts {
     transaction: TransactionId,
     /// The operations with their reasons, in the order in which the caller added the operations.
-    /// Operations on the same item have the same reason, because the library sends all operations
-    /// on one item as one action.
     operations: Vec<(ItemRef, ActionReason)>,
     spent: Spent,
 }
@@ -123,9 +121,6 @@ impl Cancelled {
         CancellationClass::of(self.reasons().filter_map(|reason| reason.class()))
     }
 
-    /// Returns `true` if a later attempt of the cancelled transaction may succeed. A later attempt
-    /// may succeed if only other running transactions or a lack of capacity caused the
-    /// cancellation.
     pub(super) fn is_retryable(&self) -> bool {
         CancellationClass::may_pass(self.reasons().filter_map(|reason| reason.class()))
     }

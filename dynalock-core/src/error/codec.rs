@@ -6,10 +6,7 @@ use std::{error::Error as StdError, fmt, sync::Arc};
 /// [`CodecError::reason`] describes the problem. The `source()` of a `CodecError` is the
 /// [`CodecReason`]. Neither the `Display` text nor the reason shows a value of the item.
 #[derive(Clone)]
-pub struct CodecError(Box<CodecErrorParts>);
-
-#[derive(Clone)]
-struct CodecErrorParts {
+pub struct CodecError {
     table: Arc<str>,
     error: SerdeError,
 }
@@ -102,7 +99,7 @@ enum Part {
 
 impl CodecError {
     pub(crate) fn new(table: Arc<str>, error: SerdeError) -> Self {
-        Self(Box::new(CodecErrorParts { table, error }))
+        Self { table, error }
     }
 
     /// Returns the name of the table.
@@ -116,7 +113,7 @@ impl CodecError {
     /// # }
     /// ```
     pub fn table(&self) -> &str {
-        &self.0.table
+        &self.table
     }
 
     /// Returns the name of the attribute that caused the error, or `None` if the attribute is not
@@ -135,7 +132,7 @@ impl CodecError {
     pub fn attribute(&self) -> Option<&str> {
         // The name of the attribute is the last element, because the code adds the innermost part
         // of the path first.
-        match self.0.error.0.path.last() {
+        match self.error.0.path.last() {
             Some(Part::Field(name)) => Some(name),
             _ => None,
         }
@@ -160,7 +157,7 @@ impl CodecError {
     /// # }
     /// ```
     pub fn path(&self) -> Option<String> {
-        let SerdeError(parts) = &self.0.error;
+        let SerdeError(parts) = &self.error;
         (!parts.path.is_empty()).then(|| parts.to_path())
     }
 
@@ -175,7 +172,7 @@ impl CodecError {
     /// # }
     /// ```
     pub fn reason(&self) -> &CodecReason {
-        &self.0.error.0.reason
+        &self.error.0.reason
     }
 
     /// Returns the error text of the code that refused the value, for example of a hand-written
@@ -194,7 +191,7 @@ impl CodecError {
     /// # }
     /// ```
     pub fn detail(&self) -> Option<&str> {
-        self.0.error.0.detail.as_deref()
+        self.error.0.detail.as_deref()
     }
 }
 
@@ -213,7 +210,7 @@ impl fmt::Display for CodecError {
     }
 }
 
-debug_fields!(CodecError, self => { table: self.0.table, path: self.path(), reason: self.reason() });
+debug_fields!(CodecError, self => { table: self.table, path: self.path(), reason: self.reason() });
 
 impl SerdeError {
     pub(crate) fn new(reason: CodecReason) -> Self {

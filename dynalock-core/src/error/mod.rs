@@ -16,7 +16,7 @@ mod spent;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use action_reason::{ActionReason, class_of};
+pub(crate) use action_reason::ActionReason;
 pub(crate) use cancelled::TransactionId;
 pub use cancelled::{CancellationClass, Cancelled, OperationReason};
 pub use codec::{CodecError, CodecReason};

@@ -133,9 +133,8 @@ impl Allowance {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves the estimated units of a request in the budget of the call. Requests of a call may
-    /// run at the same time, so the estimated units of the requests in flight reduce the budget
-    /// that remains.
+    /// Reserves the estimated units of a request in the budget, because requests of a call may run
+    /// at the same time.
     fn reserve(&self, needed: Units) -> Result<(), OverBudget> {
         let mut used = self.used();
         if self.budget.is_some_and(|budget| *used + needed > budget) {
@@ -197,7 +196,6 @@ impl MeteredRequest {
         self.state().is_answered
     }
 
-    /// Reads the consumed capacity from an answer.
     pub(crate) fn read(&self, output: &Output) {
         let mut state = self.state();
         state.is_answered = true;

@@ -36,9 +36,8 @@ pub(crate) enum Failure {
     /// The request never reached the server, so the retry loop waits, and then sends the request
     /// again.
     Unsent(Unavailable),
-    /// An earlier attempt of the same request is still running. If an earlier attempt is still
-    /// running, the retry loop sends the request again with the same token, and treats the outcome
-    /// as unknown.
+    /// An earlier attempt of the same request is still running, so the retry loop repeats the
+    /// request with the same token. The outcome is unknown.
     InProgress(Refusal),
     /// DynamoDB may or may not have applied the write. The retry loop sends a write with an unknown
     /// outcome again, with the same write id.
@@ -150,7 +149,8 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     };
     // The check for a refused connection comes before the check for a timeout, because only a
     // refused connection proves that DynamoDB did not receive the request.
-    if was_refused(error) {
+    let mut io_errors = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
+    if io_errors.any(|cause| cause.kind() == io::ErrorKind::ConnectionRefused) {
         return Failure::Unsent(Unavailable::Refused);
     }
     if let Some(why) = misconfigured(error) {
@@ -162,7 +162,9 @@ fn dispatch(failure: &DispatchFailure) -> Failure {
     if failure.is_timeout() {
         return Failure::timeout();
     }
-    if was_not_connected(error) {
+    // The HTTP client failed before it had a connection, so the request was not sent. The type of
+    // the error is private, so the code compares the text of the error.
+    if causes(error).any(|cause| cause.to_string() == "client error (Connect)") {
         return Failure::Unsent(Unavailable::Connection(chain(error).into()));
     }
     Failure::Ambiguous(Unavailable::Connection(chain(error).into()))
@@ -210,21 +212,6 @@ fn misconfigured(error: &(dyn StdError + 'static)) -> Option<Misconfigured> {
     })
 }
 
-/// Returns `true` if the HTTP client failed before the HTTP client had a connection. A request
-/// without a connection has certainly not been sent. The type of a connection error is private, so
-/// `was_not_connected` compares the text of the error.
-fn was_not_connected(error: &(dyn StdError + 'static)) -> bool {
-    causes(error).any(|cause| cause.to_string() == "client error (Connect)")
-}
-
-/// Returns `true` if the server refused the connection. A request on a refused connection has
-/// certainly not been sent.
-fn was_refused(error: &(dyn StdError + 'static)) -> bool {
-    causes(error)
-        .filter_map(|error| error.downcast_ref::<io::Error>())
-        .any(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-}
-
 fn service<E: ServiceFailure>(status: u16, mut error: E) -> Failure {
     const TIMEOUT: u16 = 408;
     const TOO_MANY: u16 = 429;
@@ -252,7 +239,6 @@ pub(super) fn not_constructed(error: &(dyn StdError + 'static)) -> Refusal {
     Refusal::new("the request could not be made", chain(error), None)
 }
 
-/// Returns the code, the message and the request id of a service error.
 pub(crate) fn refusal<E: ProvideErrorMetadata + RequestId>(error: &E) -> Refusal {
     Refusal::new(
         error.code().unwrap_or("an error without a code"),

@@ -53,7 +53,6 @@ pub(crate) struct TransactGet {
 }
 
 impl TransactGet {
-    /// Returns the names of all tables of the request.
     pub(crate) fn tables(&self) -> Arc<str> {
         table_names(self.item_refs.iter().map(|(table, _)| table))
     }

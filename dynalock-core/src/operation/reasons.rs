@@ -1,7 +1,7 @@
 use aws_sdk_dynamodb::types::CancellationReason;
 
 use super::classify::Failure;
-use crate::error::{ActionReason, CancellationClass, Refusal, class_of};
+use crate::error::{ActionReason, CancellationClass, Refusal};
 
 /// The reasons of a cancelled transaction: one reason for each action, in the order of the actions.
 pub(crate) struct ActionReasons {
@@ -60,8 +60,10 @@ impl ActionReasons {
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
         // If DynamoDB sent no reasons, the failure contains the error of the whole transaction.
-        let Some(ActionReason { refusal, item }) = worst else { return Failure::Permanent(self.whole) };
-        match class_of(refusal.code()) {
+        let Some(worst) = worst else { return Failure::Permanent(self.whole) };
+        let class = worst.class();
+        let ActionReason { refusal, item } = worst;
+        match class {
             Some(CancellationClass::Conflict) => Failure::Condition(item),
             Some(CancellationClass::Contention) => Failure::Contention(refusal),
             Some(CancellationClass::Capacity) => Failure::Capacity(refusal),

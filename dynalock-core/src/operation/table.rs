@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::{
     types::{
         AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType as KeyRole,
         LocalSecondaryIndex, Projection, ProjectionType, ProvisionedThroughput, TableDescription,
-        TimeToLiveDescription, TimeToLiveSpecification, TimeToLiveStatus,
+        TimeToLiveSpecification, TimeToLiveStatus,
     },
 };
 
@@ -48,22 +48,6 @@ pub enum DeletionProtection {
     On,
 }
 
-impl Billing {
-    fn throughput(self) -> Result<Option<ProvisionedThroughput>, BuildError> {
-        let Self::Provisioned { read, write } = self else { return Ok(None) };
-        let units =
-            ProvisionedThroughput::builder().read_capacity_units(read.into()).write_capacity_units(write.into());
-        units.build().map(Some)
-    }
-
-    fn mode(self) -> BillingMode {
-        match self {
-            Self::OnDemand => BillingMode::PayPerRequest,
-            Self::Provisioned { .. } => BillingMode::Provisioned,
-        }
-    }
-}
-
 /// Sends a CreateTable request with the key and the indexes that the struct declares. Returns
 /// `false` if the table already exists.
 pub(crate) async fn create_table(
@@ -86,11 +70,17 @@ fn request(
     model: &Model,
     TableSettings { billing, protection }: TableSettings,
 ) -> Result<CreateTableFluentBuilder, BuildError> {
-    let throughput = billing.throughput()?;
+    let (mode, throughput) = match billing {
+        Billing::OnDemand => (BillingMode::PayPerRequest, None),
+        Billing::Provisioned { read, write } => {
+            let units = ProvisionedThroughput::builder().read_capacity_units(read.into());
+            (BillingMode::Provisioned, Some(units.write_capacity_units(write.into()).build()?))
+        }
+    };
     let mut request = client
         .create_table()
         .table_name(&**table)
-        .billing_mode(billing.mode())
+        .billing_mode(mode)
         .set_provisioned_throughput(throughput.clone())
         .set_deletion_protection_enabled((protection == DeletionProtection::On).then_some(true))
         .set_key_schema(Some(key_schema(model.key_attributes())?));
@@ -128,16 +118,14 @@ fn key_schema(keys: impl Iterator<Item = KeyModel>) -> Result<Vec<KeySchemaEleme
 }
 
 fn projection(projection: model::Projection) -> Projection {
-    let built = Projection::builder();
-    match projection {
-        model::Projection::All => built.projection_type(ProjectionType::All),
-        model::Projection::KeysOnly => built.projection_type(ProjectionType::KeysOnly),
+    let (kind, names) = match projection {
+        model::Projection::All => (ProjectionType::All, None),
+        model::Projection::KeysOnly => (ProjectionType::KeysOnly, None),
         model::Projection::Include(names) => {
-            let names = names.iter().map(|&name| name.to_owned()).collect();
-            built.projection_type(ProjectionType::Include).set_non_key_attributes(Some(names))
+            (ProjectionType::Include, Some(names.iter().map(|&name| name.to_owned()).collect()))
         }
-    }
-    .build()
+    };
+    Projection::builder().projection_type(kind).set_non_key_attributes(names).build()
 }
 
 /// Sends a DescribeTable request, and returns the description of the table.
@@ -151,13 +139,11 @@ pub(crate) async fn describe_table(client: &Client, table: &Arc<str>) -> Result<
 pub(crate) async fn describe_time_to_live(client: &Client, table: &Arc<str>) -> Result<Option<String>, Failure> {
     let request = client.describe_time_to_live().table_name(&**table);
     let described = telemetry::request("DescribeTimeToLive", table, pin!(request.send())).await.map_err(classify)?;
-    Ok(described.time_to_live_description.and_then(switched_on))
-}
-
-fn switched_on(described: TimeToLiveDescription) -> Option<String> {
-    let TimeToLiveDescription { time_to_live_status, attribute_name, .. } = described;
-    let is_on = matches!(time_to_live_status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling));
-    attribute_name.filter(|_| is_on)
+    Ok(described.time_to_live_description.and_then(|described| {
+        let is_on =
+            matches!(described.time_to_live_status, Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling));
+        described.attribute_name.filter(|_| is_on)
+    }))
 }
 
 /// Sends an UpdateTimeToLive request that switches time to live on.

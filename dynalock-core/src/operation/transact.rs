@@ -19,9 +19,8 @@ const NAME: &str = "TransactWriteItems";
 /// DynamoDB Local compares the bytes of requests with the same token. If a retry sends the members
 /// of a JSON map in a different order than the first attempt, DynamoDB Local refuses the retry.
 pub(crate) struct Transact {
-    /// The actions of the transaction, or `None` after the first attempt. The first attempt moves
-    /// the actions into the request, because a copy of the actions would take as much time as a new
-    /// request.
+    /// The actions of the transaction, or `None` after the first attempt, which moves the large
+    /// actions into the request.
     actions: Mutex<Option<Vec<TransactWriteItem>>>,
     /// The table name of each action of the transaction.
     tables: Vec<Arc<str>>,
@@ -47,12 +46,10 @@ impl Transact {
         Ok(Self { tables, actions: Mutex::new(Some(actions)), token, body: Body::default(), shares: Mutex::default() })
     }
 
-    /// Returns the table of the action with the given index.
     pub(crate) fn table(&self, index: usize) -> &Arc<str> {
         &self.tables[index]
     }
 
-    /// Returns the number of actions of the transaction.
     pub(crate) fn len(&self) -> usize {
         self.tables.len()
     }
@@ -78,7 +75,11 @@ impl Transact {
                 let write = write.mutate_request(move |request| body.put_into(request));
                 request(NAME, &table_names(&self.tables), pin!(write.send())).await
             }
-            None => return Err(Failure::Permanent(not_made())),
+            // The SDK builds the body before its first await, so a first attempt always stores it.
+            None => {
+                const LOST: &str = "its content was lost before it was sent";
+                return Err(Failure::Permanent(Refusal::new("the request could not be made", LOST, None)));
+            }
         };
         match sent.map_err(classify) {
             Ok(_) => Ok(()),
@@ -94,8 +95,7 @@ impl Transact {
     }
 
     /// Estimates the capacity of each action, if the program measures the cost of the call. The
-    /// first attempt takes the actions out of `Transact`, so `Transact` stores the estimates for
-    /// the retries.
+    /// estimates are kept for the retries, which have no actions.
     fn meter(&self, unsent: Option<&[TransactWriteItem]>) {
         // If the library sends the request without `Attempts`, the request has no `IN_FLIGHT`
         // value, and the library does not measure the cost of the request.
@@ -124,13 +124,6 @@ pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Ar
         [only] => Arc::clone(only),
         _ => names.into_iter().map(|name| &**name).collect::<Vec<_>>().join(", ").into(),
     }
-}
-
-/// Returns the error of a retry if the first attempt has stored no request body. In practice, the
-/// first attempt always stores the request body, because the SDK builds the body before the first
-/// await.
-fn not_made() -> Refusal {
-    Refusal::new("the request could not be made", "its content was lost before it was sent", None)
 }
 
 impl ServiceFailure for TransactWriteItemsError {

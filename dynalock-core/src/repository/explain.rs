@@ -2,10 +2,13 @@
 
 use super::{
     Create, Delete, DeleteUnchecked, Get, GetMany, Patch, Request, TryUpdateWith, Update, UpdateWith, UpsertWith,
-    WriteMany, modify::NoValue, session::Session, write::Mode,
+    WriteMany,
+    modify::{NoValue, infallible},
+    session::Session,
+    write::Mode,
 };
 use crate::{
-    codec::{Basis, Etag, Stored},
+    codec::{Basis, Stored},
     error::{Error, Result},
     explain::Explained,
     key::Key,
@@ -294,10 +297,7 @@ where
     pub fn explain_on(&mut self, stored: &Stored<T>) -> Result<Explained> {
         let mut session = Session::of_unsent(self);
         let UpdateWith { key, change, .. } = &mut self.kind;
-        modify(&mut session, key, stored, |value| {
-            change(value);
-            Ok(())
-        })
+        modify(&mut session, key, stored, infallible(change))
     }
 }
 
@@ -375,10 +375,7 @@ where
         let mut session = Session::of_unsent(self);
         let UpsertWith { key, init, change, .. } = &mut self.kind;
         if let Some(stored) = stored {
-            return modify(&mut session, key, stored, |value| {
-                change(value);
-                Ok(())
-            });
+            return modify(&mut session, key, stored, infallible(change));
         }
         let read = session.get(key)?;
         let mut value = init();
@@ -416,16 +413,11 @@ fn stored_write<T: Versioned>(
 ) -> Result<Explained> {
     match stored.into_parts() {
         (value, Ok(basis)) => write(session, value, change(basis)),
-        (value, Err(etag)) => assumed(session, &value.key(), &etag),
-    }
-}
-
-/// Returns the requests that a write of a value with an etag would send. The call reads the item
-/// before a write of a value with an etag, so the result contains only the read.
-fn assumed<T: Versioned>(session: &Session<T>, key: &Key, etag: &Etag) -> Result<Explained> {
-    match etag.is_of(key) {
-        true => Ok(Explained::before_write(vec![session.get(key)?.into()])),
-        false => Err(session.key_changed()),
+        // The call reads the item before it writes a value with an etag.
+        (value, Err(etag)) if etag.is_of(&value.key()) => {
+            Ok(Explained::before_write(vec![session.get(&value.key())?.into()]))
+        }
+        (_, Err(_)) => Err(session.key_changed()),
     }
 }
 

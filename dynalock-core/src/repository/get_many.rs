@@ -59,7 +59,7 @@ impl<T: Versioned> Repository<T> {
     /// The caller may drop the future of `get_many` at any time, because a read changes nothing.
     pub fn get_many<K: IntoKey<T>>(&self, keys: impl IntoIterator<Item = K>) -> Request<T, GetMany> {
         let keys = keys.into_iter().map(IntoKey::into_key).collect();
-        Request::new(self.clone(), self.limits, GetMany { keys, expired: ExpiredItems::Absent })
+        self.request(GetMany { keys, expired: ExpiredItems::Absent })
     }
 
     /// Makes a `Stored` from an item that the program has read by the SDK. The program can write

@@ -7,7 +7,7 @@ use super::{
     Request,
     in_many::{InMany, Numbered},
     request::sealed::Sealed,
-    write_stream::{ItemResult, Step},
+    write_stream::{ItemResult, Step, first_failure},
 };
 use crate::{
     codec::{Basis, Item, Stored, key_of, size},
@@ -47,35 +47,26 @@ impl<T: Versioned> InMany<T> for Import<T> {
     }
 
     fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Stored<T>> {
-        let Request { repository, limits, .. } = settings;
-        let (connection, table, limits) = (Arc::clone(&repository.connection), Arc::clone(&repository.table), *limits);
-        let (at, expiry) = (repository.options.now(), repository.item_expiry());
-        let of = Arc::clone(&table);
+        let (repository, limits) = (settings.repository.clone(), settings.limits);
+        let table = settings.table();
         let call = async move {
             set_batch(items.len());
-            let mut attempts = Attempts::new(&connection, limits);
+            let mut attempts = Attempts::new(&repository.connection, limits);
             let open = items.into_iter().map(|Numbered { index, item }| Open {
                 index,
                 id: WriteId::draw(attempts.rng()),
-                intent: IntentOf {
-                    table: Arc::clone(&table),
-                    value: item.value,
-                    change: Change::Create,
-                    // A `BatchWriteItem` request has no conditions, so an import cannot check
-                    // leases.
-                    policy: LeasePolicy::Ignoring,
-                    condition: None,
-                    at,
-                    expiry,
-                },
+                // A `BatchWriteItem` request has no conditions, so an import cannot check leases.
+                intent: repository.intent(item.value, Change::Create, LeasePolicy::Ignoring),
                 outcome: AttemptOutcome::Known,
             });
             let open = open.collect();
-            let mut call = ImportCall { table, attempts, results: Vec::new() };
+            let mut call = ImportCall { table: repository.table, attempts, results: Vec::new() };
             call.write(open).await;
             call.results
         };
-        observe_as("import_request", of, call, |results: &Vec<_>| first_failure(results))
+        observe_as("import_request", table, call, |results: &Vec<ItemResult<_>>| {
+            first_failure(results.iter().map(|item| &item.result))
+        })
     }
 }
 
@@ -192,9 +183,8 @@ impl<T: Versioned> ImportCall<T> {
         open
     }
 
-    /// Records an error as the result of each value in `open`, because the import makes no further
-    /// attempt to write the values. If DynamoDB may have written the value, the recorded error is
-    /// `Indeterminate`.
+    /// Records the error of each value in `open`: `Indeterminate` if DynamoDB may have written the
+    /// value, and `error` otherwise.
     fn fail(&mut self, open: Vec<Open<T>>, error: &Error) {
         if open.iter().any(|open| open.outcome == AttemptOutcome::Unknown) {
             lost_reply(LostReply::Unknown);
@@ -218,11 +208,6 @@ impl<T: Versioned> ImportCall<T> {
             Err(error) => error,
         }
     }
-}
-
-/// Returns the kind of the first error in the results, for telemetry.
-fn first_failure<O>(results: &[ItemResult<O>]) -> Option<&'static str> {
-    results.iter().find_map(|item| item.result.as_ref().err()).map(Error::kind)
 }
 
 /// Returns the keys of the items that DynamoDB left unprocessed. A reply with an item that was not

@@ -40,9 +40,15 @@ use crate::{
     cost::Meter,
     error::Error,
     key::Key,
-    lease::LeaseOptions,
+    lease::{LeaseOptions, LeasePolicy},
     model::{IntoKey, ItemExpiry, ItemRef, Versioned},
+    operation::TableSettings,
     retry::{Connection, ConnectionMeter, Limits, limit_methods},
+    write::{
+        intent::{Change, IntentOf},
+        patch::{PatchIntent, SeenItem, SharedPatch},
+        send::Delivery,
+    },
 };
 
 /// Reads and writes the items of type `T` in one table.
@@ -306,7 +312,9 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        table::creation(self)
+        let mut request = self.request(CreateTable(TableSettings::default()));
+        request.limits = request.limits.of_creation();
+        request
     }
 
     /// Compares the key, the indexes and the time to live of the table with `T`. `verify_table`
@@ -343,7 +351,7 @@ impl<T> Repository<T> {
     where
         T: Versioned,
     {
-        table::verification(self)
+        self.request(VerifyTable(()))
     }
 
     /// Returns the item with the given key, or `None` if the key has no item. The read is strongly
@@ -645,7 +653,7 @@ impl<T> Repository<T> {
         F: FnMut(&mut T) -> O + Send + 'f,
         O: NoValue,
     {
-        self.request(UpdateWith::new(key.into_key(), change))
+        self.request(UpdateWith { key: key.into_key(), change, borrows: PhantomData })
     }
 
     /// Changes the item like [`update_with`](Self::update_with), with a closure that can return an
@@ -697,7 +705,7 @@ impl<T> Repository<T> {
         F: FnMut(&mut T) -> Result<(), E> + Send + 'f,
         E: From<Error>,
     {
-        self.request(TryUpdateWith::new(key.into_key(), change))
+        self.request(TryUpdateWith { key: key.into_key(), change, borrows: PhantomData })
     }
 
     /// Changes the item like [`update_with`](Self::update_with), and creates the item if the key
@@ -734,9 +742,11 @@ impl<T> Repository<T> {
         F: FnMut(&mut T) -> O + Send + 'f,
         O: NoValue,
     {
-        self.request(UpsertWith::new(key.into_key(), init, change))
+        self.request(UpsertWith { key: key.into_key(), init, change, borrows: PhantomData })
     }
+}
 
+impl<T: Versioned> Repository<T> {
     /// Returns the rule that decides whether an item has expired.
     pub(crate) fn item_expiry(&self) -> ItemExpiry {
         ItemExpiry { max_skew: self.expiry_skew, clock_offset: self.options.skew_millis }
@@ -744,18 +754,31 @@ impl<T> Repository<T> {
 
     /// Returns an [`ItemRef`], which identifies the item with the key `key` in the table of the
     /// repository.
-    pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef
-    where
-        T: Versioned,
-    {
+    pub(crate) fn item_ref(&self, key: Key, expected: Option<u64>) -> ItemRef {
         ItemRef { table: Arc::clone(&self.table), model: T::MODEL, key, expected, expiry: self.item_expiry() }
     }
 
-    fn request<K>(&self, kind: K) -> Request<T, K>
-    where
-        T: Versioned,
-    {
-        Request::new(self.clone(), self.limits, kind)
+    /// Makes the [`Intent`](crate::write::intent::Intent) of a write that begins now, without a
+    /// condition of the caller.
+    pub(crate) fn intent(&self, value: T, change: Change, policy: LeasePolicy) -> IntentOf<T> {
+        let (table, at, expiry) = (Arc::clone(&self.table), self.options.now(), self.item_expiry());
+        IntentOf { table, value, change, policy, condition: None, at, expiry }
+    }
+
+    /// Makes the [`Intent`](crate::write::intent::Intent) of a patch that begins now.
+    pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
+        let (table, at, expiry) = (Arc::clone(&self.table), self.options.now(), self.item_expiry());
+        PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }
+    }
+
+    /// Returns the lease policy of a caller that holds no lease.
+    pub(crate) fn outside(&self) -> LeasePolicy {
+        LeasePolicy::outside(T::MODEL, self.options)
+    }
+
+    fn request<K>(&self, kind: K) -> Request<T, K> {
+        let (repository, limits, policy) = (self.clone(), self.limits, self.outside());
+        Request { repository, limits, delivery: Delivery::Plain, policy, condition: None, kind }
     }
 }
 
@@ -769,14 +792,7 @@ fn key_text<T: Versioned>(item: &Item) -> Option<String> {
 
 impl<T> Clone for Repository<T> {
     fn clone(&self) -> Self {
-        Self {
-            connection: Arc::clone(&self.connection),
-            table: Arc::clone(&self.table),
-            limits: self.limits,
-            options: self.options,
-            expiry_skew: self.expiry_skew,
-            of: PhantomData,
-        }
+        Self { connection: Arc::clone(&self.connection), table: Arc::clone(&self.table), ..*self }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
 pub struct UpdateWith<'f, F> {
     pub(super) key: Key,
     pub(super) change: F,
-    borrows: PhantomData<&'f ()>,
+    pub(super) borrows: PhantomData<&'f ()>,
 }
 
 /// The kind of a read-modify-write call whose closure may return an error, for
@@ -27,7 +27,7 @@ pub struct UpdateWith<'f, F> {
 pub struct TryUpdateWith<'f, F> {
     pub(super) key: Key,
     pub(super) change: F,
-    borrows: PhantomData<&'f ()>,
+    pub(super) borrows: PhantomData<&'f ()>,
 }
 
 /// The kind of a read-modify-write call that creates a missing item, for
@@ -36,25 +36,7 @@ pub struct UpsertWith<'f, I, F> {
     pub(super) key: Key,
     pub(super) init: I,
     pub(super) change: F,
-    borrows: PhantomData<&'f ()>,
-}
-
-impl<F> UpdateWith<'_, F> {
-    pub(super) fn new(key: Key, change: F) -> Self {
-        Self { key, change, borrows: PhantomData }
-    }
-}
-
-impl<F> TryUpdateWith<'_, F> {
-    pub(super) fn new(key: Key, change: F) -> Self {
-        Self { key, change, borrows: PhantomData }
-    }
-}
-
-impl<I, F> UpsertWith<'_, I, F> {
-    pub(super) fn new(key: Key, init: I, change: F) -> Self {
-        Self { key, init, change, borrows: PhantomData }
-    }
+    pub(super) borrows: PhantomData<&'f ()>,
 }
 
 impl<F> Sealed for UpdateWith<'_, F> {}
@@ -104,12 +86,8 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         observe("update_with", self.table(), async move {
-            let (mut session, UpdateWith { key, mut change, .. }) = Session::<T>::new(self);
-            let change = |value: &mut T| {
-                change(value);
-                Ok(())
-            };
-            session.modify(&key, || None, change).await
+            let (mut session, UpdateWith { key, change, .. }) = Session::<T>::new(self);
+            session.modify(&key, || None, infallible(change)).await
         })
     }
 }
@@ -143,13 +121,17 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         observe("upsert_with", self.table(), async move {
-            let (mut session, UpsertWith { key, mut init, mut change, .. }) = Session::<T>::new(self);
-            let change = |value: &mut T| {
-                change(value);
-                Ok(())
-            };
-            session.modify(&key, || Some(init()), change).await
+            let (mut session, UpsertWith { key, mut init, change, .. }) = Session::<T>::new(self);
+            session.modify(&key, || Some(init()), infallible(change)).await
         })
+    }
+}
+
+/// Converts the closure of an `update_with` into the closure of a `try_update_with`.
+pub(super) fn infallible<T, O, E>(mut change: impl FnMut(&mut T) -> O) -> impl FnMut(&mut T) -> Result<(), E> {
+    move |value| {
+        change(value);
+        Ok(())
     }
 }
 
@@ -164,7 +146,7 @@ impl<T: Versioned> Session<T> {
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<Stored<T>, E> {
         let get = self.get(key)?;
-        let mut item = self.read(&get).await?;
+        let mut item = self.attempts.read(&get).await?;
         loop {
             let mut expected = None;
             // An expired item counts as absent. A create may overwrite an expired item that has not

@@ -12,10 +12,9 @@ use crate::{
     error::{Error, Result},
     expression::{PatchContent, patch_methods},
     key::Key,
-    lease::LeasePolicy,
     model::{IntoKey, Versioned},
     telemetry::{BoxedCall, observe},
-    write::patch::{PatchIntent, SeenItem, SharedPatch},
+    write::patch::SharedPatch,
 };
 
 /// The kind of a [`Request`] that changes one item without a read. [`Repository::patch`] returns
@@ -111,18 +110,6 @@ impl<T: Versioned> Repository<T> {
     /// that was already sent may still arrive at DynamoDB.
     pub fn patch(&self, key: impl IntoKey<T>) -> Request<T, Patch<T>> {
         self.request(Patch::new(key.into_key()))
-    }
-
-    /// Returns the table, the key and the changes of a patch that is a part of a transaction.
-    pub(crate) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
-        self.patch_under(key, content, LeasePolicy::outside(T::MODEL, self.options))
-    }
-
-    /// Returns the table, the key and the changes of a patch that is written under the lease policy
-    /// `policy`.
-    pub(super) fn patch_under(&self, key: Key, content: SharedPatch<T>, policy: LeasePolicy) -> PatchIntent<T> {
-        let (table, at, expiry) = (self.table.clone(), self.options.now(), self.item_expiry());
-        PatchIntent { table, key, content, policy, at, expiry, seen: SeenItem::default() }
     }
 }
 

@@ -76,7 +76,7 @@ impl<T: Versioned> IntoFuture for Request<T, Get> {
         observe("get", self.table(), async move {
             let get = self.get_item()?;
             let (mut session, Get { expired, .. }) = Session::<T>::new(self);
-            let Some(item) = session.read(&get).await? else { return Ok(None) };
+            let Some(item) = session.attempts.read(&get).await? else { return Ok(None) };
             if expired == ExpiredItems::Absent && session.is_expired(&item) {
                 return Ok(None);
             }

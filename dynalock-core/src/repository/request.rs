@@ -4,7 +4,7 @@ use super::Repository;
 use crate::{
     expression::Condition,
     lease::LeasePolicy,
-    model::{Lockable, Versioned},
+    model::Lockable,
     retry::{Limits, limit_methods},
     write::send::Delivery,
 };
@@ -51,30 +51,14 @@ pub struct Request<T, K> {
     pub(super) kind: K,
 }
 
-impl<T: Versioned, K> Request<T, K> {
-    pub(super) fn new(repository: Repository<T>, limits: Limits, kind: K) -> Self {
-        let policy = LeasePolicy::outside(T::MODEL, repository.options);
-        Self { repository, limits, delivery: Delivery::Plain, policy, condition: None, kind }
-    }
-
-    /// Returns a call of the kind `kind` with the same settings, but without the condition of the
-    /// caller.
-    pub(super) fn like<L>(&self, kind: L) -> Request<T, L> {
-        let Self { repository, limits, delivery, policy, .. } = self;
-        Request {
-            repository: repository.clone(),
-            limits: *limits,
-            delivery: *delivery,
-            policy: policy.clone(),
-            // A call for many items accepts no condition of the caller.
-            condition: None,
-            kind,
-        }
-    }
-}
-
 impl<T, K> Request<T, K> {
-    /// Returns the name of the table.
+    /// Returns a call of the kind `kind` with the same settings.
+    pub(super) fn like<L>(&self, kind: L) -> Request<T, L> {
+        let Self { repository, limits, delivery, policy, condition, .. } = self;
+        let (repository, policy, condition) = (repository.clone(), policy.clone(), condition.clone());
+        Request { repository, limits: *limits, delivery: *delivery, policy, condition, kind }
+    }
+
     pub(super) fn table(&self) -> Arc<str> {
         Arc::clone(&self.repository.table)
     }

@@ -1,11 +1,11 @@
 //! A session: one call of a repository, with the data that the requests of the call share.
 
-use std::{mem, sync::Arc, time::Duration};
+use std::{mem, sync::Arc};
 
 use super::{Repository, Request};
 use crate::{
     codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
-    error::{Conflict, Error, Spent},
+    error::{Conflict, Error},
     explain::{ExplainedAction, ExplainedRequest, RequestToken, Row},
     expression::Condition,
     key::Key,
@@ -31,7 +31,7 @@ use crate::{
 /// new write id and runs the closure again.
 pub(crate) struct Session<T> {
     repository: Repository<T>,
-    attempts: Attempts,
+    pub(super) attempts: Attempts,
     id: WriteId,
     /// The write ids of the call's writes that DynamoDB refused because of a conflict. DynamoDB may
     /// apply a delayed duplicate of a refused create after a delete of the item. DynamoDB may apply
@@ -66,28 +66,20 @@ pub(super) struct ExpectedState {
 impl<T: Versioned> Session<T> {
     pub(super) fn new<K>(request: Request<T, K>) -> (Self, K) {
         let Request { repository, limits, delivery, policy, condition, kind } = request;
-        let attempts = Attempts::new(&repository.connection, limits);
-        (Self { condition, ..Self::of(repository, attempts, delivery, policy) }, kind)
+        let mut attempts = Attempts::new(&repository.connection, limits);
+        let id = WriteId::draw(attempts.rng());
+        let (refused, companion) = (Vec::new(), CompanionWrite::Check);
+        (Self { repository, attempts, id, refused, delivery, policy, condition, companion }, kind)
     }
 
     /// Makes a session that sends no request, for the `explain` methods.
     pub(super) fn of_unsent<K>(request: &Request<T, K>) -> Self {
-        let Request { repository, limits, delivery, policy, condition, .. } = request;
-        let attempts = Attempts::new(&repository.connection, *limits);
-        let session = Self::of(repository.clone(), attempts, *delivery, policy.clone());
-        Self { condition: condition.clone(), ..session }
+        Self::new(request.like(())).0
     }
 
     /// Makes a session for a call with the lease policy `policy`.
     pub(crate) fn under(repository: &Repository<T>, policy: LeasePolicy) -> Self {
-        let attempts = Attempts::new(&repository.connection, repository.limits);
-        Self::of(repository.clone(), attempts, Delivery::Plain, policy)
-    }
-
-    fn of(repository: Repository<T>, mut attempts: Attempts, delivery: Delivery, policy: LeasePolicy) -> Self {
-        let id = WriteId::draw(attempts.rng());
-        let (refused, companion) = (Vec::new(), CompanionWrite::Check);
-        Self { repository, attempts, id, refused, delivery, policy, condition: None, companion }
+        Self::new(Request { policy, ..repository.request(()) }).0
     }
 
     pub(super) fn table(&self) -> &Arc<str> {
@@ -100,13 +92,8 @@ impl<T: Versioned> Session<T> {
         Ok(GetItem { table: Arc::clone(self.table()), key, consistent: true })
     }
 
-    pub(super) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
-        self.attempts.read(get).await
-    }
-
-    /// Returns the item from which the call starts its next attempt after a conflict. If no sleep
-    /// is necessary, the result is `met`, the item that DynamoDB returned with the conflict. If a
-    /// sleep is necessary, the result is the item that the call reads after the sleep.
+    /// Returns the item from which the call starts its next attempt after a conflict: `met`, the
+    /// item in the refusal, or after a sleep, the item that the call reads.
     pub(crate) async fn after_conflict(
         &mut self,
         get: &GetItem,
@@ -117,7 +104,7 @@ impl<T: Versioned> Session<T> {
         match self.attempts.pause_after_conflict(met.as_ref().map_or(0, size)).await {
             // DynamoDB returned the current item with the conflict, so the call needs no read.
             AfterConflict::AtOnce => Ok(met),
-            AfterConflict::Slept => self.read(get).await,
+            AfterConflict::Slept => self.attempts.read(get).await,
             AfterConflict::NoTimeLeft => {
                 let conflict = Error::Conflict(self.conflict(key.clone(), expected, met));
                 Err(self.attempts.exhausted(conflict))
@@ -125,10 +112,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Prepares the next run of the closure after a conflict. DynamoDB may receive a delayed
-    /// duplicate of a refused create, and may apply the duplicate after another caller has deleted
-    /// the item. The write ids in the item show whether DynamoDB has applied a duplicate of the
-    /// create.
+    /// Prepares the next run of the closure after a conflict. The write ids in the item show
+    /// whether DynamoDB has meanwhile applied a delayed duplicate of a refused write.
     pub(super) async fn next_run(
         &mut self,
         get: &GetItem,
@@ -154,7 +139,6 @@ impl<T: Versioned> Session<T> {
         item.and_then(ring_of).is_some_and(|ring| self.refused.iter().any(|id| ring.contains(*id)))
     }
 
-    /// Makes the [`Conflict`] for the error that the call returns.
     pub(super) fn conflict(&self, key: Key, expected: Option<u64>, met: Option<Item>) -> Conflict {
         Conflict::new(self.repository.item_ref(key, expected), met, self.attempts.spent())
     }
@@ -170,15 +154,11 @@ impl<T: Versioned> Session<T> {
     /// condition of the request was false. Returns `ConditionFailed` if only the caller's condition
     /// is false for the item `met`, and `Conflict` in all other cases.
     pub(super) fn refused(&self, key: Key, expected: &ExpectedState, met: Option<Item>) -> Error {
-        let is_expected = |item: &Item| {
-            let state = state_of(T::MODEL, self.table(), item).ok();
-            state.is_some() && state == expected.state
-        };
         // The condition of the caller caused the refusal only if all conditions of the library were
         // true.
-        let by_condition = met.as_ref().is_some_and(|item| {
-            let is_false = self.condition.as_ref().is_some_and(|condition| !condition.is_true(Some(item)));
-            is_false && is_expected(item)
+        let by_condition = self.condition.as_ref().zip(met.as_ref()).is_some_and(|(condition, item)| {
+            let state = state_of(T::MODEL, self.table(), item).ok();
+            !condition.is_true(Some(item)) && state.is_some() && state == expected.state
         });
         let conflict = self.conflict(key, Some(expected.version), met);
         if by_condition { Error::ConditionFailed(conflict) } else { Error::Conflict(conflict) }
@@ -194,30 +174,13 @@ impl<T: Versioned> Session<T> {
         self.attempts.indeterminate(self.table(), None, None, None)
     }
 
-    /// Returns the duration, the consumed capacity and the number of requests of the call so far.
-    /// The number of requests does not include reads that DynamoDB has answered.
-    pub(super) fn spent(&self) -> Spent {
-        self.attempts.spent()
-    }
-
-    /// Returns the number of sleeps after requests that failed for a reason other than a conflict,
-    /// for example a timeout.
-    pub(super) fn pauses(&self) -> u32 {
-        self.attempts.pauses()
-    }
-
-    /// Sets the deadline of the call to the current time plus `time`.
-    pub(super) fn allow(&mut self, time: Duration) {
-        self.attempts.allow(time);
-    }
-
     pub(super) fn key_changed(&self) -> Error {
         Error::KeyChanged { table: Arc::clone(self.table()) }
     }
 
-    /// Returns the value of a `Stored`, and the state that the item had when the value was read.
-    /// For a value with an etag, `known` reads the item, and returns a conflict if the item has
-    /// changed since the caller got the etag.
+    /// Returns the value of a `Stored`, and the state in which the item was read. For a value with
+    /// an etag, `known` reads the item, and returns a conflict if the item has changed since the
+    /// etag was made.
     pub(super) async fn known(&mut self, stored: Stored<T>) -> Result<(T, Basis), Error> {
         let (value, etag) = match stored.into_parts() {
             (value, Ok(basis)) => return Ok((value, basis)),
@@ -233,7 +196,7 @@ impl<T: Versioned> Session<T> {
         let expected = Some(etag.number());
         // The future is in a box, because the future is large and writes of values with an etag are
         // rare.
-        let Some(item) = Box::pin(self.read(&get)).await? else {
+        let Some(item) = Box::pin(self.attempts.read(&get)).await? else {
             return Err(Error::Conflict(self.conflict(key, expected, None)));
         };
         match basis_at::<T>(self.table(), item.clone(), &etag)? {
@@ -284,7 +247,6 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Returns `true` if an item has expired.
     pub(super) fn is_expired(&self, item: &Item) -> bool {
         self.repository.item_expiry().is_over(T::MODEL, item)
     }
@@ -298,7 +260,7 @@ impl<T: Versioned> Session<T> {
                 // stored item first, to learn which attributes the UpdateItem must remove.
                 basis.check_key(self.table(), &value)?;
                 let get = self.get(&value.key())?;
-                let Some(stored) = self.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
+                let Some(stored) = self.attempts.read(&get).await? else { return Ok(WriteResult::Conflict(None)) };
                 Change::Overwrite(basis, stored)
             }
         };
@@ -307,9 +269,8 @@ impl<T: Versioned> Session<T> {
         Ok(result.map(|applied| intent.into_stored(applied.next)))
     }
 
-    /// Sends a write of the whole value. If `T` stores leases in the items, `write_whole`
-    /// overwrites an item with an UpdateItem. If the update expression would be too long,
-    /// `write_whole` sends a PutItem.
+    /// Sends a write of the whole value. An item that contains a lease is overwritten by an
+    /// UpdateItem, or by a `PutOver` if the update expression would be too long.
     async fn write_whole(&mut self, intent: &IntentOf<T>) -> Result<WriteResult<Applied>, Error> {
         let stored = match &intent.change {
             Change::Overwrite(_, stored) | Change::Recreate(_, stored) if T::MODEL.lock_in_item().is_some() => stored,
@@ -349,16 +310,13 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Sends an update as a PutItem of the whole changed item, because the update expression would
-    /// be longer than DynamoDB allows. If the stored item has attributes without a field in `T`,
-    /// `update_as_put` returns an error, because the PutItem could overwrite changes of other
-    /// programs. The error contains `bytes`, the length of the update expression. If only the lease
-    /// in the item has changed since the read, `update_as_put` sends another PutItem with the new
-    /// lease.
+    /// Sends an update as a PutItem of the whole changed item, because the update expression has
+    /// too many `bytes`. Returns an error if the stored item has attributes without a field in `T`,
+    /// because the PutItem could overwrite changes of other programs.
     async fn update_as_put(&mut self, intent: IntentOf<T>, bytes: usize) -> Result<WriteResult<Stored<T>>, Error> {
         let (table, key) = (Arc::clone(self.table()), intent.value.key());
         let get = self.get(&key)?;
-        let mut item = self.read(&get).await?;
+        let mut item = self.attempts.read(&get).await?;
         loop {
             let Some(stored) = item else { return Ok(WriteResult::Conflict(None)) };
             // The item may contain the write id of an earlier attempt whose reply was lost.
@@ -395,9 +353,8 @@ impl<T: Versioned> Session<T> {
         }
     }
 
-    /// Completes an update whose value has not changed. If the caller added a condition, `check`
-    /// sends a request that only checks the version and the condition. Without a condition, `check`
-    /// sends no request.
+    /// Completes an update whose value has not changed. Only a condition of the caller needs a
+    /// request.
     pub(super) async fn check(&mut self, value: T, basis: Basis) -> Result<WriteResult<Stored<T>>, Error> {
         if self.condition.is_none() {
             return Ok(WriteResult::Applied(Stored::unchanged(value, basis)));
@@ -436,9 +393,8 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) fn intent(&self, value: T, change: Change) -> IntentOf<T> {
-        let (table, policy) = (Arc::clone(self.table()), self.policy.clone());
-        let (at, expiry) = (self.repository.options.now(), self.repository.item_expiry());
-        IntentOf { table, value, change, policy, condition: self.condition.clone(), at, expiry }
+        let intent = self.repository.intent(value, change, self.policy.clone());
+        IntentOf { condition: self.condition.clone(), ..intent }
     }
 
     /// Returns the `Plan` of the first attempt of an update.
@@ -448,7 +404,7 @@ impl<T: Versioned> Session<T> {
     }
 
     pub(super) fn patch_intent(&self, key: Key, content: SharedPatch<T>) -> PatchIntent<T> {
-        self.repository.patch_under(key, content, self.policy.clone())
+        self.repository.patch_intent(key, content, self.policy.clone())
     }
 
     /// Sends a patch, and returns the item after the patch.
@@ -482,7 +438,7 @@ impl<T: Versioned> Session<T> {
     /// transaction contains no item.
     async fn read_back(&mut self, key: &Key) -> Result<Item, Error> {
         let get = self.get(key)?;
-        let last = match self.read(&get).await {
+        let last = match self.attempts.read(&get).await {
             Ok(Some(item)) => return Ok(item),
             Ok(None) => self.not_found(key),
             Err(error) => error,

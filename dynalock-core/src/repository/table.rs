@@ -12,24 +12,12 @@ use crate::{
 /// The kind of a [`Request`] that creates a table. [`Repository::create_table`] returns the
 /// request.
 #[derive(Debug)]
-pub struct CreateTable(TableSettings);
+pub struct CreateTable(pub(super) TableSettings);
 
 /// The kind of a [`Request`] that compares a table with its struct. [`Repository::verify_table`]
 /// returns the request.
 #[derive(Debug)]
-pub struct VerifyTable(());
-
-/// Returns the request that creates a table. The default deadline of a table creation is longer
-/// than the default deadline of a write.
-pub(super) fn creation<T: Versioned>(repository: &Repository<T>) -> Request<T, CreateTable> {
-    let mut request = repository.request(CreateTable(TableSettings::default()));
-    request.limits = request.limits.of_creation();
-    request
-}
-
-pub(super) fn verification<T: Versioned>(repository: &Repository<T>) -> Request<T, VerifyTable> {
-    repository.request(VerifyTable(()))
-}
+pub struct VerifyTable(pub(super) ());
 
 impl<T> Request<T, CreateTable> {
     /// Sets provisioned billing for the new table and for each global index of the table. `read`

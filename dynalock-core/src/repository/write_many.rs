@@ -1,13 +1,12 @@
 //! Calls that write many items, with one result for each item.
 
 use std::{
-    collections::HashMap,
     future::{IntoFuture, ready},
     sync::Arc,
-    vec,
 };
 
 use futures_core::Stream;
+use futures_util::{FutureExt, future::join_all};
 
 use super::{
     Repository, Request,
@@ -15,7 +14,7 @@ use super::{
     in_many::{InMany, Numbered},
     request::{Checked, sealed::Sealed},
     write::{Create, Delete, Deleted, Mode, Update},
-    write_stream::{ItemResult, Sequence, Step, WriteStream},
+    write_stream::{ItemResult, Sequence, Step, WriteStream, first_failure},
 };
 use crate::{
     codec::Stored,
@@ -23,6 +22,7 @@ use crate::{
     key::Key,
     model::Versioned,
     telemetry::{BoxedCall, observe_as, set_batch},
+    write::group::groups,
 };
 
 /// The kind of a [`Request`] that writes many items. The type parameter `K` is the kind of write
@@ -53,13 +53,8 @@ pub struct WriteMany<K> {
     concurrency: usize,
 }
 
-impl<K> WriteMany<K> {
-    const CONCURRENCY: usize = 16;
-
-    fn of(items: impl Iterator<Item = K>) -> Self {
-        Self { items: items.collect(), concurrency: Self::CONCURRENCY }
-    }
-}
+/// The default limit of the requests in flight.
+const CONCURRENCY: usize = 16;
 
 impl<T: Versioned> Repository<T> {
     /// Creates many items, each like [`create`](Self::create). Returns one result for each value,
@@ -102,7 +97,7 @@ impl<T: Versioned> Repository<T> {
     /// A dropped call sends no more requests, but requests that were already sent may still arrive
     /// at DynamoDB.
     pub fn create_many(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Create<T>>> {
-        self.many(WriteMany::of(values.into_iter().map(|value| Create { value })))
+        self.many(values.into_iter().map(|value| Create { value }))
     }
 
     /// Writes the changed attributes of many values, each like [`update`](Self::update). Returns
@@ -138,7 +133,7 @@ impl<T: Versioned> Repository<T> {
     /// A dropped call sends no more requests, but requests that were already sent may still arrive
     /// at DynamoDB.
     pub fn update_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Update<T>>> {
-        self.many(WriteMany::of(stored.into_iter().map(|stored| Update { stored, mode: Mode::Changes })))
+        self.many(stored.into_iter().map(|stored| Update { stored, mode: Mode::Changes }))
     }
 
     /// Deletes many items, each like [`delete`](Self::delete). Returns one result for each item, in
@@ -175,7 +170,7 @@ impl<T: Versioned> Repository<T> {
     /// A dropped call sends no more requests, but requests that were already sent may still arrive
     /// at DynamoDB.
     pub fn delete_many(&self, stored: impl IntoIterator<Item = Stored<T>>) -> Request<T, WriteMany<Delete<T>>> {
-        self.many(WriteMany::of(stored.into_iter().map(|stored| Delete { stored })))
+        self.many(stored.into_iter().map(|stored| Delete { stored }))
     }
 
     /// Writes many values, and checks neither the versions nor the leases of the stored items. An
@@ -241,11 +236,11 @@ impl<T: Versioned> Repository<T> {
     /// written. A dropped call sends no more requests, but requests that were already sent may
     /// still arrive at DynamoDB.
     pub fn import_unchecked(&self, values: impl IntoIterator<Item = T>) -> Request<T, WriteMany<Import<T>>> {
-        self.many(WriteMany::of(values.into_iter().map(|value| Import { value })))
+        self.many(values.into_iter().map(|value| Import { value }))
     }
 
-    fn many<K>(&self, kind: WriteMany<K>) -> Request<T, WriteMany<K>> {
-        Request::new(self.clone(), self.limits, kind)
+    fn many<K>(&self, items: impl Iterator<Item = K>) -> Request<T, WriteMany<K>> {
+        self.request(WriteMany { items: items.collect(), concurrency: CONCURRENCY })
     }
 }
 
@@ -308,10 +303,16 @@ impl<T: Versioned, K: InMany<T>> Request<T, WriteMany<K>> {
         let count = items.len();
         // With a limit of 0 requests in flight, the stream would never send a request.
         if concurrency == 0 {
-            let refused = (0..count).map(|index| refused(index, InvalidSetting::Concurrency));
+            let refused = (0..count).map(|index| -> Sequence<K::Output> {
+                let result = ItemResult { index, result: Err(Error::InvalidSetting(InvalidSetting::Concurrency)) };
+                let step: Step<K::Output> = Box::pin(ready(vec![result]));
+                Box::new(std::iter::once(step))
+            });
             return WriteStream::new(refused, 1, count);
         }
-        let mut chains = chains(items).into_iter();
+        let numbered = items.into_iter().enumerate();
+        let keyed = numbered.map(|(index, item)| (item.key(), Numbered { index, item }));
+        let mut chains = groups(keyed).into_iter().map(Vec::into_iter);
         let sequences = std::iter::from_fn(move || {
             // Each element of `chains` contains all items with one key. Each request takes at most
             // one item from each element of `chains`, because DynamoDB refuses a request that names
@@ -351,34 +352,6 @@ impl<T: Versioned, K: InMany<T>> IntoFuture for Request<T, WriteMany<K>> {
     }
 }
 
-/// Returns the kind of the first error in the results, for telemetry.
-fn first_failure<O>(results: &[Result<O>]) -> Option<&'static str> {
-    results.iter().find_map(|result| result.as_ref().err()).map(Error::kind)
-}
-
-/// Groups the items by key. Within a group, the items have the same order as in the list `items`.
-/// The order of the groups is the order of their first items in the list `items`.
-fn chains<T, K: InMany<T>>(items: Vec<K>) -> Vec<vec::IntoIter<Numbered<K>>> {
-    let mut places: HashMap<Key, usize> = HashMap::with_capacity(items.len());
-    let mut chains: Vec<Vec<Numbered<K>>> = Vec::with_capacity(items.len());
-    for (index, item) in items.into_iter().enumerate() {
-        let place = *places.entry(item.key()).or_insert(chains.len());
-        let item = Numbered { index, item };
-        match chains.get_mut(place) {
-            Some(chain) => chain.push(item),
-            None => chains.push(vec![item]),
-        }
-    }
-    chains.into_iter().map(Vec::into_iter).collect()
-}
-
-/// Returns the result of an item that was not sent because of an invalid setting.
-fn refused<O: Send + 'static>(index: usize, setting: InvalidSetting) -> Sequence<O> {
-    let result = ItemResult { index, result: Err(Error::InvalidSetting(setting)) };
-    let step: Step<O> = Box::pin(ready(vec![result]));
-    Box::new(std::iter::once(step))
-}
-
 macro_rules! in_many {
     ($($kind:ident, $operation:literal => $output:ty, $key:expr;)*) => {$(
         impl<T: Versioned> InMany<T> for $kind<T> {
@@ -394,15 +367,10 @@ macro_rules! in_many {
             }
 
             fn send(settings: &Request<T, ()>, items: Vec<Numbered<Self>>) -> Step<Self::Output> {
-                let calls = items.into_iter().map(|Numbered { index, item }| Numbered { index, item: settings.like(item) });
-                let calls: Vec<_> = calls.collect();
-                Box::pin(async move {
-                    let mut results = Vec::with_capacity(calls.len());
-                    for Numbered { index, item } in calls {
-                        results.push(ItemResult { index, result: item.await });
-                    }
-                    results
-                })
+                let calls = items.into_iter().map(|Numbered { index, item }| {
+                    settings.like(item).into_future().map(move |result| ItemResult { index, result })
+                });
+                Box::pin(join_all(calls))
             }
         }
     )*};

@@ -10,7 +10,10 @@ use std::{
 use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
 
-use crate::{error::Result, telemetry::BoxedCall};
+use crate::{
+    error::{Error, Result},
+    telemetry::BoxedCall,
+};
 
 /// The result of one item in a call that writes many items. A [`WriteStream`] returns one
 /// `ItemResult` for each item.
@@ -147,6 +150,11 @@ impl<O: Send + 'static> Stream for WriteStream<O> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.left, Some(self.left))
     }
+}
+
+/// Returns the kind of the first error in the results, for telemetry.
+pub(super) fn first_failure<'r, O: 'r>(results: impl IntoIterator<Item = &'r Result<O>>) -> Option<&'static str> {
+    results.into_iter().find_map(|result| result.as_ref().err()).map(Error::kind)
 }
 
 /// The futures in the stream are boxed, so the stream itself can be moved.

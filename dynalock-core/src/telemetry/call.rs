@@ -49,26 +49,17 @@ pub(super) struct Call {
     has_ended: AtomicBool,
 }
 
-/// The name of a call in a trace: the name of the operation and the name of the table.
-struct SpanName<'a> {
-    operation: &'static str,
-    table: &'a str,
-}
-
-impl fmt::Display for SpanName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.table {
-            "" => f.write_str(self.operation),
-            table => write!(f, "{} {table}", self.operation),
-        }
-    }
+/// Returns the name of a call in a trace: the name of the operation and the name of the table.
+fn span_name(operation: &str, table: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| match table {
+        "" => f.write_str(operation),
+        table => write!(f, "{operation} {table}"),
+    })
 }
 
 /// The error of a call that runs a closure: an error of the library, or an error of the closure.
 pub(crate) enum CallFailure<E> {
-    /// An error of the library.
     Library(Error),
-    /// An error that the caller's closure has returned.
     Closure(E),
 }
 
@@ -108,7 +99,7 @@ macro_rules! call_span {
             $(parent: $parent,)?
             tracing::Level::$level,
             "call",
-            otel.name = display(SpanName { operation: $operation, table: $table }),
+            otel.name = display(span_name($operation, $table)),
             otel.kind = "client",
             otel.status_code = Empty,
             db.system.name = SYSTEM,
@@ -125,7 +116,6 @@ macro_rules! call_span {
     };
 }
 
-/// The boxed future of a call.
 pub(crate) type BoxedCall<'f, O> = Pin<Box<dyn Future<Output = O> + Send + 'f>>;
 
 /// Runs a call of the public API in a new span. For a call on several tables, `table` is empty, and
@@ -146,7 +136,10 @@ pub(crate) fn observe_closure<'f, O, E: From<Error>>(
     call: impl Future<Output = Result<O, CallFailure<E>>> + Send + 'f,
 ) -> BoxedCall<'f, Result<O, E>> {
     let call = Box::pin(call);
-    Box::pin(async move { in_span(operation, table, call, CallFailure::of).await.map_err(CallFailure::into_error) })
+    Box::pin(async move {
+        let span = call_span!(INFO, operation, &*table);
+        in_span(span, operation, table, call, CallFailure::of).await.map_err(CallFailure::into_error)
+    })
 }
 
 /// Runs a call in a new span, like [`observe`]. The function `error_type` returns the short name of
@@ -161,23 +154,9 @@ pub(crate) fn observe_as<'f, F: Future + Send + 'f>(
     // wraps the future in a span, because each wrapper would copy an unboxed future.
     let call = Box::pin(call);
     match is_observed() {
-        true => Box::pin(in_span(operation, table, call, error_type)),
+        true => Box::pin(in_span(call_span!(INFO, operation, &*table), operation, table, call, error_type)),
         false => call,
     }
-}
-
-/// Runs a call in a new span.
-fn in_span<F: Future>(
-    operation: &'static str,
-    table: Arc<str>,
-    call: F,
-    error_type: fn(&F::Output) -> Option<&'static str>,
-) -> impl Future<Output = F::Output> {
-    if !is_observed() {
-        return Either::Left(call);
-    }
-    let span = call_span!(INFO, operation, &*table);
-    Either::Right(run(Call::new(operation, table, span), call, error_type))
 }
 
 /// Returns `true` if a subscriber of `tracing` is set, or if the library counts metrics. If no
@@ -194,12 +173,9 @@ pub(crate) fn detached<F: Future>(
     work: F,
     error_type: fn(&F::Output) -> Option<&'static str>,
 ) -> impl Future<Output = F::Output> {
-    if !is_observed() {
-        return Either::Left(work);
-    }
     let span = call_span!(DEBUG, operation, &*table, parent: None);
     span.follows_from(current_span());
-    Either::Right(run(Call::new(operation, table, span), work, error_type))
+    in_span(span, operation, table, work, error_type)
 }
 
 /// Runs a background task for a lease. The span of the background task is a child of the span of
@@ -213,14 +189,11 @@ pub(crate) fn in_lease<O, F>(
 where
     F: Future<Output = Result<O>>,
 {
-    if !is_observed() {
-        return Either::Left(work);
-    }
     // `in_scope` does not panic, even if the program has set its `tracing` subscriber after the
     // grant of the lease. An explicit parent span that is older than the subscriber would make the
     // registry of `tracing-subscriber` panic.
     let span = lease.in_scope(|| call_span!(DEBUG, operation, &*table));
-    Either::Right(run(Call::new(operation, table, span), work, failure))
+    in_span(span, operation, table, work, failure)
 }
 
 /// Returns a future that runs `work`, and adds the telemetry of `work` to the current call. The
@@ -250,7 +223,7 @@ pub(crate) fn follow(to: &Span) {
 pub(crate) fn set_table(table: Arc<str>) {
     if let Some(call) = current() {
         call.span.record("db.collection.name", &*table);
-        call.span.record("otel.name", display(SpanName { operation: call.operation, table: &table }));
+        call.span.record("otel.name", display(span_name(call.operation, &table)));
         // A unit of work may commit several times, because its closure can run several times. The
         // metrics of the unit of work name the tables of its first commit.
         let _ = call.table.set(table);
@@ -277,14 +250,20 @@ pub(super) fn current() -> Option<Arc<Call>> {
     CURRENT.try_with(Arc::clone).ok()
 }
 
-fn run<F: Future>(
-    call: Call,
+/// Runs the future `work` in the span of a call.
+fn in_span<F: Future>(
+    span: Span,
+    operation: &'static str,
+    table: Arc<str>,
     work: F,
     error_type: fn(&F::Output) -> Option<&'static str>,
 ) -> impl Future<Output = F::Output> {
-    let (span, call) = (call.span.clone(), Arc::new(call));
+    if !is_observed() {
+        return Either::Left(work);
+    }
+    let call = Arc::new(Call::new(operation, table, span.clone()));
     let ended = Arc::clone(&call);
-    CURRENT.scope(call, work.inspect(move |output| ended.end(error_type(output))).instrument(span))
+    Either::Right(CURRENT.scope(call, work.inspect(move |output| ended.end(error_type(output))).instrument(span)))
 }
 
 /// Returns the short name of the error in a result, or `None` for a success.

@@ -51,7 +51,6 @@ pub(crate) fn retry(last: &Error, pause: Duration) {
     }
 }
 
-/// Returns a short name of the error `last`, which caused a retry.
 fn reason(last: &Error) -> &'static str {
     match last {
         Error::Contention(_) => "contention",

@@ -53,23 +53,17 @@ where
         aws.request_id = Empty,
         dynalock.request = number,
     );
-    let request = SentRequest { name, table: Arc::clone(table), span: span.clone(), outcome: DROPPED.into() };
+    let mut request = SentRequest { name, table: Arc::clone(table), span: span.clone(), outcome: DROPPED.into() };
     let answer = sent.instrument(span).await;
-    request.end(&answer);
-    answer
-}
-
-impl SentRequest {
-    fn end<O: RequestId, E: ProvideErrorMetadata + RequestId>(mut self, answer: &Result<O, SdkError<E>>) {
-        let (id, outcome) = match answer {
-            Ok(output) => (output.request_id(), OK.into()),
-            Err(error) => (error.request_id(), error_type(error)),
-        };
-        if let Some(id) = id {
-            self.span.record("aws.request_id", id);
-        }
-        self.outcome = outcome;
+    let (id, outcome) = match &answer {
+        Ok(output) => (output.request_id(), OK.into()),
+        Err(error) => (error.request_id(), error_type(error)),
+    };
+    if let Some(id) = id {
+        request.span.record("aws.request_id", id);
     }
+    request.outcome = outcome;
+    answer
 }
 
 impl Drop for SentRequest {

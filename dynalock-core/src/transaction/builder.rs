@@ -4,13 +4,15 @@ use aws_sdk_dynamodb::Client;
 
 use super::{
     Op, TransactionGet,
-    commit::{self, AfterContention, Commit},
+    commit::{AfterContention, Commit},
     explain::{self, Resolved},
     link::Link,
     pending::PendingOperation,
+    resolve::resolve,
+    token::{known_id, refuse_committed, token_and_stamps},
 };
 use crate::{
-    codec::{Basis, Stored},
+    codec::Stored,
     error::{Error, InvalidTransaction, Result, TransactionId},
     explain::{Explained, ExplainedRequest, RequestToken},
     expression::Condition,
@@ -458,8 +460,8 @@ impl Transaction {
             Resolved::Reads(reads) => return Ok(Explained::before_write(reads)),
         };
         let mut attempts = self.link.attempts_without_requests(self.limits);
-        let (_, mut stamps) = commit::token_and_stamps(self.token.clone(), &mut attempts);
-        let assembly = commit::refuse_committed(&attempts, &operations, commit::known_id(&stamps))
+        let (_, mut stamps) = token_and_stamps(self.token.clone(), &mut attempts);
+        let assembly = refuse_committed(&attempts, &operations, known_id(&stamps))
             .and_then(|()| assemble(&operations, &mut stamps));
         let actions = assembly.map(|assembly| explain::actions(&operations, assembly));
         self.pending = explain::pending(operations);
@@ -531,13 +533,13 @@ impl Transaction {
         let Self { id, mut link, pending, limits, token } = self;
         check_token(token.as_deref())?;
         let mut attempts = link.attempts(limits);
-        let (token, mut stamps) = commit::token_and_stamps(token, &mut attempts);
-        let known = commit::known_id(&stamps);
-        let mut operations = commit::resolve(&mut attempts, id, pending, known).await?;
+        let (token, mut stamps) = token_and_stamps(token, &mut attempts);
+        let known = known_id(&stamps);
+        let mut operations = resolve(&mut attempts, id, pending, known).await?;
         // If an item that the program has read contains the write id of the transaction, an earlier
         // call committed a transaction with the same token. DynamoDB may have forgotten the token
         // and could apply the transaction a second time, so the call ends without a write.
-        commit::refuse_committed(&attempts, &operations, known)?;
+        refuse_committed(&attempts, &operations, known)?;
         let assembly = assemble(&operations, &mut stamps)?;
         let commit = Commit {
             attempts: &mut attempts,
@@ -551,7 +553,12 @@ impl Transaction {
             outcome: AttemptOutcome::Known,
         };
         let next = commit.run().await?;
-        Ok(Committed { transaction: id, outputs: Mutex::new(outputs(operations, next)) })
+        let output = |(operation, next): (Operation, _)| match operation.kind {
+            OperationKind::Write(intent) => Some(intent.into_output(next)),
+            OperationKind::Check(_) => None,
+        };
+        let outputs = operations.into_iter().zip(next).map(output).collect();
+        Ok(Committed { transaction: id, outputs: Mutex::new(outputs) })
     }
 
     pub(super) fn add<T: Versioned, Out>(
@@ -571,14 +578,6 @@ fn check_token(token: Option<&str>) -> Result<()> {
         None | Some(1..=36) => Ok(()),
         Some(characters) => Err(Error::InvalidTransaction(InvalidTransaction::Token { characters })),
     }
-}
-
-fn outputs(operations: Vec<Operation>, next: Vec<Option<Basis>>) -> Vec<Option<OperationOutput>> {
-    let output = |(operation, next): (Operation, _)| match operation.kind {
-        OperationKind::Write(intent) => Some(intent.into_output(next)),
-        OperationKind::Check(_) => None,
-    };
-    operations.into_iter().zip(next).map(output).collect()
 }
 
 impl Committed {

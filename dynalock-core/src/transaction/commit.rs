@@ -1,14 +1,9 @@
 //! The commit of a transaction. The commit sends the TransactWriteItems request, and interprets
 //! DynamoDB's answer.
 
-pub(super) use super::{
-    resolve::resolve,
-    token::{known_id, refuse_committed, shows_any, token_and_stamps},
-};
-
 use std::{mem, sync::Arc, time::Duration};
 
-use super::token::{already_committed, is_committed, shows_id};
+use super::token::{already_committed, is_committed, shows_any, shows_id};
 use crate::{
     codec::Basis,
     error::{ActionReason, CancellationClass, Cancelled, Error, TransactionId},
@@ -17,7 +12,7 @@ use crate::{
     operation::{ActionReasons, Failure, Transact, table_names},
     random,
     retry::{Attempts, mismatch},
-    telemetry::{LostReply, lost_reply},
+    telemetry::lost_reply,
     version::{Doubt, Expected, Repeats, Verdict, WriteId, revision_in, ring_of, verdict},
     write::{
         assembly::{Assembly, assemble},
@@ -60,10 +55,8 @@ pub(super) struct Commit<'a> {
 }
 
 impl Commit<'_> {
-    /// Sends a transaction, and returns the state of each item after the transaction. If a
-    /// condition is false because of an expired lease in a separate row, `run` sends a second
-    /// request, which removes the lease. If a condition is false because of an expired item, `run`
-    /// sends a second request, which overwrites the item.
+    /// Sends a transaction, and returns the state of each item after the transaction. If an expired
+    /// lease or an expired item made a condition false, `run` sends a changed request.
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
@@ -80,14 +73,13 @@ impl Commit<'_> {
         }
     }
 
-    /// Sends the request until the outcome of the request is known. If the request failed because
-    /// of an expired first entry in the queue of a lease, `send` removes the entry and repeats the
-    /// request.
+    /// Sends the request until its outcome is known. `send` removes an expired first entry from the
+    /// queue of a lease, and then repeats the request.
     async fn send(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         loop {
             let result = self.send_until_known(request).await;
             if self.outcome == AttemptOutcome::Unknown {
-                lost_reply(found_out(&result));
+                lost_reply(WriteResult::found_out(&result));
             }
             match result {
                 // DynamoDB remembers only the tokens of committed transactions, so the commit can
@@ -195,7 +187,7 @@ impl Commit<'_> {
     fn found_applied(&mut self, reasons: &[ActionReason]) -> WriteResult<(), Vec<ActionReason>> {
         for (next, position) in self.assembly.next.iter_mut().zip(&self.assembly.positions) {
             let item = reasons[position.write].item.as_ref();
-            let item = item.filter(|item| shows_id(Some(*item), Some(self.stamps.id)));
+            let item = item.filter(|item| shows_id(Some(*item), self.stamps.id));
             if let Some(ring) = item.and_then(ring_of) {
                 *next = next.take().map(|next| next.in_life(ring.incarnation()));
             }
@@ -206,7 +198,7 @@ impl Commit<'_> {
     /// Decides from the cancellation reason of one write whether DynamoDB has applied an earlier
     /// attempt of the transaction.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
-        if shows_id(reason.item.as_ref(), Some(self.stamps.id)) {
+        if shows_id(reason.item.as_ref(), self.stamps.id) {
             return Verdict::Applied;
         }
         let positions = self.operations.iter().zip(&self.assembly.positions);
@@ -251,7 +243,7 @@ impl Commit<'_> {
 
     /// Returns `true` if an item in the refusal contains the write id of the transaction.
     fn shows_own_id(&self, reasons: &[ActionReason]) -> bool {
-        reasons.iter().any(|reason| shows_id(reason.item.as_ref(), Some(self.stamps.id)))
+        reasons.iter().any(|reason| shows_id(reason.item.as_ref(), self.stamps.id))
     }
 
     fn tables(&self) -> Arc<str> {
@@ -306,9 +298,8 @@ impl Commit<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns the error of a cancelled transaction. If a lease made the transaction fail, the
-    /// error is for example [`Error::Locked`]. If no lease made the transaction fail, the error is
-    /// [`Error::Cancelled`] with a reason for each operation.
+    /// Returns the error of a cancelled transaction: the error of a lease, for example
+    /// [`Error::Locked`], or [`Error::Cancelled`] with a reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();
@@ -320,16 +311,6 @@ impl Commit<'_> {
         let parts = self.operations.iter().zip(&self.assembly.positions);
         let parts = parts.map(|(operation, position)| (operation.item_ref.clone(), reason_at(*position, reasons)));
         Error::Cancelled(Cancelled::new(self.transaction, parts.collect(), self.attempts.spent()))
-    }
-}
-
-/// Returns the outcome of the attempts whose replies were lost, for telemetry. All attempts of a
-/// request have the same token, so DynamoDB applied at most one of the attempts.
-fn found_out<C>(result: &Result<WriteResult<(), C>, Error>) -> LostReply {
-    match result {
-        Ok(WriteResult::Applied(())) => LostReply::Applied,
-        Ok(WriteResult::Conflict(_)) => LostReply::NotApplied,
-        Err(_) => LostReply::Unknown,
     }
 }
 

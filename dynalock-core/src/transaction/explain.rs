@@ -1,13 +1,10 @@
 use std::mem;
 
-use super::pending::{PendingOperation, PendingState, Purpose};
+use super::pending::{PendingOperation, PendingState};
 use crate::{
     error::{Error, Result},
     explain::{ExplainedAction, ExplainedRequest, Row},
-    write::{
-        assembly::Assembly,
-        operation::{Operation, OperationKind},
-    },
+    write::{assembly::Assembly, operation::Operation},
 };
 
 /// The operations of a transaction, or the reads that the commit must send first.
@@ -45,15 +42,8 @@ pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
 /// Restores the pending operations of a transaction after `explain`, so that the caller can still
 /// change the transaction.
 pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
-    let pending = operations.into_iter().map(|Operation { item_ref, kind, .. }| PendingOperation {
-        item_ref,
-        purpose: match kind {
-            OperationKind::Write(_) => Purpose::Write,
-            OperationKind::Check(_) => Purpose::Check,
-        },
-        state: PendingState::Ready(kind),
-    });
-    pending.collect()
+    let pending = |Operation { item_ref, kind, .. }| PendingOperation::ready(item_ref, kind);
+    operations.into_iter().map(pending).collect()
 }
 
 /// Returns the description of each write of a transaction, for the output of `explain`.

@@ -7,10 +7,8 @@ use crate::{
     retry::{Attempts, CallCost, Connection, ConnectionMeter, Limits, TableMeter},
 };
 
-/// The connection and the cost meters of a transaction. If a repository of the transaction was made
-/// from the transaction's SDK client, the transaction uses the connection of the repository. A
-/// connection contains the measured round-trip time and the retry budget. If no repository was made
-/// from the SDK client, the transaction makes its own connection.
+/// The connection and the cost meters of a transaction. The connection is shared with the
+/// repositories that have the same SDK client.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,

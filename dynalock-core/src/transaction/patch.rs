@@ -77,8 +77,8 @@ impl Transaction {
     /// the condition or the `add` that caused the refusal.
     pub fn patch<T: Versioned>(&mut self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
-        let intent = repository.patch_intent(key.into_key(), content.clone());
-        let operation = self.add(repository, PendingOperation::patch(repository, intent));
+        let operation = PendingOperation::patch(repository, key.into_key(), content.clone());
+        let operation = self.add(repository, operation);
         PatchOp { operation, content }
     }
 }
@@ -108,8 +108,8 @@ impl Tx {
     /// ```
     pub fn patch<T: Versioned>(&self, repository: &Repository<T>, key: impl IntoKey<T>) -> PatchOp<T> {
         let content = SharedPatch::default();
-        let intent = repository.patch_intent(key.into_key(), content.clone());
-        let operation = self.record(repository, PendingOperation::patch(repository, intent));
+        let operation = PendingOperation::patch(repository, key.into_key(), content.clone());
+        let operation = self.record(repository, operation);
         PatchOp { operation, content }
     }
 }

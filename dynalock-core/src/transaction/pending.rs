@@ -7,30 +7,23 @@ use crate::{
     error::Error,
     expression::{Condition, Placeholders},
     key::Key,
-    lease::LeasePolicy,
     model::{ItemRef, Versioned},
     repository::Repository,
     write::{
         Guard,
         check::Requirement,
-        intent::{Change, IntentOf, basis_at},
+        intent::{Change, basis_at},
         operation::OperationKind,
-        patch::PatchIntent,
+        patch::SharedPatch,
     },
 };
 
 /// An operation that a method such as `update` or `check` has added to a transaction.
 pub(super) struct PendingOperation {
     pub(super) item_ref: ItemRef,
-    pub(super) purpose: Purpose,
+    /// `true` if the operation writes an item, and `false` if the operation only checks an item.
+    pub(super) is_write: bool,
     pub(super) state: PendingState,
-}
-
-/// The purpose of an operation: to write an item, or only to check the item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
-    Write,
-    Check,
 }
 
 /// The state of an operation before the commit of its transaction.
@@ -48,9 +41,14 @@ pub(super) enum PendingState {
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
+    /// Makes an operation for which the commit reads no item.
+    pub(super) fn ready(item_ref: ItemRef, kind: OperationKind) -> Self {
+        Self { item_ref, is_write: matches!(kind, OperationKind::Write(_)), state: PendingState::Ready(kind) }
+    }
+
     pub(super) fn create<T: Versioned>(repository: &Repository<T>, value: T) -> Self {
         let item_ref = repository.item_ref(value.key(), None);
-        Self { item_ref, purpose: Purpose::Write, state: PendingState::Ready(write(repository, value, Change::Create)) }
+        Self::ready(item_ref, write(repository, value, Change::Create))
     }
 
     pub(super) fn update<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
@@ -86,7 +84,7 @@ impl PendingOperation {
                 PendingState::Assumed(etag.clone(), Box::new(resolve))
             }
         };
-        Self { item_ref, purpose: Purpose::Check, state }
+        Self { item_ref, is_write: false, state }
     }
 
     pub(super) fn exists<T: Versioned>(repository: &Repository<T>, key: Key) -> Self {
@@ -98,18 +96,13 @@ impl PendingOperation {
     }
 
     fn require<T: Versioned>(repository: &Repository<T>, key: Key, requirement: Requirement) -> Self {
-        let state = PendingState::Ready(OperationKind::Check(requirement));
-        Self { item_ref: repository.item_ref(key, None), purpose: Purpose::Check, state }
+        Self::ready(repository.item_ref(key, None), OperationKind::Check(requirement))
     }
 
     /// Makes the operation that checks that a guard still holds its lease or named lock.
     pub(super) fn guard(lease: &impl Guard) -> Self {
         let (item_ref, holder) = lease.leased();
-        Self {
-            item_ref,
-            purpose: Purpose::Check,
-            state: PendingState::Ready(OperationKind::Check(Requirement::Guard(holder))),
-        }
+        Self::ready(item_ref, OperationKind::Check(Requirement::Guard(holder)))
     }
 
     pub(super) fn when<T: Versioned>(repository: &Repository<T>, key: Key, condition: Condition<T>) -> Self {
@@ -117,10 +110,9 @@ impl PendingOperation {
         Self::require(repository, key, Requirement::Condition(Box::new(render)))
     }
 
-    pub(super) fn patch<T: Versioned>(repository: &Repository<T>, intent: PatchIntent<T>) -> Self {
-        let item_ref = repository.item_ref(intent.key.clone(), None);
-        let state = PendingState::Ready(OperationKind::Write(Box::new(intent)));
-        Self { item_ref, purpose: Purpose::Write, state }
+    pub(super) fn patch<T: Versioned>(repository: &Repository<T>, key: Key, content: SharedPatch<T>) -> Self {
+        let intent = repository.patch_intent(key.clone(), content, repository.outside());
+        Self::ready(repository.item_ref(key, None), OperationKind::Write(Box::new(intent)))
     }
 
     fn of_stored<T: Versioned>(repository: &Repository<T>, stored: Stored<T>, change: fn(Basis) -> Change) -> Self {
@@ -136,12 +128,11 @@ impl PendingOperation {
                 PendingState::Assumed(etag, Box::new(resolve))
             }
         };
-        Self { item_ref, purpose: Purpose::Write, state }
+        Self { item_ref, is_write: true, state }
     }
 
-    /// Makes the replace operation for an item that contains a lease. The commit reads the stored
-    /// item before the write, because the write must remove the attributes that only the stored
-    /// item has.
+    /// Makes the replace operation for an item that contains a lease. The commit first reads the
+    /// item, to learn which attributes the write must remove.
     fn overwrite<T: Versioned>(repository: &Repository<T>, stored: Stored<T>) -> Self {
         let item_ref = repository.item_ref(stored.key(), Some(stored.version()));
         let etag = stored.etag();
@@ -153,12 +144,10 @@ impl PendingOperation {
             basis.check_key(&repository.table, &value)?;
             Ok(Some(write(&repository, value, Change::Overwrite(basis, item))))
         };
-        Self { item_ref, purpose: Purpose::Write, state: PendingState::Assumed(etag, Box::new(resolve)) }
+        Self { item_ref, is_write: true, state: PendingState::Assumed(etag, Box::new(resolve)) }
     }
 }
 
 fn write<T: Versioned>(repository: &Repository<T>, value: T, change: Change) -> OperationKind {
-    let (table, policy) = (Arc::clone(&repository.table), LeasePolicy::outside(T::MODEL, repository.options));
-    let (at, expiry) = (repository.options.now(), repository.item_expiry());
-    OperationKind::Write(Box::new(IntentOf { table, value, change, policy, condition: None, at, expiry }))
+    OperationKind::Write(Box::new(repository.intent(value, change, repository.outside())))
 }

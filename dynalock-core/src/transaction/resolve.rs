@@ -35,7 +35,9 @@ pub(super) async fn resolve(
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,
-                    None if shows_id(item.as_ref(), known) => return Err(already_committed(attempts)),
+                    None if known.is_some_and(|id| shows_id(item.as_ref(), id)) => {
+                        return Err(already_committed(attempts));
+                    }
                     None => {
                         let index = operations.len();
                         let others = operations.into_iter().map(|operation| operation.item_ref);

@@ -168,9 +168,8 @@ impl TransactionGet {
     }
 }
 
-/// Returns the items without duplicates, and for each handle the index of the handle's item among
-/// the returned items. DynamoDB refuses a TransactGetItems request that names an item twice, so two
-/// handles of the same item share one answer.
+/// Returns the items without duplicates, and for each handle the index of its item. DynamoDB
+/// refuses a TransactGetItems request that names an item twice.
 fn different(item_refs: &[ItemRef]) -> (Vec<&ItemRef>, Vec<usize>) {
     let mut different: Vec<&ItemRef> = Vec::new();
     let mut positions = Vec::with_capacity(item_refs.len());

@@ -38,18 +38,17 @@ pub(super) fn known_id(stamps: &WriteStamps) -> Option<WriteId> {
 
 /// Returns `true` if the item contains the write id `id`. The write id in the item proves that
 /// DynamoDB has applied the write.
-pub(super) fn shows_id(item: Option<&Item>, id: Option<WriteId>) -> bool {
-    item.zip(id).is_some_and(|(item, id)| shows(item, id))
+pub(super) fn shows_id(item: Option<&Item>, id: WriteId) -> bool {
+    item.is_some_and(|item| shows(item, id))
 }
 
 /// Returns `true` if the item contains one of the write ids.
 pub(super) fn shows_any(item: Option<&Item>, ids: &[WriteId]) -> bool {
-    ids.iter().any(|id| shows_id(item, Some(*id)))
+    ids.iter().any(|id| shows_id(item, *id))
 }
 
-/// Returns an error if an item that the program has read contains the write id that the library
-/// derives from the caller's token. The write id in the item proves that an earlier call committed
-/// the transaction.
+/// Returns an error if an item contains the write id that the library derives from the caller's
+/// token, because an earlier call has committed the transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],
@@ -88,7 +87,7 @@ pub(super) async fn is_shown(attempts: &mut Attempts, items: impl Iterator<Item 
     // committed the transaction.
     attempts.exempt_reads();
     let items = attempts.snapshot(&TransactGet { item_refs }).await.unwrap_or_default();
-    items.iter().any(|item| shows_id(item.as_ref(), Some(id)))
+    items.iter().any(|item| shows_id(item.as_ref(), id))
 }
 
 pub(super) fn already_committed(attempts: &Attempts) -> Error {

@@ -1,9 +1,10 @@
 //! Combines the operations of a transaction into one request.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     check::{check, require},
+    group::groups,
     intent::{Intent, OwnedIntent, Target},
     operation::{Operation, OperationKind},
     plan::{Plan, WritePosition},
@@ -22,25 +23,20 @@ use crate::{
     version::Repeats,
 };
 
-/// The maximum number of items in one transaction.
 pub(crate) const MOST_ITEMS: usize = 100;
 
-/// The maximum size of an item in DynamoDB, in bytes.
 const LARGEST_ITEM: usize = 400 * 1024;
 const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 
 /// The request of a transaction, with the data that the library needs to interpret DynamoDB's
 /// answer.
 pub(crate) struct Assembly {
-    /// The writes of the transaction: one for each item, and one for each separate lease row. The
-    /// writes are in the order of the transaction's operations. An `Assembly` contains at least one
-    /// write.
+    /// The writes of the items and of the separate lease rows, in the order of the operations.
     pub(crate) writes: Vec<Write>,
     /// For each operation of the transaction, the indexes of its writes in the field `writes`.
     pub(crate) positions: Vec<WritePosition>,
     /// For each operation of the transaction, the state of the written item after the transaction.
     pub(crate) next: Vec<Option<Basis>>,
-    /// The size of each write of the transaction.
     sizes: Vec<WriteSize>,
 }
 
@@ -80,8 +76,12 @@ pub(crate) fn assemble(operations: &[Operation], stamps: &mut WriteStamps) -> Re
     let (positions, next) = (vec![WritePosition::default(); count], vec![None; count]);
     let (writes, sizes) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let mut assembly = Assembly { writes, positions, next, sizes };
-    for group in group(operations) {
-        assembly.add(&group, stamps)?;
+    // All requests of a commit must contain the writes in the same order, because DynamoDB refuses a
+    // repeated token with different content.
+    let keyed = operations.iter().enumerate();
+    let keyed = keyed.map(|(index, Operation { item_ref, .. })| ((&*item_ref.table, &item_ref.key), index));
+    for indexes in groups(keyed) {
+        assembly.add(&ItemOperations { operations, indexes }, stamps)?;
     }
     assembly.check_limits(operations)?;
     Ok(assembly)
@@ -134,7 +134,6 @@ impl Assembly {
         Ok(())
     }
 
-    /// Returns `true` if the transaction writes at least one item.
     pub(crate) fn writes_anything(&self) -> bool {
         self.writes.iter().any(|write| !matches!(write.action, Action::Check))
     }
@@ -148,10 +147,9 @@ impl Assembly {
 }
 
 impl<'o> ItemOperations<'o> {
-    /// Returns the index of the leading operation on an item. The library adds the conditions of
-    /// the other operations on the item to the leading operation. If one of the operations on an
-    /// item is a write, `lead` returns the index of the write. `lead` returns the index of a guard
-    /// of a separate lease row only if all operations on the item are guards.
+    /// Returns the index of the operation to which the library adds the conditions of the other
+    /// operations on the item: the write, else a check of the item, else a guard of the separate
+    /// lease row.
     fn lead(&self) -> Result<usize, Error> {
         let mut writes = self.indexes.iter().copied().filter(|&index| self.operations[index].intent().is_some());
         match (writes.next(), writes.next()) {
@@ -175,9 +173,8 @@ impl<'o> ItemOperations<'o> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
 
-    /// Returns the lease condition of the write, and the effect of the write on the lease. If the
-    /// transaction has a guard of the item's lease, the library treats the write as a write of the
-    /// lease holder.
+    /// Returns the lease condition of the write, and the effect of the write on the lease. A guard
+    /// in the transaction makes the write a write of the lease holder.
     fn clause(&self, intent: &dyn OwnedIntent, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self.guarded() {
             Some(holder) => LeaseClause::Holder(holder.clone()),
@@ -226,22 +223,6 @@ impl<'o> ItemOperations<'o> {
         }
         Ok(plan)
     }
-}
-
-/// Groups the operations by item, in the order in which the caller added the operations.
-fn group(operations: &[Operation]) -> Vec<ItemOperations<'_>> {
-    // All requests of a commit must contain the writes in the same order, because DynamoDB refuses
-    // a repeated token with different content.
-    let mut groups: Vec<ItemOperations<'_>> = Vec::with_capacity(operations.len());
-    let mut known = HashMap::with_capacity(operations.len());
-    for (index, Operation { item_ref, .. }) in operations.iter().enumerate() {
-        let position = *known.entry((&*item_ref.table, &item_ref.key)).or_insert(groups.len());
-        match groups.get_mut(position) {
-            Some(group) => group.indexes.push(index),
-            None => groups.push(ItemOperations { operations, indexes: vec![index] }),
-        }
-    }
-    groups
 }
 
 impl<'o> OnlyWrite<'o> {

@@ -17,7 +17,6 @@ impl ItemRef {
         *self.table == *table && self.key == *key
     }
 
-    /// Returns the key attributes of the item.
     pub(crate) fn key_item(&self) -> Result<Item, Error> {
         checked_key(self.model, &self.table, &self.key)
     }
@@ -39,8 +38,6 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
 /// Returns the attributes of a key. Returns an error if DynamoDB would refuse the key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
     for (attribute, value) in model.key_attributes().zip(key.values()) {
-        // DynamoDB would refuse an empty key value, so the library returns an error without a
-        // request.
         if let Some(reason) = attribute.refusal_of(value) {
             return Err(invalid(table, attribute, reason));
         }

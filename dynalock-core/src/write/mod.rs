@@ -8,6 +8,7 @@
 
 pub(crate) mod assembly;
 pub(crate) mod check;
+pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod intent;
 pub(crate) mod key;

@@ -19,7 +19,6 @@ pub(crate) struct Operation {
     pub(crate) companion: CompanionWrite,
 }
 
-/// The kind of an operation: a write of an item, or a check of an item.
 pub(crate) enum OperationKind {
     Write(Box<dyn OwnedIntent>),
     Check(Requirement),
@@ -28,15 +27,6 @@ pub(crate) enum OperationKind {
 impl Operation {
     pub(crate) fn new(item_ref: ItemRef, kind: OperationKind) -> Self {
         Self { item_ref, kind, companion: CompanionWrite::Check }
-    }
-
-    /// Makes a check that fails if an item has changed since the library read the item.
-    pub(crate) fn unchanged(item_ref: ItemRef, item: Option<&Item>) -> Result<Self, Error> {
-        let requirement = match item {
-            Some(item) => Requirement::Unchanged(state_of(item_ref.model, &item_ref.table, item)?),
-            None => Requirement::Absent { expired: None },
-        };
-        Ok(Self::new(item_ref, OperationKind::Check(requirement)))
     }
 
     /// Changes the operation so that it fits the stored item, for example if the stored item has
@@ -55,16 +45,11 @@ impl Operation {
         }
     }
 
-    /// Returns the [`Intent`](super::intent::Intent) (a change of one item) of a write, or `None`
-    /// for a check.
     pub(crate) fn intent(&self) -> Option<&dyn OwnedIntent> {
-        match &self.kind {
-            OperationKind::Write(intent) => Some(&**intent),
-            OperationKind::Check(_) => None,
-        }
+        let OperationKind::Write(intent) = &self.kind else { return None };
+        Some(&**intent)
     }
 
-    /// Returns the state of the item that the write requires, or `None` for a check.
     pub(crate) fn expected(&self) -> Option<Expected<'_>> {
         self.intent().map(|intent| intent.target().expected)
     }
@@ -82,10 +67,8 @@ impl Operation {
     /// Returns the owner and the fence that a guard of a lease requires. Returns `None` if the
     /// operation is not a guard.
     pub(crate) fn guarded(&self) -> Option<&HolderProof> {
-        match &self.kind {
-            OperationKind::Check(Requirement::Guard(holder)) => Some(holder),
-            OperationKind::Check(_) | OperationKind::Write(_) => None,
-        }
+        let OperationKind::Check(Requirement::Guard(holder)) = &self.kind else { return None };
+        Some(holder)
     }
 
     /// Returns `true` if the operation is a guard of a lease in a separate row. A guard of a lease

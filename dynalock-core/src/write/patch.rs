@@ -33,7 +33,6 @@ use crate::{
 /// share one `SharedPatch`.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
-/// A patch of the item with the key `key` in the table `table`.
 pub(crate) struct PatchIntent<T> {
     pub(crate) table: Arc<str>,
     pub(crate) key: Key,
@@ -138,22 +137,16 @@ impl<T: Versioned> PatchIntent<T> {
         // A patch of an item that has write ids but no version writes a new incarnation (a random
         // id in `_writes`). The condition of the patch requires that the item still has write ids
         // and no version.
-        if self.seen.has_stray_ids {
-            let condition =
-                format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})");
-            return self.with_life(condition, to);
-        }
-        // The version after the patch must fit into a `u64`.
-        let (least, most) = (to.value(number(0)), to.value(number(u64::MAX - 1)));
-        let condition = format!(
-            "attribute_exists({key}) AND ({version} BETWEEN {least} AND {most} \
-             OR attribute_not_exists({version}) AND attribute_not_exists({writes}))"
-        );
-        self.with_life(condition, to)
-    }
-
-    /// Adds to the condition of the patch the requirement that the item has not expired.
-    fn with_life(&self, condition: String, to: &mut Placeholders) -> String {
+        let condition = if self.seen.has_stray_ids {
+            format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})")
+        } else {
+            // The version after the patch must fit into a `u64`.
+            let (least, most) = (to.value(number(0)), to.value(number(u64::MAX - 1)));
+            format!(
+                "attribute_exists({key}) AND ({version} BETWEEN {least} AND {most} \
+                 OR attribute_not_exists({version}) AND attribute_not_exists({writes}))"
+            )
+        };
         let Some(expires) = T::MODEL.times.expires.filter(|_| self.asks_for_life()) else { return condition };
         let ExpiredTimes { first, last } = self.expiry.times();
         format!("{condition} AND {}", lives(expires.name, [first, last], to))

@@ -17,9 +17,8 @@ use crate::{
 /// The write of one attempt, with the data that the library needs to interpret DynamoDB's answer.
 pub(crate) struct Plan {
     pub(crate) write: Write,
-    /// The write or check of the separate row that contains the lease of the item. DynamoDB applies
-    /// the write of the lease row and the write of the item together, or applies neither of the two
-    /// writes.
+    /// The write or check of the separate lease row. DynamoDB applies both the companion and the
+    /// write of the item, or neither.
     pub(crate) companion: Option<Box<Write>>,
     /// The state of the item after the write, or `None` for a delete, a patch or a check of the
     /// item. The condition of the next write compares the stored item with `next`.
@@ -37,9 +36,8 @@ pub(crate) struct Plan {
 pub(crate) struct WritePosition {
     /// The index of the operation's write in the list of the transaction's writes.
     pub(crate) write: usize,
-    /// The index of the transaction's write that has the lease condition. `lease` is `None` if the
-    /// operation has no lease condition. If the lease is in a separate lease row, `lease` is the
-    /// index of the transaction's write to the lease row.
+    /// The index of the write that has the lease condition: the write of the item or of the
+    /// separate lease row. `None` if the operation has no lease condition.
     pub(crate) lease: Option<usize>,
     /// The time in epoch milliseconds that the write compares with the end of a lease.
     pub(crate) judged_at: Option<u64>,
@@ -50,7 +48,15 @@ impl Plan {
     /// contains a write of the item and a write of the lease row.
     pub(super) fn new(model: &'static Model, key: &Key, write: Write, clause: &LeaseClause) -> Result<Self, Error> {
         check_size(&write)?;
-        let companion = companion(model, &write.table, key, clause)?;
+        let mut to = Placeholders::default();
+        let companion = match clause.row_condition(model, &mut to) {
+            Some(condition) => {
+                let action = clause.row_update(model, &mut to).map_or(Action::Check, Action::Update);
+                let row = lease_row_key(model, &write.table, key)?;
+                Some(Box::new(Write::new(&write.table, row, action, Some(condition), to)))
+            }
+            None => None,
+        };
         // Only a caller that does not hold the lease sends a condition on the end of the lease.
         let judged_at = match clause {
             LeaseClause::Outside { expired_before } => *expired_before,
@@ -75,8 +81,6 @@ impl Plan {
         WritePosition { write: first, lease, judged_at: self.judged_at }
     }
 
-    /// Returns the writes of the `Plan`: the write of the item, and the write of the item's
-    /// separate lease row.
     pub(super) fn into_writes(self) -> impl Iterator<Item = Write> {
         std::iter::once(self.write).chain(self.companion.map(|companion| *companion))
     }
@@ -101,21 +105,6 @@ impl WritePosition {
     }
 }
 
-/// Returns the write of the separate lease row. The write of the lease row contains the lease
-/// condition, and can renew, release or remove the lease. Returns `None` if the lease is in the
-/// item, or if the write ignores leases.
-fn companion(
-    model: &'static Model,
-    table: &Arc<str>,
-    key: &Key,
-    clause: &LeaseClause,
-) -> Result<Option<Box<Write>>, Error> {
-    let mut to = Placeholders::default();
-    let Some(condition) = clause.row_condition(model, &mut to) else { return Ok(None) };
-    let action = clause.row_update(model, &mut to).map_or(Action::Check, Action::Update);
-    Ok(Some(Box::new(Write::new(table, lease_row_key(model, table, key)?, action, Some(condition), to))))
-}
-
 /// Returns an error if an expression of the write is longer than DynamoDB allows.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>
@@ -123,15 +112,14 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
     const MOST_BYTES: usize = 4096;
     const MOST_OPERATORS: usize = 300;
     let too_long = |bytes, remedy| Err(Error::ExpressionTooLong { table: Arc::clone(&write.table), bytes, remedy });
-    match &write.action {
-        Action::Update(text) if text.len() > MOST_BYTES => return too_long(text.len(), UPDATE_REMEDY),
-        Action::Patch(text) if text.len() > MOST_BYTES => return too_long(text.len(), PATCH_REMEDY),
-        Action::Update(_)
-        | Action::Patch(_)
-        | Action::RowUpdate(_)
-        | Action::Put(_)
-        | Action::Delete
-        | Action::Check => {}
+    let (update_remedy, condition_remedy) = match &write.action {
+        Action::Patch(_) => (PATCH_REMEDY, PATCH_REMEDY),
+        _ => (UPDATE_REMEDY, CONDITION_REMEDY),
+    };
+    if let Action::Update(text) | Action::Patch(text) = &write.action
+        && text.len() > MOST_BYTES
+    {
+        return too_long(text.len(), update_remedy);
     }
     match &write.condition {
         // A condition of at most 600 bytes cannot contain more than 300 operators, so the code does
@@ -139,8 +127,7 @@ pub(super) fn check_size(write: &Write) -> Result<(), Error> {
         Some(text)
             if text.len() > MOST_BYTES || (text.len() > 2 * MOST_OPERATORS && operators(text) > MOST_OPERATORS) =>
         {
-            let is_patch = matches!(write.action, Action::Patch(_));
-            too_long(text.len(), if is_patch { PATCH_REMEDY } else { CONDITION_REMEDY })
+            too_long(text.len(), condition_remedy)
         }
         Some(_) | None => Ok(()),
     }

@@ -30,7 +30,6 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
     Conflict(C),
 }
 
-/// A write that DynamoDB has applied.
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
     /// The state of the item after the write, which the next write of the item will require, or
@@ -68,7 +67,6 @@ pub(crate) enum Delivery {
     Once,
 }
 
-/// The attempts of one write of an item.
 pub(crate) struct Writer<'a> {
     pub(crate) intent: &'a dyn Intent,
     pub(crate) attempts: &'a mut Attempts,
@@ -80,15 +78,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) outcome: AttemptOutcome,
 }
 
-/// The request of one attempt, made from a [`Plan`].
-struct PlannedRequest {
-    content: WireForm,
-    facts: PlanFacts,
-}
-
-/// The content of a request. The code that sends a `Write` consumes the `Write`, so a retry needs a
-/// new `Write`. Retries are rare, so the code computes the write anew for a retry and does not copy
-/// each write before the first attempt.
+/// The content of a request. `Write::send` consumes the `Write`, and a retry makes a new `Write`,
+/// because retries are too rare to copy each write before the first attempt.
 enum WireForm {
     Write(Write),
     Transact(Transact),
@@ -108,6 +99,15 @@ impl<A, C> WriteResult<A, C> {
             Self::Conflict(met) => WriteResult::Conflict(met),
         }
     }
+
+    /// Returns the outcome of the attempts whose replies were lost, for telemetry.
+    pub(crate) fn found_out(result: &Result<Self, Error>) -> LostReply {
+        match result {
+            Ok(Self::Applied(_)) => LostReply::Applied,
+            Ok(Self::Conflict(_)) => LostReply::NotApplied,
+            Err(_) => LostReply::Unknown,
+        }
+    }
 }
 
 impl Writer<'_> {
@@ -117,9 +117,8 @@ impl Writer<'_> {
         self.intent.plan(self.stamps.next(), &clause)
     }
 
-    /// Sends the first attempt of a write, and further attempts if a reply is lost or if a further
-    /// attempt may succeed. Ends when the library knows whether DynamoDB has applied the write, or
-    /// with an error at a limit of the call.
+    /// Sends attempts of a write until the library knows whether DynamoDB has applied the write, or
+    /// until a limit of the call.
     pub(crate) async fn send(mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let result = self.send_until_known(first).await;
         if self.outcome == AttemptOutcome::Unknown {
@@ -142,22 +141,17 @@ impl Writer<'_> {
             {
                 LostReply::NotApplied
             }
-            Ok(WriteResult::Applied(_)) => LostReply::Applied,
-            Ok(WriteResult::Conflict(_)) => LostReply::NotApplied,
-            Err(_) => LostReply::Unknown,
+            result => WriteResult::found_out(result),
         }
     }
 
-    /// Sends attempts until the library knows whether DynamoDB has applied the write, or until an
-    /// error.
     async fn send_until_known(&mut self, first: Plan) -> Result<WriteResult<Applied>, Error> {
         let client = self.attempts.connection().client.clone();
         // The `Writer` has not sent a request yet. If the deadline has already passed, the error of
         // `check_time` proves that DynamoDB has not applied the write.
         self.attempts.check_time()?;
-        let mut request = self.request(first)?;
+        let (mut content, mut facts) = self.request(first)?;
         loop {
-            let PlannedRequest { content, facts } = request;
             let (answer, transact) = match content {
                 WireForm::Write(write) => (self.attempts.attempt(Box::pin(write.send(&client))).await, None),
                 WireForm::Transact(transact) => {
@@ -192,7 +186,7 @@ impl Writer<'_> {
                         if self.intent.is_relative() && self.outcome.may_apply_twice(self.attempts) {
                             return Err(self.stop(self.attempts.too_late()));
                         }
-                        request = PlannedRequest { content: WireForm::Transact(transact), facts };
+                        content = WireForm::Transact(transact);
                         continue;
                     }
                     None
@@ -202,14 +196,13 @@ impl Writer<'_> {
                 return Ok(result);
             }
             let plan = self.plan().map_err(|error| self.stop(error))?;
-            request = self.request(plan).map_err(|error| self.stop(error))?;
+            (content, facts) = self.request(plan).map_err(|error| self.stop(error))?;
         }
     }
 
-    /// Reads the item after a patch whose outcome is unknown. If the item contains the write id of
-    /// the patch, DynamoDB has applied the patch. If the item does not contain the write id of the
-    /// patch, the outcome of the patch stays unknown. Later patches may have removed the write id
-    /// from the item, or DynamoDB may still apply the patch.
+    /// Reads the item after a patch whose outcome is unknown. Only the write id of the patch in the
+    /// item decides the outcome: if the id is missing, later patches may have removed it, or
+    /// DynamoDB may still apply the patch.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -234,7 +227,7 @@ impl Writer<'_> {
         }
     }
 
-    fn request(&mut self, mut plan: Plan) -> Result<PlannedRequest, Error> {
+    fn request(&mut self, mut plan: Plan) -> Result<(WireForm, PlanFacts), Error> {
         // The condition of a PutItem compares all lease attributes, including the queue of the
         // lock. Another writer can restore the compared lease attributes, so DynamoDB may still
         // apply a delayed duplicate of a refused PutItem.
@@ -256,7 +249,7 @@ impl Writer<'_> {
             let transact = Transact::new(plan.into_writes(), token);
             WireForm::Transact(transact.map_err(|why| Error::Rejected(why.after(self.attempts.spent())))?)
         };
-        Ok(PlannedRequest { content, facts })
+        Ok((content, facts))
     }
 
     /// After a failed attempt, sleeps until the next attempt. Returns an error if the failure ends
@@ -313,9 +306,8 @@ impl Writer<'_> {
     }
 
     /// Decides the result of a write that DynamoDB refused because the condition on the separate
-    /// lease row was false. If the item contains the write id of the write, DynamoDB has applied
-    /// the write. A lease error takes precedence over a version conflict. Returns `None` if the
-    /// call should send another attempt.
+    /// lease row was false. A lease error takes precedence over a version conflict. Returns `None`
+    /// if the call should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
@@ -396,9 +388,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the item that made the condition false. DynamoDB returns this item with the refusal,
-    /// but some DynamoDB-compatible servers do not. If the refusal contains no item, `seen` reads
-    /// the item.
+    /// Returns the item that made the condition false. Some DynamoDB-compatible servers refuse
+    /// without the item, so `seen` then reads the item.
     async fn seen(&mut self, returned: Option<Item>) -> Result<Option<Item>, Error> {
         if returned.is_some() {
             return Ok(returned);
@@ -436,7 +427,11 @@ impl Writer<'_> {
                     None if item.is_some() => Proof::Release,
                     None => Proof::Absence,
                 };
-                Ok(WriteResult::Applied(Applied { proof, next: shown_by(proof, facts.next.clone()), item }))
+                let next = facts.next.clone().map(|next| match proof {
+                    Proof::Id(incarnation) => next.in_life(incarnation),
+                    Proof::Reply | Proof::Release | Proof::Absence => next,
+                });
+                Ok(WriteResult::Applied(Applied { proof, next, item }))
             }
             Verdict::Conflict => Ok(WriteResult::Conflict(item)),
             Verdict::Unknown => {
@@ -461,13 +456,4 @@ fn shows_release(release: Option<Release<'_>>, item: Option<&Item>) -> bool {
     release.is_some_and(|release| {
         stored(&release).and_then(|stored| stored.as_s().ok()).is_some_and(|by| by == release.owner)
     })
-}
-
-/// Returns the state of the item after the applied attempt, which the next write of the item will
-/// require.
-fn shown_by(proof: Proof, next: Option<Basis>) -> Option<Basis> {
-    match proof {
-        Proof::Reply | Proof::Release | Proof::Absence => next,
-        Proof::Id(incarnation) => next.map(|next| next.in_life(incarnation)),
-    }
 }

@@ -11,9 +11,8 @@ use crate::{
 };
 
 /// Returns an update expression that writes the changes, the next version and the next write ids.
-/// The update expression removes attributes whose name is a serde alias of a written attribute. If
-/// an attribute with an alias stayed in the item, serde would report a duplicate field, or would
-/// read a removed value.
+/// The expression removes the serde aliases of each written attribute, because serde would report a
+/// duplicate field or read a removed value.
 pub(crate) fn update(
     model: &Model,
     changes: Changes,

@@ -39,7 +39,6 @@ pub(super) trait QueuedCall<T>: Send {
     /// deadline.
     fn is_left(&self) -> bool;
 
-    /// Returns the time until the deadline of the call.
     fn time_left(&self) -> Duration;
 
     /// Runs the call's closure on the batch's copy of the item. If the closure returns an error,
@@ -50,7 +49,7 @@ pub(super) trait QueuedCall<T>: Send {
     /// Returns whether the last run of the call's closure returned an error.
     fn is_refused(&self) -> bool;
 
-    /// Returns the tracing span in which the caller made the call.
+    /// Returns the tracing span of the caller.
     fn span(&self) -> &Span;
 
     /// Sends the result of the batch to the caller. If the last run of the call's closure returned
@@ -176,11 +175,11 @@ impl<T, E> CallerSide<T, E> {
     pub(super) async fn result(mut self) -> Result<Stored<T>, CallFailure<E>> {
         let answer = match clock::within(self.limit.deadline, &mut self.answer).await {
             Some(Ok(answer)) => answer,
-            Some(Err(_)) => return Err(self.worker_ended().into()),
+            Some(Err(_)) => return Err(self.unanswered(Unavailable::WorkerEnded).into()),
             // The worker may have sent the result at the moment of the deadline.
             None => match self.answer.try_recv() {
                 Ok(answer) => answer,
-                Err(_) => return Err(self.too_late().into()),
+                Err(_) => return Err(self.unanswered(Unavailable::TooLate).into()),
             },
         };
         match answer {
@@ -189,33 +188,19 @@ impl<T, E> CallerSide<T, E> {
         }
     }
 
-    /// Returns the error of a combined call that has reached its deadline.
-    fn too_late(&self) -> Error {
-        let last = Box::new(Error::Unavailable(Unavailable::TooLate));
+    /// Returns the error of a combined call that ends without a result from the worker.
+    fn unanswered(&self, why: Unavailable) -> Error {
+        let is_too_late = matches!(why, Unavailable::TooLate);
         let Progress { phase, attempts } = self.ticket.leave();
-        let spent = self.spent(attempts);
+        let (spent, last) = (Spent::new(attempts, self.limit.elapsed()), Box::new(Error::Unavailable(why)));
         match phase {
-            Phase::Frozen => self.indeterminate(spent, last),
-            Phase::Waiting | Phase::Left => Error::Exhausted { spent, last },
+            Phase::Frozen => {
+                let table = Arc::clone(&self.table);
+                Error::Indeterminate { table, expected: None, found: None, spent, last: Some(last) }
+            }
+            Phase::Waiting | Phase::Left if is_too_late => Error::Exhausted { spent, last },
+            Phase::Waiting | Phase::Left => *last,
         }
-    }
-
-    /// Returns the error of a combined call whose worker has ended without sending a result.
-    fn worker_ended(&self) -> Error {
-        let last = Error::Unavailable(Unavailable::WorkerEnded);
-        let Progress { phase, attempts } = self.ticket.leave();
-        match phase {
-            Phase::Frozen => self.indeterminate(self.spent(attempts), Box::new(last)),
-            Phase::Waiting | Phase::Left => last,
-        }
-    }
-
-    fn indeterminate(&self, spent: Spent, last: Box<Error>) -> Error {
-        Error::Indeterminate { table: Arc::clone(&self.table), expected: None, found: None, spent, last: Some(last) }
-    }
-
-    fn spent(&self, attempts: u32) -> Spent {
-        Spent::new(attempts, self.limit.elapsed())
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::copy::WorkingCopy;
 use crate::{
     error::{Error, Result},
-    key::Key,
     model::Versioned,
     repository::{Patch, modify::NoValue},
 };
@@ -16,21 +15,18 @@ use crate::{
 
 /// A change that a closure makes, for [`Combining::update_with`](super::Combining::update_with).
 pub struct CombinedUpdate<F> {
-    pub(super) key: Key,
     pub(super) change: F,
 }
 
 /// A change that a fallible closure makes, for
 /// [`Combining::try_update_with`](super::Combining::try_update_with).
 pub struct CombinedTryUpdate<F> {
-    pub(super) key: Key,
     pub(super) change: F,
 }
 
 /// A change that a closure makes, for [`Combining::upsert_with`](super::Combining::upsert_with). If
 /// the item is missing, the call creates the item.
 pub struct CombinedUpsert<I, F> {
-    pub(super) key: Key,
     pub(super) init: I,
     pub(super) change: F,
 }
@@ -42,9 +38,6 @@ pub trait CombinedChange<T>: Send + 'static {
 
     /// The type of the error that the call returns.
     type Error: From<Error> + Send + 'static;
-
-    /// Returns the key of the item that the call changes.
-    fn key(&self) -> &Key;
 
     /// Returns an error if the change is invalid for every item.
     ///
@@ -74,10 +67,6 @@ where
 
     type Error = Error;
 
-    fn key(&self) -> &Key {
-        &self.key
-    }
-
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T> {
         let mut value = copy.value().cloned().ok_or_else(|| copy.not_found())?;
         (self.change)(&mut value);
@@ -94,10 +83,6 @@ where
     const OPERATION: &'static str = "combined_try_update_with";
 
     type Error = E;
-
-    fn key(&self) -> &Key {
-        &self.key
-    }
 
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T, E> {
         let mut value = copy.value().cloned().ok_or_else(|| copy.not_found())?;
@@ -117,10 +102,6 @@ where
 
     type Error = Error;
 
-    fn key(&self) -> &Key {
-        &self.key
-    }
-
     fn apply(&mut self, copy: &WorkingCopy<'_, T>) -> Result<T> {
         let mut value = copy.value().cloned().unwrap_or_else(&mut self.init);
         (self.change)(&mut value);
@@ -132,10 +113,6 @@ impl<T: Versioned + Clone> CombinedChange<T> for Patch<T> {
     const OPERATION: &'static str = "combined_patch";
 
     type Error = Error;
-
-    fn key(&self) -> &Key {
-        &self.key
-    }
 
     fn check(&self, table: &Arc<str>) -> Result<()> {
         self.content.check(table)

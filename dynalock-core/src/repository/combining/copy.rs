@@ -84,7 +84,7 @@ impl<'a, T: Versioned> WorkingCopy<'a, T> {
     /// Applies a patch to a clone of the working copy, and returns the changed value.
     pub(super) fn patched(&self, content: &SharedPatch<T>) -> Result<T, Error> {
         let Some(item) = self.item() else { return Err(self.not_found()) };
-        let patch = self.repository.patch_intent(self.key.clone(), content.clone());
+        let patch = self.repository.patch_intent(self.key.clone(), content.clone(), self.repository.outside());
         let (value, _) = decode(self.table(), patch.apply(item, self.spent.clone())?)?;
         Ok(value)
     }

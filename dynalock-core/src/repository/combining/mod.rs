@@ -18,6 +18,7 @@ use queue::Queues;
 use super::{Patch, Repository, modify::NoValue};
 use crate::{
     error::Error,
+    key::Key,
     model::{IntoKey, Versioned},
     retry::Pace,
 };
@@ -180,7 +181,7 @@ impl<T: Versioned + Clone> Combining<T> {
         F: FnMut(&mut T) -> O + Send + 'static,
         O: NoValue,
     {
-        self.call(CombinedUpdate { key: key.into_key(), change })
+        self.call(key.into_key(), CombinedUpdate { change })
     }
 
     /// Changes the item by a closure that can return an error, like
@@ -231,7 +232,7 @@ impl<T: Versioned + Clone> Combining<T> {
         F: FnMut(&mut T) -> Result<(), E> + Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        self.call(CombinedTryUpdate { key: key.into_key(), change })
+        self.call(key.into_key(), CombinedTryUpdate { change })
     }
 
     /// Changes the item by a closure, and creates the item if it is missing, like
@@ -274,7 +275,7 @@ impl<T: Versioned + Clone> Combining<T> {
         F: FnMut(&mut T) -> O + Send + 'static,
         O: NoValue,
     {
-        self.call(CombinedUpsert { key: key.into_key(), init, change })
+        self.call(key.into_key(), CombinedUpsert { init, change })
     }
 
     /// Changes attributes of the item, like [`Repository::patch`]. The worker of the key applies
@@ -313,13 +314,14 @@ impl<T: Versioned + Clone> Combining<T> {
     ///
     /// All combined calls have the same cancel safety as [`update_with`](Self::update_with).
     pub fn patch(&self, key: impl IntoKey<T>) -> CombinedCall<T, Patch<T>> {
-        self.call(Patch::new(key.into_key()))
+        let key = key.into_key();
+        self.call(key.clone(), Patch::new(key))
     }
 
-    fn call<C>(&self, change: C) -> CombinedCall<T, C> {
+    fn call<C>(&self, key: Key, change: C) -> CombinedCall<T, C> {
         let Self { repository, queues } = self;
         let deadline = repository.limits.deadline;
-        CombinedCall { repository: repository.clone(), queues: Arc::clone(queues), deadline, change }
+        CombinedCall { repository: repository.clone(), queues: Arc::clone(queues), key, deadline, change }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::key::Key;
 const MOST_CALLS: usize = 100;
 
 /// The waiting calls of one key, in the order of their arrival.
-struct CallQueue<C> {
+pub(super) struct CallQueue<C> {
     waiting: VecDeque<C>,
     /// The largest number of calls in the next batch.
     most: usize,
@@ -32,30 +32,26 @@ pub(super) enum Entered {
 }
 
 impl<C> CallQueue<C> {
-    fn new(first: C) -> Self {
-        Self { waiting: VecDeque::from([first]), most: MOST_CALLS }
-    }
-
     /// Moves waiting calls to a batch until the batch is full, or until no call waits.
-    fn fill(&mut self, batch: &mut Vec<C>) {
+    pub(super) fn fill(&mut self, batch: &mut Vec<C>) {
         let count = self.most.saturating_sub(batch.len()).min(self.waiting.len());
         batch.extend(self.waiting.drain(..count));
     }
 
     /// Puts calls of a batch back at the front of the queue, in the order of `calls`.
-    fn put_back(&mut self, calls: Vec<C>) {
+    pub(super) fn put_back(&mut self, calls: Vec<C>) {
         for call in calls.into_iter().rev() {
             self.waiting.push_front(call);
         }
     }
 
     /// Limits the next batch to half of `calls` calls.
-    fn halve(&mut self, calls: usize) {
+    pub(super) fn halve(&mut self, calls: usize) {
         self.most = (calls / 2).max(1);
     }
 
     /// Doubles the number of calls that the next batch may contain, up to 100 calls.
-    fn double(&mut self) {
+    pub(super) fn double(&mut self) {
         self.most = (self.most * 2).min(MOST_CALLS);
     }
 }
@@ -69,7 +65,7 @@ impl<T> Queues<T> {
                 Entered::Behind
             }
             Entry::Vacant(place) => {
-                place.insert(CallQueue::new(call));
+                place.insert(CallQueue { waiting: VecDeque::from([call]), most: MOST_CALLS });
                 Entered::First
             }
         }
@@ -87,26 +83,6 @@ impl<T> Queues<T> {
         Some(batch)
     }
 
-    /// Moves waiting calls to a batch until the batch is full, or until no call waits.
-    pub(super) fn fill(&self, key: &Key, batch: &mut Vec<BoxedQueuedCall<T>>) {
-        self.change(key, |queue| queue.fill(batch));
-    }
-
-    /// Puts calls of a batch back at the front of the queue, in the order of `calls`.
-    pub(super) fn put_back(&self, key: &Key, calls: Vec<BoxedQueuedCall<T>>) {
-        self.change(key, |queue| queue.put_back(calls));
-    }
-
-    /// Limits the next batch to half of `calls` calls.
-    pub(super) fn halve(&self, key: &Key, calls: usize) {
-        self.change(key, |queue| queue.halve(calls));
-    }
-
-    /// Doubles the number of calls that the next batch may contain, up to 100 calls.
-    pub(super) fn double(&self, key: &Key) {
-        self.change(key, CallQueue::double);
-    }
-
     /// Removes the queue of a worker that was dropped before the queue was empty.
     pub(super) fn close(&self, key: &Key) {
         let closed = self.lock().remove(key);
@@ -115,8 +91,9 @@ impl<T> Queues<T> {
         drop(closed);
     }
 
-    fn change(&self, key: &Key, change: impl FnOnce(&mut CallQueue<BoxedQueuedCall<T>>)) {
-        // Only the worker of a queue calls `change`, and the queue exists as long as its worker.
+    /// Changes the queue of a key. Only the worker of the queue calls `change`.
+    pub(super) fn change(&self, key: &Key, change: impl FnOnce(&mut CallQueue<BoxedQueuedCall<T>>)) {
+        // The queue of a key exists as long as its worker.
         if let Some(queue) = self.lock().get_mut(key) {
             change(queue);
         }

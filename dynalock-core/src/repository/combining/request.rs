@@ -10,6 +10,7 @@ use crate::{
     codec::Stored,
     error::Result,
     expression::{PatchContent, patch_methods},
+    key::Key,
     model::Versioned,
     repository::{Patch, Repository},
     telemetry::{BoxedCall, observe_closure},
@@ -24,6 +25,7 @@ use crate::{
 pub struct CombinedCall<T, C> {
     pub(super) repository: Repository<T>,
     pub(super) queues: Arc<Queues<T>>,
+    pub(super) key: Key,
     pub(super) deadline: Duration,
     pub(super) change: C,
 }
@@ -69,11 +71,10 @@ where
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { repository, queues, deadline, change } = self;
+        let Self { repository, queues, key, deadline, change } = self;
         let table = Arc::clone(&repository.table);
         let call = async move {
             change.check(&repository.table)?;
-            let key = change.key().clone();
             let (queued, caller) = call(&repository.table, deadline, change);
             match queues.enter(&key, queued) {
                 Entered::First => drop(tokio::spawn(Worker::new(repository, key, queues).run())),

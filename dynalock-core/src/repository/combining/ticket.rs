@@ -1,8 +1,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The progress of one combined call, which tells the caller whether the call may have had an
-/// effect. The caller of a combined call shares the `Ticket` with the task that sends the write of
-/// the call.
+/// The progress of one combined call, which the caller and the worker of the call share.
 #[derive(Debug, Default)]
 pub(super) struct Ticket(Mutex<Progress>);
 

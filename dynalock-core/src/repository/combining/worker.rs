@@ -6,14 +6,13 @@ use std::{mem, sync::Arc, time::Duration};
 use super::{
     call::BoxedQueuedCall,
     copy::{CopyWrite, WorkingCopy},
-    queue::Queues,
+    queue::{CallQueue, Queues},
 };
 use crate::{
     clock,
     codec::{Item, Stored},
     error::Error,
     key::Key,
-    lease::LeasePolicy,
     model::Versioned,
     repository::{Repository, Session, session::NextRun},
     telemetry,
@@ -29,10 +28,8 @@ pub(super) struct Worker<T> {
     state: WorkerState,
 }
 
-/// Says whether a worker still takes calls from its queue, or has finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
-    /// The worker takes calls from its queue.
     Working,
     /// The worker has removed its empty queue. Later calls on the key start a new queue and a new
     /// worker.
@@ -124,9 +121,8 @@ impl<T: Versioned + Clone> Worker<T> {
         self.state = WorkerState::Done;
     }
 
-    /// Writes one batch, and sends the results to the callers of the batch.
     async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> AfterBatch {
-        let mut session = Session::under(&self.repository, LeasePolicy::outside(T::MODEL, self.repository.options));
+        let mut session = Session::under(&self.repository, self.repository.outside());
         let result = self.write(&mut session, &mut batch, last).await;
         let Batch { calls, runs, refusals } = batch;
         telemetry::batch(&self.repository.table, calls.len(), runs);
@@ -135,7 +131,7 @@ impl<T: Versioned + Clone> Worker<T> {
         }
         let next = match result {
             Ok(Committed { stored, next }) => {
-                self.queues.double(&self.key);
+                self.queues.change(&self.key, CallQueue::double);
                 for call in calls {
                     call.answer(stored.as_ref());
                 }
@@ -156,7 +152,7 @@ impl<T: Versioned + Clone> Worker<T> {
         // If the item would be too large, the worker halves the batch repeatedly, until only the
         // call that makes the item too large fails.
         if calls.len() > 1 && is_of_content(error) {
-            self.queues.halve(&self.key, calls.len());
+            self.queues.change(&self.key, |queue| queue.halve(calls.len()));
             return self.put_back(calls);
         }
         // If the write of a batch fails, each closure that returned an error runs again, because
@@ -168,27 +164,26 @@ impl<T: Versioned + Clone> Worker<T> {
         }
     }
 
-    /// Attempts to write a batch until an attempt succeeds, or until an error ends the batch. The
-    /// first attempt starts from `last`, the item that the last batch wrote, or from a read if
-    /// `last` is `None`.
+    /// Attempts to write a batch, first on `last`, the item that the last batch wrote, or on a read
+    /// if `last` is `None`.
     async fn write(
         &self,
         session: &mut Session<T>,
         batch: &mut Batch<T>,
         last: Option<Item>,
     ) -> Result<Committed<T>, Error> {
-        session.allow(batch.time_left());
+        session.attempts.allow(batch.time_left());
         let get = session.get(&self.key)?;
         let (mut item, mut age) = match last {
             Some(item) => (Some(item), ItemAge::BeforeCalls),
-            None => (session.read(&get).await?, self.join(session, batch)),
+            None => (session.attempts.read(&get).await?, self.join(session, batch)),
         };
         loop {
             match self.attempt(session, batch, item, age).await? {
                 Attempt::Committed(committed) => return Ok(committed),
                 Attempt::Outdated => {
                     batch.thaw();
-                    item = session.read(&get).await?;
+                    item = session.attempts.read(&get).await?;
                     // DynamoDB may have refused a write of the batch, and later applied a duplicate
                     // request of the same write.
                     if session.shows_refused_run(item.as_ref()) {
@@ -215,8 +210,8 @@ impl<T: Versioned + Clone> Worker<T> {
     /// waiting call has joined the batch, because the worker read the item before the call joined.
     fn join(&self, session: &mut Session<T>, batch: &mut Batch<T>) -> ItemAge {
         let before = batch.calls.len();
-        self.queues.fill(&self.key, &mut batch.calls);
-        session.allow(batch.time_left());
+        self.queues.change(&self.key, |queue| queue.fill(&mut batch.calls));
+        session.attempts.allow(batch.time_left());
         if batch.calls.len() > before { ItemAge::BeforeCalls } else { ItemAge::AfterCalls }
     }
 
@@ -228,7 +223,7 @@ impl<T: Versioned + Clone> Worker<T> {
         mut item: Option<Item>,
         age: ItemAge,
     ) -> Result<Attempt<T>, Error> {
-        batch.freeze(session.spent().attempts);
+        batch.freeze(session.attempts.spent().attempts);
         if batch.calls.is_empty() {
             let stored = Err(session.not_found(&self.key));
             return Ok(Attempt::Committed(Committed { stored, next: None }));
@@ -236,7 +231,7 @@ impl<T: Versioned + Clone> Worker<T> {
         // An expired item counts as absent. A create may overwrite an expired item that has not
         // changed since the read.
         let expired = item.take_if(|item| session.is_expired(item));
-        let mut copy = WorkingCopy::new(&self.repository, &self.key, session.spent(), item)?;
+        let mut copy = WorkingCopy::new(&self.repository, &self.key, session.attempts.spent(), item)?;
         let rest = batch.run(&mut copy);
         self.put_back(rest);
         let (absent, after) = (copy.not_found(), copy.item());
@@ -262,7 +257,7 @@ impl<T: Versioned + Clone> Worker<T> {
                 let is_newest = stored.version() == expected.unwrap_or(0).saturating_add(1);
                 // During a pause between two attempts, another writer may have changed the written
                 // item, so the next batch must read the item.
-                let is_fresh = session.pauses() == 0;
+                let is_fresh = session.attempts.pauses() == 0;
                 let mut next = after.filter(|_| is_newest && is_fresh);
                 if let Some(item) = &mut next {
                     stored.write_state_into(item);
@@ -278,7 +273,7 @@ impl<T: Versioned + Clone> Worker<T> {
         for call in &mut calls {
             call.thaw();
         }
-        self.queues.put_back(&self.key, calls);
+        self.queues.change(&self.key, |queue| queue.put_back(calls));
     }
 }
 
@@ -293,9 +288,8 @@ impl<T> Drop for Worker<T> {
 }
 
 impl<T> Batch<T> {
-    /// Records in each call of the batch that DynamoDB may apply the write of the batch from now
-    /// on. Removes the calls whose futures were dropped, and the calls that have reached their
-    /// deadline.
+    /// Records in each call of the batch that DynamoDB may apply the write from now on. Removes the
+    /// calls whose callers no longer wait.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);

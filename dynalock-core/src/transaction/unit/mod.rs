@@ -197,11 +197,11 @@ where
             let Self { client, limits, snapshot, mut work, .. } = self;
             let mut unit = Unit::new(client, limits, snapshot);
             loop {
-                let (tx, handle) = unit.begin();
-                let result = work(tx).await;
+                let tx = unit.begin();
+                let result = work(tx.clone()).await;
                 // If a clone of the `Tx` is still alive, `end` returns an error, because the clone
                 // could record a write after the commit.
-                let run = handle.end()?;
+                let run = tx.end()?;
                 let next = match &result {
                     Ok(_) => unit.commit(run).await?,
                     Err(_) => unit.abort(run).await?,

@@ -9,13 +9,9 @@ use crate::{
     key::Key,
     model::ItemRef,
     retry::{Attempts, Limits},
-    transaction::{
-        link::Link,
-        pending::{PendingOperation, Purpose},
-    },
+    transaction::{link::Link, pending::PendingOperation},
 };
 
-/// One run of the closure of a unit of work.
 pub(super) struct Run {
     pub(super) id: TransactionId,
     pub(super) session: UnitShared,
@@ -63,7 +59,6 @@ pub(super) enum ItemOrigin {
 }
 
 impl KnownItem {
-    /// Makes a `KnownItem` with an item from an earlier run of the closure.
     pub(super) fn kept(item_ref: ItemRef, item: Option<Item>) -> Self {
         Self { item_ref, item, origin: ItemOrigin::Kept, is_read: false }
     }
@@ -84,8 +79,7 @@ impl Run {
         // The unit of work sends the writes of the closure only after the closure ends. If the
         // closure recorded a write and then read the item, DynamoDB would return the item without
         // that write.
-        if self.pending.iter().any(|operation| operation.purpose == Purpose::Write && operation.item_ref.is(table, key))
-        {
+        if self.pending.iter().any(|operation| operation.is_write && operation.item_ref.is(table, key)) {
             let table = table.into();
             return Err(Error::InvalidTransaction(InvalidTransaction::ReadAfterWrite { table }));
         }

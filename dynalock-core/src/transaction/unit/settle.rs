@@ -6,7 +6,6 @@ use aws_sdk_dynamodb::Client;
 use super::{
     Tx,
     run::{ItemOrigin, Known, KnownItem, Run, UnitShared},
-    tx::Handle,
 };
 use crate::{
     clock::{self, Instant},
@@ -18,16 +17,19 @@ use crate::{
     retry::{AfterConflict, Attempts, Limits},
     telemetry::{set_batch, set_table},
     transaction::{
-        commit::{self, AfterContention, Commit, shows_any},
+        commit::{AfterContention, Commit},
         link::Link,
-        pending::{PendingOperation, Purpose},
+        pending::PendingOperation,
+        resolve::resolve,
         snapshot,
+        token::{shows_any, token_and_stamps},
     },
-    version::{Expected, WriteId, version_in},
+    version::{Expected, WriteId},
     write::{
         assembly::{Assembly, OnlyWrite, assemble},
+        check::Requirement,
         intent::Intent,
-        operation::Operation,
+        operation::{Operation, OperationKind},
         outcome::AttemptOutcome,
         plan::WritePosition,
         send::{Delivery, WriteResult, Writer},
@@ -75,10 +77,10 @@ impl Unit {
     }
 
     /// Starts a run of the closure with the items in `known`.
-    pub(super) fn begin(&mut self) -> (Tx, Handle) {
+    pub(super) fn begin(&mut self) -> Tx {
         let known = std::mem::take(&mut self.known);
         self.began = clock::now();
-        Handle::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
+        Tx::new(Run { id: self.id, session: self.session.clone(), known, pending: Vec::new() })
     }
 
     /// Ends a run of the closure that returned an error. `abort` sends no write.
@@ -109,12 +111,7 @@ impl Unit {
                 self.as_of_one_moment = false;
                 Ok(Next::Again)
             }
-            Err(Error::Cancelled(refused)) => {
-                let slept = self.attempts.as_ref().is_some_and(|attempts| attempts.pauses() > pauses);
-                // Items that the closure read before a sleep may be outdated.
-                let kept = if slept { Kept::Nothing } else { Kept::Reads };
-                self.after_refusal(known, refused, kept).await
-            }
+            Err(Error::Cancelled(refused)) => self.after_refusal(known, refused, pauses).await,
             Err(error) => Err(error),
         }
     }
@@ -173,8 +170,8 @@ impl Unit {
     async fn write(&mut self, pending: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         attempts.ran_since(self.began);
-        let asked = pending.iter().any(|operation| operation.purpose == Purpose::Check);
-        let mut operations = commit::resolve(attempts, self.id, pending, None).await?;
+        let asked = pending.iter().any(|operation| !operation.is_write);
+        let mut operations = resolve(attempts, self.id, pending, None).await?;
         for operation in &mut operations {
             if let Some(held) = known.read_of(&operation.item_ref) {
                 // The result of `adapt` does not matter, because `assemble` makes a new request in
@@ -186,7 +183,7 @@ impl Unit {
         set_table(table_names(operations.iter().map(|operation| &operation.item_ref.table)));
         set_batch(operations.len());
 
-        let (token, mut stamps) = commit::token_and_stamps(None, attempts);
+        let (token, mut stamps) = token_and_stamps(None, attempts);
         let assembly = assemble(&operations, &mut stamps)?;
         // If a run of the closure changes no item and calls no method such as `check`, the commit
         // sends no transaction.
@@ -221,8 +218,9 @@ impl Unit {
     }
 
     /// Decides what the unit of work does after DynamoDB has refused the commit. Returns
-    /// [`Next::Again`] if another run of the closure can have another result.
-    async fn after_refusal(&mut self, known: Known, refused: Cancelled, kept: Kept) -> Result<Next, Error> {
+    /// [`Next::Again`] if another run of the closure can have another result. `slept_before` is
+    /// the number of pauses before the commit.
+    async fn after_refusal(&mut self, known: Known, refused: Cancelled, slept_before: u32) -> Result<Next, Error> {
         let is_permanent = |reason: OperationReason<'_>| reason.class() == Some(CancellationClass::Permanent);
         let changed = refused.reasons().filter(|reason| has_changed(reason, &known));
         // The length of the pause depends on the size of the largest changed item, because a
@@ -237,22 +235,17 @@ impl Unit {
         }
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         self.as_of_one_moment = false;
+        // Items that the closure read before a sleep may be outdated.
+        let slept = attempts.pauses() > slept_before;
         let paused = attempts.pause_after_conflict(bytes).await;
         if paused == AfterConflict::NoTimeLeft {
             return Err(attempts.exhausted(Error::Cancelled(refused)));
         }
-        if paused == AfterConflict::AtOnce && kept == Kept::Reads {
+        if paused == AfterConflict::AtOnce && !slept {
             self.known = known.held.into_iter().filter_map(|held| carried(held, &refused)).collect();
         }
         Ok(Next::Again)
     }
-}
-
-/// Says whether the next run of the closure may start from the items that the last run has read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
-    Reads,
-    Nothing,
 }
 
 /// Says whether the commit after a run of the closure has sent a request.
@@ -267,17 +260,16 @@ enum CommitResult {
 fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Error> {
     for KnownItem { item_ref, item, .. } in known.reads() {
         let mut writes = operations.iter().filter(|operation| operation.item_ref.is(&item_ref.table, &item_ref.key));
-        let covered = match item {
+        let read = item.as_ref().map(|item| state_of(item_ref.model, &item_ref.table, item)).transpose()?;
+        let covered = match &read {
             None => writes.filter_map(Operation::expected).any(|expected| matches!(expected, Expected::Absent)),
-            Some(item) => {
-                let read = state_of(item_ref.model, &item_ref.table, item)?;
-                writes.any(|operation| operation.expected().is_some() && operation.rests_on() == Some(&read))
-            }
+            read => writes.any(|operation| operation.expected().is_some() && operation.rests_on() == read.as_ref()),
         };
         if !covered {
-            let version = item.as_ref().map(|item| version_in(item, item_ref.model.version).unwrap_or(0));
-            let item_ref = ItemRef { expected: version, ..item_ref.clone() };
-            operations.push(Operation::unchanged(item_ref, item.as_ref())?);
+            let expected = read.as_ref().map(|read| read.revision.number());
+            let requirement = read.map_or(Requirement::Absent { expired: None }, Requirement::Unchanged);
+            let item_ref = ItemRef { expected, ..item_ref.clone() };
+            operations.push(Operation::new(item_ref, OperationKind::Check(requirement)));
         }
     }
     Ok(())
@@ -343,10 +335,8 @@ fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run of the closure, or `None` if the next run must read the item
-/// from DynamoDB. If the item caused the refusal of the commit, the returned item has the content
-/// that DynamoDB sent with the refusal. An item that did not cause the refusal is returned
-/// unchanged.
+/// Returns an item for the next run of the closure, with the content from the refusal if the item
+/// caused the refusal. Returns `None` if the next run must read the item.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

@@ -11,7 +11,6 @@ use crate::{
     expression::Condition,
     key::Key,
     model::{IntoKey, ItemRef, Versioned},
-    operation::GetItem,
     repository::Repository,
     retry::Attempts,
     transaction::{Op, pending::PendingOperation},
@@ -31,25 +30,19 @@ use crate::{
 #[derive(Clone)]
 pub struct Tx(Arc<Mutex<Run>>);
 
-/// The reads and writes of one run of a closure, which [`Handle::end`] returns after the closure
-/// has ended.
-pub(super) struct Handle(Arc<Mutex<Run>>);
-
-impl Handle {
-    pub(super) fn new(run: Run) -> (Tx, Self) {
-        let shared = Arc::new(Mutex::new(run));
-        (Tx(Arc::clone(&shared)), Self(shared))
+impl Tx {
+    pub(super) fn new(run: Run) -> Self {
+        Self(Arc::new(Mutex::new(run)))
     }
 
+    /// Returns the reads and writes of the run, after the closure has ended.
     pub(super) fn end(self) -> Result<Run> {
         // If a clone of the `Tx` has outlived the closure, the clone still holds a reference to the
         // run, and `into_inner` returns `None`.
         let run = Arc::into_inner(self.0).ok_or(Error::InvalidTransaction(InvalidTransaction::Escaped))?;
         Ok(run.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
-}
 
-impl Tx {
     /// Returns the item with the given key, or `None` if the key has no item. The read is strongly
     /// consistent. A second read of the item in the same run of the closure returns the same value.
     ///
@@ -90,7 +83,8 @@ impl Tx {
                 Some(item) => item,
                 None => {
                     let get = item_ref.read()?;
-                    let item = self.read(&get).await?;
+                    let mut attempts = self.attempts();
+                    let item = self.count(attempts.read(&get).await, &attempts)?;
                     self.run().take_in(item_ref, item)?
                 }
             };
@@ -325,11 +319,6 @@ impl Tx {
         run.session.link.meet(repository);
         run.pending.push(operation);
         Op::new(run.id, run.pending.len() - 1)
-    }
-
-    async fn read(&self, get: &GetItem) -> Result<Option<Item>> {
-        let mut attempts = self.attempts();
-        self.count(attempts.read(get).await, &attempts)
     }
 
     fn attempts(&self) -> Attempts {

@@ -116,8 +116,8 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns `true` if the stored item has attributes that neither the type nor the value
-    /// contains. A PutItem could undo another program's change of an attribute without a field in
-    /// `T`, because its condition does not compare the attribute.
+    /// contains. The condition of a PutItem does not compare such attributes, so a PutItem could
+    /// undo a change of another program.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
@@ -141,8 +141,6 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the plan (the request and the state of the item after the write) of an update with
-    /// the changes in `changes`.
     pub(crate) fn plan_changes(
         &self,
         mut changes: Changes,
@@ -170,16 +168,12 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
     }
 
-    /// Returns two times that the item stores after the write: the time of the item's create, and
-    /// the time of the item's last write.
+    /// Returns the time of the item's create and the time of its last write, as they are after the
+    /// write.
     pub(super) fn times(&self) -> KeptTimes {
-        match &self.change {
-            Change::Create | Change::Recreate(..) => times_of_create(T::MODEL, self.at),
-            Change::Update(basis)
-            | Change::Touch(basis)
-            | Change::Replace(basis)
-            | Change::Overwrite(basis, _)
-            | Change::Delete(basis) => basis.times.after(T::MODEL, self.at),
+        match (&self.change, self.change.basis()) {
+            (Change::Recreate(..), _) | (_, None) => times_of_create(T::MODEL, self.at),
+            (_, Some(basis)) => basis.times.after(T::MODEL, self.at),
         }
     }
 
@@ -197,34 +191,24 @@ impl<T: Versioned> IntentOf<T> {
     /// Returns the content of the item after an update with the changes in `changes`. After an
     /// overwrite, the content consists of the attributes that serde writes for the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
-        match &self.change {
-            Change::Overwrite(..) | Change::Recreate(..) if T::MODEL.flattens => {
-                Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?))
-            }
-            change => {
-                let after = change.basis().map(|basis| basis.content_after(T::MODEL, changes));
-                Ok(after.unwrap_or_else(|| Content::of(T::MODEL, &Item::new())))
-            }
+        let overwrites = matches!(self.change, Change::Overwrite(..) | Change::Recreate(..));
+        match self.change.basis() {
+            Some(basis) if !(overwrites && T::MODEL.flattens) => Ok(basis.content_after(T::MODEL, changes)),
+            _ => Ok(Content::of(T::MODEL, &encode(&self.table, &self.value)?)),
         }
     }
 
-    /// Returns the plan (the request and the state of the item after the write) of a PutItem of the
-    /// whole value. This PutItem never replaces an item that contains a lease, so its condition
-    /// does not compare lease attributes. A create requires that the key has no item. To replace an
-    /// item that contains a lease, the library sends an UpdateItem or a `PutOver`.
+    /// Plans a PutItem of the whole value. This PutItem never replaces an item that contains a
+    /// lease: for such an item, the library sends an UpdateItem or a `PutOver`.
     fn plan_put(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
         let WholeItem { key, item, next } = self.whole_item(stamp)?;
         let mut to = Placeholders::default();
-        let condition = match &self.change {
-            Change::Create => absent(T::MODEL, &mut to),
-            _ => self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to),
-        };
+        let condition = self.unchanged(self.names_in_flattened().iter().map(String::as_str), &mut to);
         let condition = and(condition, self.asked(&mut to)?);
         let write = Write::new(&self.table, key, Action::Put(item), Some(condition), to);
         Ok(Plan::new(T::MODEL, &self.value.key(), write, clause)?.leaving(next))
     }
 
-    /// Returns the item that a PutItem of the whole value writes.
     pub(crate) fn whole_item(&self, stamp: WriteStamp) -> Result<WholeItem, Error> {
         let next = self.next(stamp)?;
         let key = checked_key(T::MODEL, &self.table, &self.value.key())?;
@@ -249,9 +233,7 @@ impl<T: Versioned> IntentOf<T> {
     }
 
     /// Returns the changes of an UpdateItem that writes all attributes of the value, and removes
-    /// each stored attribute that the value does not contain. A PutItem of the value must not
-    /// replace an item that contains a lease, because the PutItem could overwrite a newer fence
-    /// with an older one.
+    /// each stored attribute that the value does not contain.
     fn overwrite(&self, stored: &Item) -> Result<Changes, Error> {
         let mut set = encode(&self.table, &self.value)?;
         // DynamoDB refuses an update of a key attribute.
@@ -281,8 +263,7 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the text of the condition that the caller has set for the write. Returns `None` if
-    /// the caller has set no condition.
+    /// Returns the text of the caller's condition.
     pub(super) fn asked(&self, to: &mut Placeholders) -> Result<Option<String>, Error> {
         self.condition.as_ref().map(|condition| condition.render(&self.table, to)).transpose()
     }
@@ -304,19 +285,6 @@ impl<T: Versioned> IntentOf<T> {
         };
         next.ok_or_else(|| Error::VersionExhausted { table: Arc::clone(&self.table) })
     }
-
-    /// Returns an error if the key of the value has changed since the library read the value.
-    /// `check_key` compares the keys only for a replace and a delete. For an update and a touch,
-    /// the library compares the keys when it computes the changed attributes. For an overwrite, the
-    /// library compares the keys before it reads the stored item.
-    fn check_key(&self) -> Result<(), Error> {
-        match &self.change {
-            Change::Create | Change::Update(_) | Change::Touch(_) | Change::Overwrite(..) | Change::Recreate(..) => {
-                Ok(())
-            }
-            Change::Replace(basis) | Change::Delete(basis) => basis.check_key(&self.table, &self.value),
-        }
-    }
 }
 
 impl<T: Versioned> Intent for IntentOf<T> {
@@ -336,7 +304,11 @@ impl<T: Versioned> Intent for IntentOf<T> {
     }
 
     fn plan(&self, stamp: WriteStamp, clause: &LeaseClause) -> Result<Plan, Error> {
-        self.check_key()?;
+        // For an update and a touch, the library compares the keys when it computes the changed
+        // attributes. For an overwrite, the library has compared the keys before it read the item.
+        if let Change::Replace(basis) | Change::Delete(basis) = &self.change {
+            basis.check_key(&self.table, &self.value)?;
+        }
         match &self.change {
             Change::Create | Change::Replace(_) => return self.plan_put(stamp, clause),
             // Over an item that contains a lease, a PutItem of the value could overwrite a newer

@@ -40,9 +40,8 @@ pub(crate) trait Intent: Send + Sync {
     }
 
     /// Returns `true` if the item is in the state that the write requires, and the caller's
-    /// condition is false for the item. The caller's condition stays false until another write
-    /// changes the item. If `is_refused_for_good` returns `true`, DynamoDB has applied no attempt,
-    /// and will apply no delayed duplicate of an attempt.
+    /// condition is false for the item. In this case, DynamoDB has applied no attempt, and will
+    /// apply no delayed duplicate of an attempt.
     fn is_refused_for_good(&self, _met: Option<&Item>) -> bool {
         false
     }
@@ -59,7 +58,6 @@ pub(crate) trait Intent: Send + Sync {
         self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
     }
 
-    /// Returns the [`ItemRef`] of the item that the `Intent` changes.
     fn item_ref(&self) -> ItemRef {
         let Target { table, model, expected, expiry, .. } = self.target();
         ItemRef { table: Arc::clone(table), model, key: self.key(), expected: expected.version(), expiry }
