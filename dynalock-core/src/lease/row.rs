@@ -14,6 +14,7 @@ use crate::{
     expression::Placeholders,
     model::LockModel,
     operation::{Action, GetItem, Write},
+    retry::RowId,
 };
 
 /// The row of one lock in DynamoDB.
@@ -24,9 +25,6 @@ pub(crate) struct Row {
     pub(crate) layout: LockModel,
     pub(crate) subject: LeaseSubject,
 }
-
-/// The table and the key of a lock's row.
-pub(crate) type RowId = (Arc<str>, Item);
 
 /// The resource that a lease protects.
 #[derive(Debug, Clone)]
@@ -153,7 +151,6 @@ impl Row {
         self.write(Action::Delete, conditions, to)
     }
 
-    /// Returns the table and the key of the lock's row.
     pub(crate) fn id(&self) -> RowId {
         (Arc::clone(&self.table), self.key.clone())
     }

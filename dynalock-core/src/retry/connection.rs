@@ -24,10 +24,7 @@ use super::{
     call_cost::ConnectionMeter, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork,
     retry_budget::RetryBudget, thread::Thread,
 };
-use crate::{
-    codec::Item,
-    operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body},
-};
+use crate::operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body};
 
 /// The SDK client and the state that all calls of one repository share.
 #[derive(Debug)]
@@ -38,9 +35,8 @@ pub(crate) struct Connection {
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The lock rows (table and key) with a running background task that removes an abandoned
-    /// waiter from the queue.
-    pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
+    /// The lock rows with a running background task that removes the queue entry of an ended call.
+    pub(crate) abandoned: PendingWork,
     /// The calls that wait for locks. The connection of the repository and the connection of the
     /// heartbeat thread share `local_waiters`.
     pub(crate) local_waiters: LocalWaiters,

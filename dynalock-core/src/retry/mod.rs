@@ -23,7 +23,7 @@ pub(crate) use connection::Connection;
 pub(crate) use limit_methods::limit_methods;
 pub(crate) use local_waiters::{LocalWaiter, RowSource, SeenRow};
 pub use pace::Pace;
-pub(crate) use pending::PendingGuard;
+pub(crate) use pending::{PendingGuard, RowId};
 pub(crate) use thread::Thread;
 
 use std::time::Duration;

@@ -1,13 +1,8 @@
 //! The state and the requests of a call that acquires one lock.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
+use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
 
 use super::{holds::WaiterPlace, observer::ExpiryObserver, polls::Polls, spec::AcquireSpec};
@@ -355,12 +350,11 @@ impl<'a> Acquisition<'a> {
         if remaining.is_zero() {
             return Err(self.locked().into());
         }
-        let (mut seen, mut gone) = (pin!(self.polls.seen()), pin!(caller.gone()));
-        let either = poll_fn(|context| match gone.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(Stop::CallerGone)),
-            Poll::Pending => seen.as_mut().poll(context).map(Ok),
-        });
-        clock::within(pause.min(remaining), either).await.transpose()
+        match clock::within(pause.min(remaining), select(pin!(caller.gone()), pin!(self.polls.seen()))).await {
+            Some(Either::Left(_)) => Err(Stop::CallerGone),
+            Some(Either::Right((seen, _))) => Ok(Some(seen)),
+            None => Ok(None),
+        }
     }
 
     /// Waits until DynamoDB may grant the next attempt to acquire the lock.
@@ -482,10 +476,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
 
 /// Starts a background release of a lock that a call has acquired but cannot use.
 pub(crate) fn release_later(grant: &Arc<Grant>) {
-    let grant = Arc::clone(grant);
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        let table = Arc::clone(&grant.row.table);
-        let release = async move { grant.release(&grant.connection).await };
-        runtime.spawn(detached("release", table, release, failure));
-    }
+    let (grant, table) = (Arc::clone(grant), Arc::clone(&grant.row.table));
+    let release = async move { grant.release(&grant.connection).await };
+    tokio::spawn(detached("release", table, release, failure));
 }

@@ -99,7 +99,7 @@ impl Polls {
     /// Registers this call to receive the lock's row whenever another request of this process reads
     /// the row. `owner` is the text that names this call as the holder in the row of the lock.
     pub(crate) fn join(&mut self, row: &Row, owner: &Arc<str>) {
-        match &self.waiter {
+        match &mut self.waiter {
             Some(waiter) => waiter.set_owner(owner),
             None => self.waiter = Some(self.connection.local_waiters.join(&row.table, &row.key, owner, clock::now())),
         }

@@ -61,16 +61,13 @@ impl AcquireSpec {
     /// Starts a background release of a lock that DynamoDB may have granted to `owner` in an
     /// attempt whose reply was lost.
     pub(crate) fn give_back(&self, owner: &Arc<str>) {
-        let (spec, owner) = (self.clone(), Arc::clone(owner));
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let table = Arc::clone(&spec.row.table);
-            let release = async move {
-                let limits = Limits { deadline: spec.options.ttl, ..Limits::default() };
-                let mut attempts = Attempts::new(&spec.connection, limits).with_purpose(Purpose::Poll);
-                attempts.write(|| spec.row.release(&owner)).await
-            };
-            runtime.spawn(detached("release", table, release, failure));
-        }
+        let (spec, owner, table) = (self.clone(), Arc::clone(owner), Arc::clone(&self.row.table));
+        let release = async move {
+            let limits = Limits { deadline: spec.options.ttl, ..Limits::default() };
+            let mut attempts = Attempts::new(&spec.connection, limits).with_purpose(Purpose::Poll);
+            attempts.write(|| spec.row.release(&owner)).await
+        };
+        tokio::spawn(detached("release", table, release, failure));
     }
 
     /// Returns the error of a call that acquires the lease of a missing item.

@@ -1,13 +1,8 @@
 //! Removes the queue entries of callers that stop waiting.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{pin::pin, sync::Arc, time::Duration};
 
+use futures_util::future::{Either, select};
 use tokio::task::JoinHandle;
 
 use super::{
@@ -24,7 +19,6 @@ use crate::{
             spec::AcquireSpec,
         },
         record::LockRecord,
-        row::RowId,
     },
     random,
     retry::{Answered, Attempts, Backoff, Limits, PendingGuard, Purpose},
@@ -53,7 +47,7 @@ pub(crate) async fn abandon_at_the_end<'a>(
     owner: &Arc<str>,
     duplicate: Duplicate,
 ) {
-    let tasks: Vec<_> = all.filter_map(|spec| begin(spec, owner, duplicate)).collect();
+    let tasks: Vec<_> = all.map(|spec| begin(spec, owner, duplicate)).collect();
     let done = async {
         for task in tasks {
             drop(task.await);
@@ -70,26 +64,23 @@ pub(crate) async fn abandon_at_the_end<'a>(
 pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
     let AcquireSpec { row, connection, .. } = acquisition.spec;
     let id = row.id();
-    let (mut done, mut gone) = (pin!(connection.abandoned.done(&id)), pin!(caller.gone()));
-    let either = poll_fn(|context| match done.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(Ok(())),
-        Poll::Pending => gone.as_mut().poll(context).map(|()| Err(Stop::CallerGone)),
-    });
-    let waited = clock::within(acquisition.limits().deadline, either).await;
-    waited.unwrap_or_else(|| Err(acquisition.unanswered().into()))
+    let (done, gone) = (pin!(connection.abandoned.done(&id)), pin!(caller.gone()));
+    match clock::within(acquisition.limits().deadline, select(done, gone)).await {
+        Some(Either::Left(_)) => Ok(()),
+        Some(Either::Right(_)) => Err(Stop::CallerGone),
+        None => Err(acquisition.unanswered().into()),
+    }
 }
 
-/// Starts a task that removes a caller's entry from a queue. Returns `None` if the code runs
-/// outside a tokio runtime.
-fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> Option<JoinHandle<()>> {
-    let runtime = tokio::runtime::Handle::try_current().ok()?;
+/// Starts a task that removes a caller's entry from a queue.
+fn begin(spec: &AcquireSpec, owner: &Arc<str>, duplicate: Duplicate) -> JoinHandle<()> {
     // If DynamoDB has not answered the call's request, the connection may be broken. The code
     // registers the removal of the queue entry before the removal task runs, so that the next call
     // of the client waits for the removal.
     let pending = (duplicate == Duplicate::Possible).then(|| spec.connection.abandoned.begin(spec.row.id()));
     let abandonment = Abandonment { spec: spec.clone(), owner: Arc::clone(owner), duplicate };
     let leave = async move { abandonment.run(pending).await };
-    Some(runtime.spawn(detached("leave_queue", Arc::clone(&spec.row.table), leave, |()| None)))
+    tokio::spawn(detached("leave_queue", Arc::clone(&spec.row.table), leave, |()| None))
 }
 
 impl Abandonment {
@@ -99,7 +90,7 @@ impl Abandonment {
     /// A queue entry without a waiting caller delays all later queue entries by one ttl. A client
     /// that gets no answers could fill the queue with the entries of ended calls. A later call of
     /// the client therefore waits until these entries are removed ([`after_abandoned`]).
-    async fn run(&self, mut pending: Option<PendingGuard<RowId>>) {
+    async fn run(&self, mut pending: Option<PendingGuard>) {
         const LONGEST: Duration = Duration::from_mins(10);
         let started = clock::now();
         let (mut backoff, mut rng) = (Backoff::default(), random::generator());

@@ -2,12 +2,17 @@ mod requests;
 
 pub(crate) use requests::Answered;
 
-use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
+use std::{
+    cell::{Cell, LazyCell},
+    future::Future,
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
     Backoff, CallCost, Connection, Limits, Purpose,
     call_cost::{CostContext, CostOutcome, MeteredAttempt},
-    pace::{ConflictBackoff, ConflictStep, Times},
+    pace::{ConflictBackoff, Times},
 };
 use crate::{
     clock::{self, Instant},
@@ -44,25 +49,15 @@ pub(crate) struct Attempts {
     pauses: u32,
     /// The number of consecutive attempts without an answer.
     unanswered: u32,
-    rng: LazyRng,
+    /// The random number generator of the call. A call that needs no random numbers, for example a
+    /// read without a retry, does not ask the operating system for a seed.
+    rng: LazyCell<fastrand::Rng>,
     backoff: Backoff,
     pacer: ConflictBackoff,
     /// The moving average of the time that the closure of a `transact` call takes. Each new run of
     /// the closure has a weight of one eighth in the average. `run` is zero for all calls except
     /// `transact`.
     run: Duration,
-}
-
-/// The random number generator of a call, which is made when the call needs its first random
-/// number. A call that needs no random numbers, for example a read without a retry, does not ask
-/// the operating system for a seed.
-#[derive(Debug, Default)]
-struct LazyRng(Option<fastrand::Rng>);
-
-impl LazyRng {
-    fn get(&mut self) -> &mut fastrand::Rng {
-        self.0.get_or_insert_with(random::generator)
-    }
 }
 
 /// Says what a call does after a conflict with another writer.
@@ -97,7 +92,7 @@ impl Attempts {
             in_doubt: false,
             pauses: 0,
             unanswered: 0,
-            rng: LazyRng::default(),
+            rng: LazyCell::new(random::generator),
             backoff: Backoff::default(),
             pacer: ConflictBackoff::new(limits.pace),
             run: Duration::ZERO,
@@ -158,7 +153,7 @@ impl Attempts {
     }
 
     pub(crate) fn rng(&mut self) -> &mut fastrand::Rng {
-        self.rng.get()
+        &mut self.rng
     }
 
     /// Sends a request until DynamoDB answers the request or the call ends. The request must be
@@ -198,15 +193,15 @@ impl Attempts {
         // one for the write.
         let longest = self.time_left().saturating_sub(2 * turn);
         let times = Times { age: self.elapsed(), round_trip: turn, longest };
-        let step = self.pacer.conflict(size, times, &self.connection.contenders, self.rng.get());
-        telemetry::conflict(step.pause());
-        match step {
-            ConflictStep::AtOnce if self.may_go_on(turn) => AfterConflict::AtOnce,
-            ConflictStep::Sleep(pause) if pause <= longest && self.may_go_on(pause) => {
+        let pause = self.pacer.conflict(size, times, &self.connection.contenders, &mut self.rng);
+        telemetry::conflict(pause.unwrap_or_default());
+        match pause {
+            None if self.may_go_on(turn) => AfterConflict::AtOnce,
+            Some(pause) if pause <= longest && self.may_go_on(pause) => {
                 clock::sleep(pause).await;
                 AfterConflict::Slept
             }
-            ConflictStep::AtOnce | ConflictStep::Sleep(_) => AfterConflict::NoTimeLeft,
+            None | Some(_) => AfterConflict::NoTimeLeft,
         }
     }
 
@@ -227,7 +222,7 @@ impl Attempts {
     /// Sleeps before the next request of a call that waits for DynamoDB, for example for a new
     /// table or for unprocessed items.
     pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
-        let pause = backoff.next(Backoff::FIRST, self.rng.get());
+        let pause = backoff.next(Backoff::FIRST, &mut self.rng);
         if !self.may_go_on(pause) {
             return Err(self.exhausted(last));
         }
@@ -354,16 +349,16 @@ impl Attempts {
             // may soon remove the write id from the item. Without the write id, the item does not
             // show whether DynamoDB has applied the write.
             Error::Unavailable(_) => {
-                self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
+                self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), &mut self.rng)
             }
             // The first pause of a unit of work (a call of `transact`) is up to ten times as long
             // as an attempt. After short pauses, units of work often conflict again. In the
             // benchmark `transactions_contention`, shorter first pauses cost more refusals, and
             // longer last pauses raise the p99 of the durations.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
-                self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
+                self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), &mut self.rng)
             }
-            _ => self.backoff.next(Backoff::FIRST, self.rng.get()),
+            _ => self.backoff.next(Backoff::FIRST, &mut self.rng),
         };
         // The code tests the deadline before the retry budget, because a call without time left
         // must not take a token from the retry budget.
