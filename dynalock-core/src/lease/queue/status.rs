@@ -107,8 +107,25 @@ impl QueueStatus {
     }
 }
 
-impl<G> QueueTicket<G> {
-    pub(crate) fn new(
+impl<G: Send + 'static> QueueTicket<G> {
+    /// Starts a call by `acquire`, and waits until the entry of the call is in the queue, or until
+    /// the call ends.
+    pub(crate) async fn enter<F: Future<Output = Result<G>> + Send + 'static>(
+        acquire: impl FnOnce(watch::Sender<Option<QueueStatus>>) -> Result<F>,
+    ) -> Result<Self> {
+        let (progress, mut seen) = watch::channel(None);
+        let answer = acquire(progress)?;
+        // The call sends its first status when its entry is in the queue. If the call ends without a
+        // status, the sender of the channel is dropped, and `changed` returns an error.
+        if seen.changed().await.is_ok() {
+            return Ok(Self::new(answer, seen));
+        }
+        // A call without a status has either acquired the lock at once or failed.
+        let guard = answer.await?;
+        Ok(Self::new(future::ready(Ok(guard)), seen))
+    }
+
+    fn new(
         answer: impl Future<Output = Result<G>> + Send + 'static,
         seen: watch::Receiver<Option<QueueStatus>>,
     ) -> Self {
@@ -123,7 +140,9 @@ impl<G> QueueTicket<G> {
         let changes = Box::pin(changes.filter_map(future::ready).fuse());
         Self { answer: Box::pin(answer), changes, seen }
     }
+}
 
+impl<G> QueueTicket<G> {
     /// Returns the number of callers before this caller in the queue, including the holder, from
     /// the last read of the queue. Returns 0 if the lock is granted or the wait has failed.
     ///
