@@ -148,7 +148,7 @@ impl Grant {
             name: Arc::clone(name),
             owner: Arc::clone(&self.owner),
             fence: self.fence,
-            beat: self.last_beat(),
+            beat: self.lease().beat,
             ttl: self.options.ttl,
             kind: self.kind,
         }
@@ -213,7 +213,7 @@ impl Grant {
             }
             AfterWrite::Renew => LeaseEffect::Renew { beat: self.next_beat(), until: self.options.until() },
         };
-        HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect }
+        HolderProof { effect, ..self.guard() }
     }
 
     /// Returns the owner and the fence that the condition of a transaction compares if the
@@ -239,16 +239,17 @@ impl Grant {
     }
 
     /// Decides from the stored row of the lock why DynamoDB refused a heartbeat or a write of the
-    /// holder. Returns `Ok` if the holder still has the lock. DynamoDB may refuse a request of the
-    /// current holder, for example because another process with the same lock token has stored a
-    /// higher heartbeat number. If the stored heartbeat number is not lower than the holder's, the
-    /// holder's next heartbeat gets a far higher number.
-    pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
+    /// holder, and records the loss of the lock. Returns `None` if the holder still has the lock.
+    /// DynamoDB may refuse a request of the current holder, for example because another process
+    /// with the same lock token has stored a higher heartbeat number. If the stored heartbeat number
+    /// is not lower than the holder's, the holder's next heartbeat gets a far higher number.
+    pub(crate) fn judge(&self, met: Option<&Item>) -> Option<Error> {
         match self.refusal(met) {
-            Some(error) => Err(error),
+            Some(Error::Lost(lost)) => Some(Error::Lost(self.lose(lost))),
+            Some(error) => Some(error),
             None => {
                 self.pass_beat(met);
-                Ok(())
+                None
             }
         }
     }
@@ -391,10 +392,5 @@ impl Grant {
         // A panic cannot leave the lease state half-written, so the code ignores that the mutex is
         // poisoned.
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the number of the last heartbeat that was sent.
-    pub(crate) fn last_beat(&self) -> u64 {
-        self.lease().beat
     }
 }

@@ -80,21 +80,18 @@ impl Grant {
             match result {
                 Ok(BeatResult::Renewed) => return Ok(()),
                 Ok(BeatResult::Overtaken) => {}
-                Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
-                Err(
-                    error @ (Error::Rejected(_)
-                    | Error::Misconfigured(_)
-                    | Error::TableNotFound { .. }
-                    | Error::TableMismatch { .. }
-                    | Error::Corrupt { .. }),
-                ) => {
-                    telemetry::heartbeat_failed(&self.row.table, &error);
-                    self.lease().trouble = Some(error.to_string().into());
-                    return Err(error);
-                }
+                Err(lost @ Error::Lost(_)) => return Err(lost),
                 Err(error) => {
                     telemetry::heartbeat_failed(&self.row.table, &error);
                     self.lease().trouble = Some(error.to_string().into());
+                    if let Error::Rejected(_)
+                    | Error::Misconfigured(_)
+                    | Error::TableNotFound { .. }
+                    | Error::TableMismatch { .. }
+                    | Error::Corrupt { .. } = error
+                    {
+                        return Err(error);
+                    }
                 }
             }
             // Without a pause between heartbeats, two processes with the same lock token would send
@@ -129,7 +126,7 @@ impl Grant {
                 self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
                 Ok(BeatResult::Renewed)
             }
-            Answered::Refused(met) => self.judge(met.as_ref()).map(|()| BeatResult::Overtaken),
+            Answered::Refused(met) => self.judge(met.as_ref()).map_or(Ok(BeatResult::Overtaken), Err),
         }
     }
 

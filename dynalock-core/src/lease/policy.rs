@@ -4,14 +4,13 @@ use super::{
     clause::{AfterWrite, LeaseClause},
     grant::Grant,
     options::LeaseOptions,
-    owner::Owner,
     queue::dequeue::{DequeueResult, evict},
     record::LockRecord,
     row::{LeaseSubject, Row},
 };
 use crate::{
     codec::{Item, key_of},
-    error::{Error, Locked, Spent},
+    error::{Error, Spent},
     model::{ItemRef, LockModel, Model},
     retry::Attempts,
     version::{LateCopies, Repeats},
@@ -145,22 +144,9 @@ impl LeasePolicy {
             (Self::Ignoring, _) | (Self::Outside { .. }, None) => None,
             (Self::Outside { options }, Some(item)) => {
                 let record = LockRecord::read(&lock, item);
-                record.is_alive(&lock, judged_at).then(|| {
-                    Error::Locked(Box::new(Locked {
-                        table: Arc::clone(table),
-                        name: shown_key(model, item),
-                        owner: Owner::parse(record.holder().unwrap_or_default()).label.into(),
-                        fence: record.last_fence().unwrap_or(0),
-                        remaining: record.remaining(options.passed(), options.ttl),
-                        spent,
-                    }))
-                })
+                record.is_alive(&lock, judged_at).then(|| record.locked(table, shown_key(model, item), options, spent))
             }
-            (Self::Holder { grant, .. }, met) => match grant.judge(met) {
-                Ok(()) => None,
-                Err(Error::Lost(lost)) => Some(Error::Lost(grant.lose(lost))),
-                Err(error) => Some(error),
-            },
+            (Self::Holder { grant, .. }, met) => grant.judge(met),
         }
     }
 }

@@ -9,12 +9,11 @@ use super::{holds::WaiterPlace, observer::ExpiryObserver, polls::Polls, spec::Ac
 use crate::{
     clock::{self, Instant},
     codec::Item,
-    error::{Error, Locked, Spent, Unavailable},
+    error::{Error, Spent, Unavailable},
     lease::{
         grant::Grant,
         held_grant::{HeldGrant, KeptGrant},
         options::Wait,
-        owner::Owner,
         queue::dequeue::{DequeueResult, evict},
         record::LockRecord,
     },
@@ -35,7 +34,7 @@ pub(crate) struct Acquisition<'a> {
     /// call's entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
-    pub(crate) polls: Polls,
+    pub(crate) polls: Polls<'a>,
     /// The number of attempts to acquire the lock, including the current attempt.
     requests: u32,
     started: Instant,
@@ -114,8 +113,7 @@ impl<'a> Acquisition<'a> {
             Wait::For(duration) => started.checked_add(duration),
             Wait::Forever => None,
         };
-        let observer = ExpiryObserver::new(spec.options, spec.row.layout.unit);
-        let polls = Polls::new(&spec.connection, spec.options);
+        let (observer, polls) = (ExpiryObserver::new(spec.options, spec.row.layout.unit), Polls::new(spec));
         Self { spec, order, owner, observer, polls, requests: 0, started, end, taken_over: None }
     }
 
@@ -124,29 +122,24 @@ impl<'a> Acquisition<'a> {
         self.requests += 1;
     }
 
-    /// Returns the limits of the next request, for example its deadline. The next request must end
-    /// when the call's wait for the lock ends.
-    pub(crate) fn limits(&self) -> Limits {
-        self.limits_of(self.spec.limits)
-    }
-
-    /// Shortens the limits of a request, so that the request ends when the wait of the call for the
-    /// lock ends. A call that does not wait keeps the limits of its requests unchanged.
-    pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
+    /// Returns the deadline of the next request. The request of a waiting call must end when the
+    /// call's wait for the lock ends.
+    pub(crate) fn deadline(&self, limits: Limits) -> Duration {
         match self.is_single_attempt() {
-            true => limits,
-            false => Limits { deadline: limits.deadline.min(self.remaining_wait().max(LAST_REQUEST)), ..limits },
+            true => limits.deadline,
+            false => limits.deadline.min(self.remaining_wait().max(LAST_REQUEST)),
         }
     }
 
     /// Returns the retry loop (`Attempts`) for the next request.
     pub(crate) fn attempts(&self) -> Attempts {
-        self.attempts_within(self.limits())
+        self.attempts_within(self.spec.limits)
     }
 
     /// Returns the retry loop (`Attempts`) for the next request with the given limits.
     pub(crate) fn attempts_within(&self, limits: Limits) -> Attempts {
         let AcquireSpec { call_cost, connection, .. } = self.spec;
+        let limits = Limits { deadline: self.deadline(limits), ..limits };
         Attempts::on(call_cost.clone(), connection, limits).with_purpose(Purpose::Acquire)
     }
 
@@ -180,14 +173,6 @@ impl<'a> Acquisition<'a> {
         // Each grant raises the fence by one. A fence that is more than one above the fence of the
         // removed holder shows that another caller has held the lock since the removal.
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
-    }
-
-    /// Reads the row of the lock with an eventually consistent read.
-    async fn read(&mut self) -> Result<Option<LockRecord>, Error> {
-        let sent = clock::now();
-        let item = self.polling().read(&self.spec.row.get(false)).await?;
-        self.polls.share(item.as_ref(), sent, RowSource::EventualRead);
-        Ok(item.map(|item| LockRecord::read(&self.spec.row.layout, &item)))
     }
 
     /// Returns whether DynamoDB would refuse the next attempt because of the lock's current holder.
@@ -227,16 +212,16 @@ impl<'a> Acquisition<'a> {
             self.observer.expects_the_end();
             return Ok(true);
         }
-        match self.read().await? {
-            Some(seen) if self.is_denied_by(&seen) => {
-                self.observe(seen);
-                Ok(false)
-            }
-            Some(_) | None => {
-                self.observer.saw_free();
-                Ok(true)
-            }
+        let sent = clock::now();
+        let item = self.polling().read(&self.spec.row.get(false)).await?;
+        self.polls.share(item.as_ref(), sent, RowSource::EventualRead);
+        let record = LockRecord::of(&self.spec.row.layout, item.as_ref());
+        let is_denied = self.is_denied_by(&record);
+        match is_denied {
+            true => self.observe(record),
+            false => self.observer.saw_free(),
         }
+        Ok(!is_denied)
     }
 
     /// Handles the refusal of an attempt to acquire the lock. Removes the holder if the holder's
@@ -291,8 +276,8 @@ impl<'a> Acquisition<'a> {
     /// Renews the lease of a granted lock with a heartbeat before the call returns. The deadline of
     /// the heartbeat is the end of the call's wait for the lock, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
-        let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
-        beat.unwrap_or_else(|| Err(self.unanswered()))
+        let beat = clock::within(self.deadline(self.spec.limits), grant.beat_with(payload)).await;
+        beat.unwrap_or_else(|| Err(self.exhausted(Unavailable::Timeout)))
     }
 
     /// Starts the heartbeats of a lock that was granted. If the lease is in a separate row, the
@@ -359,7 +344,7 @@ impl<'a> Acquisition<'a> {
 
     /// Waits until DynamoDB may grant the next attempt to acquire the lock.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
-        self.polls.join(&self.spec.row, &self.owner);
+        self.polls.join(&self.owner);
         // If no read has shown a holder of the lock, the call makes the next attempt at once.
         while self.observer.record().is_some() {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
@@ -401,17 +386,15 @@ impl<'a> Acquisition<'a> {
         };
         let pause = backoff.next(Backoff::FIRST, &mut random::generator());
         if pause >= remaining {
-            return Err(self.attempts().since(self.started, self.requests).too_late());
+            return Err(self.exhausted(Unavailable::TooLate));
         }
         clock::sleep(pause).await;
         Ok(())
     }
 
-    /// Returns the error of a call whose last request got no answer before the end of the wait for
-    /// the lock.
-    pub(crate) fn unanswered(&self) -> Error {
-        let last = Box::new(Error::Unavailable(Unavailable::Timeout));
-        Error::Exhausted { spent: self.spent(), last }
+    /// Returns the error of a call that has no time left for the lock.
+    pub(crate) fn exhausted(&self, last: Unavailable) -> Error {
+        Error::Exhausted { spent: self.spent(), last: Box::new(Error::Unavailable(last)) }
     }
 
     /// Returns the error of a call that cannot enter a full queue. A call that does not wait may
@@ -428,15 +411,9 @@ impl<'a> Acquisition<'a> {
 
     /// Returns the error of a call that ends while another holder has the lock.
     pub(crate) fn locked(&self) -> Error {
-        let (options, record) = (&self.spec.options, self.observer.record());
-        Error::Locked(Box::new(Locked {
-            table: Arc::clone(&self.spec.row.table),
-            name: self.spec.shown_name(),
-            owner: Owner::parse(record.and_then(LockRecord::holder).unwrap_or_default()).label.into(),
-            fence: record.and_then(LockRecord::last_fence).unwrap_or(0),
-            remaining: record.map_or(Duration::ZERO, |record| record.remaining(options.passed(), options.ttl)),
-            spent: self.spent(),
-        }))
+        let AcquireSpec { row, options, .. } = self.spec;
+        let record = self.observer.record().cloned().unwrap_or_default();
+        record.locked(&row.table, self.spec.shown_name(), options, self.spent())
     }
 }
 
@@ -461,11 +438,10 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
     }
     loop {
         // If no read has shown a holder of the lock, the call makes the next attempt at once.
-        let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
-        let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.pause(WaiterPlace::Plain)));
+        let mut held: Vec<_> = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some()).collect();
+        let pauses = held.iter_mut().map(|held| held.observer.pause(held.polls.pause(WaiterPlace::Plain)));
         let Some(pause) = pauses.min() else { return Ok(()) };
-        let Some(first) = all.iter().find(|acquisition| acquisition.observer.record().is_some()) else { return Ok(()) };
-        first.sleep(pause, caller).await?;
+        held[0].sleep(pause, caller).await?;
         for acquisition in all.iter_mut() {
             if acquisition.poll().await? {
                 return Ok(());

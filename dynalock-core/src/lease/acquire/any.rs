@@ -45,11 +45,10 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Err(error) => return Err(error.into()),
             }
         }
-        match missing {
-            Some(error) if all.iter().all(|acquisition| acquisition.observer.record().is_none()) => {
-                return Err(error.into());
-            }
-            Some(_) | None => {}
+        if let Some(error) = missing
+            && all.iter().all(|acquisition| acquisition.observer.record().is_none())
+        {
+            return Err(error.into());
         }
         // The futures of rare steps are boxed, so that the future of an acquire call stays small.
         Box::pin(wait(all, caller)).await?;
@@ -122,7 +121,7 @@ impl Acquisition<'_> {
         let record = LockRecord::of(&spec.row.layout, met.as_ref());
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
-            let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
+            let taken_over = record.fence.filter(|_| record.owner.is_some()).or_else(|| self.taken_over_before(fence));
             // If the answer to the acquire request took half a ttl or longer, the call first renews
             // the lease by a heartbeat.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {

@@ -2,26 +2,27 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::holds::{ObservedHolds, WaiterPlace};
+use super::{
+    holds::{ObservedHolds, WaiterPlace},
+    spec::AcquireSpec,
+};
 use crate::{
     clock::{self, Instant},
     codec::Item,
     lease::{
         options::{LeaseOptions, Refresh},
         record::LockRecord,
-        row::Row,
     },
     random,
-    retry::{Connection, LocalWaiter, RowSource, SeenRow},
+    retry::{LocalWaiter, RowSource, SeenRow},
 };
 
 /// The reads of a call that waits for one lock. If several calls of one process wait for the same
 /// lock, each call receives the lock's rows that the other calls read. The call that has waited
 /// longest reads the lock's row regularly. Each other call reads the row only if the call has
 /// received no row for a whole read interval.
-pub(crate) struct Polls {
-    connection: Arc<Connection>,
-    options: LeaseOptions,
+pub(crate) struct Polls<'a> {
+    spec: &'a AcquireSpec,
     holds: ObservedHolds,
     waiter: Option<LocalWaiter>,
     /// The holder in the last received row of the lock.
@@ -29,16 +30,16 @@ pub(crate) struct Polls {
     rng: fastrand::Rng,
 }
 
-impl Polls {
-    pub(crate) fn new(connection: &Arc<Connection>, options: LeaseOptions) -> Self {
-        let (holds, rng) = (ObservedHolds::default(), random::generator());
-        Self { connection: Arc::clone(connection), options, holds, waiter: None, holder: None, rng }
+impl<'a> Polls<'a> {
+    pub(crate) fn new(spec: &'a AcquireSpec) -> Self {
+        Self { spec, holds: ObservedHolds::default(), waiter: None, holder: None, rng: random::generator() }
     }
 
     /// Updates the estimates of the holder's age and of the mean hold after a read has shown a
     /// holder of the lock. The mean hold is the average time for which holders had the lock.
     pub(crate) fn observe(&mut self, record: &LockRecord) {
-        self.holds.observe(record, clock::now(), self.options.now(), self.options.ttl);
+        let options = &self.spec.options;
+        self.holds.observe(record, clock::now(), options.now(), options.ttl);
         self.holder = record.holder().map(Into::into);
     }
 
@@ -54,16 +55,16 @@ impl Polls {
     /// reads is at least one round trip to DynamoDB.
     pub(crate) fn pause(&mut self, place: WaiterPlace) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
-        let ttl = self.options.ttl;
+        let AcquireSpec { connection, options: LeaseOptions { ttl, refresh, .. }, .. } = self.spec;
         let longest = match place {
-            WaiterPlace::Plain => (ttl / 20).clamp(SHORTEST, Duration::from_secs(1)),
+            WaiterPlace::Plain => (*ttl / 20).clamp(SHORTEST, Duration::from_secs(1)),
             WaiterPlace::Behind(places) => {
-                (ttl / 40).clamp(SHORTEST, Duration::from_millis(250)).saturating_mul(places)
+                (*ttl / 40).clamp(SHORTEST, Duration::from_millis(250)).saturating_mul(places)
             }
         };
-        let round_trip = self.connection.round_trip();
+        let round_trip = connection.round_trip();
         let default = Refresh { min: round_trip.min(longest), max: longest };
-        let Refresh { min, max } = self.options.refresh.unwrap_or(default);
+        let Refresh { min, max } = refresh.unwrap_or(default);
         let now = clock::now();
         let pause = match self.reads_for_all() {
             true => self.holds.pause(place, now, round_trip),
@@ -73,7 +74,7 @@ impl Polls {
             WaiterPlace::Plain => Duration::MAX,
             // When a waiter's entry becomes the head of the queue, the waiter must read the lock's
             // row before the lease of the entry ends.
-            WaiterPlace::Behind(_) => ttl / 6,
+            WaiterPlace::Behind(_) => *ttl / 6,
         };
         let max = max.min(limit);
         let longest = (max / 2).saturating_add(max.mul_f64(self.rng.f64()));
@@ -98,10 +99,11 @@ impl Polls {
 
     /// Registers this call to receive the lock's row whenever another request of this process reads
     /// the row. `owner` is the text that names this call as the holder in the row of the lock.
-    pub(crate) fn join(&mut self, row: &Row, owner: &Arc<str>) {
+    pub(crate) fn join(&mut self, owner: &Arc<str>) {
+        let AcquireSpec { connection, row, .. } = self.spec;
         match &mut self.waiter {
             Some(waiter) => waiter.set_owner(owner),
-            None => self.waiter = Some(self.connection.local_waiters.join(&row.table, &row.key, owner, clock::now())),
+            None => self.waiter = Some(connection.local_waiters.join(&row.table, &row.key, owner, clock::now())),
         }
     }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     clock,
     codec::Item,
-    error::Error,
+    error::{Error, Unavailable},
     lease::{
         acquire::{
             acquisition::{Acquisition, Caller, LAST_REQUEST, Stop},
@@ -62,13 +62,13 @@ pub(crate) async fn abandon_at_the_end<'a>(
 /// not wait for removals, a client with a broken connection could fill the queue with the entries
 /// of ended calls.
 pub(crate) async fn after_abandoned(acquisition: &Acquisition<'_>, caller: &mut impl Caller) -> Result<(), Stop> {
-    let AcquireSpec { row, connection, .. } = acquisition.spec;
+    let AcquireSpec { row, connection, limits, .. } = acquisition.spec;
     let id = row.id();
     let (done, gone) = (pin!(connection.abandoned.done(&id)), pin!(caller.gone()));
-    match clock::within(acquisition.limits().deadline, select(done, gone)).await {
+    match clock::within(acquisition.deadline(*limits), select(done, gone)).await {
         Some(Either::Left(_)) => Ok(()),
         Some(Either::Right(_)) => Err(Stop::CallerGone),
-        None => Err(acquisition.unanswered().into()),
+        None => Err(acquisition.exhausted(Unavailable::Timeout).into()),
     }
 }
 

@@ -100,12 +100,11 @@ impl<'a> Queued<'a> {
             Err(stop) => {
                 // Of the errors of `enter`, only `Locked`, `QueueFull` and `NotFound` prove that
                 // the call has no entry in a queue.
-                let has_no_entry = match &stop {
-                    Stop::CallerGone => true,
-                    Stop::Failed(error) => {
-                        matches!(error, Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })
-                    }
-                };
+                let has_no_entry = matches!(
+                    stop,
+                    Stop::CallerGone
+                        | Stop::Failed(Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })
+                );
                 if !has_no_entry {
                     abandon_later(self.specs(), &self.owner, Duplicate::Possible);
                 }
@@ -183,14 +182,14 @@ impl<'a> Queued<'a> {
         }
         // If the wait of a call for several locks times out, the error names the first lock that
         // the call does not hold.
-        let waiting = self.waiting().next().map_or(&self.tickets[0], |ticket| ticket);
+        let waiting = self.waiting().next().unwrap_or(&self.tickets[0]);
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
 
     async fn enqueue_all(&mut self) -> Result<EnterResult, Error> {
         let first = &self.tickets[0].acquisition;
         let (sent, now) = (clock::now(), first.spec.options.now());
-        let mut attempts = first.attempts_within(first.limits_of(self.limits.transaction));
+        let mut attempts = first.attempts_within(self.limits.transaction);
         let writes = self.specs().map(|spec| spec.row.enqueue(&self.owner, now, self.limits.most));
         let reasons = transact(&mut attempts, first.spec, writes).await?;
         let is_applied = reasons.is_none();
@@ -230,7 +229,7 @@ impl<'a> Queued<'a> {
         caller: &mut impl Caller,
     ) -> Result<(), Stop> {
         if let [Ticket { acquisition, .. }] = &mut self.tickets[..] {
-            acquisition.polls.join(&acquisition.spec.row, &acquisition.owner);
+            acquisition.polls.join(&acquisition.owner);
         }
         loop {
             let mut has_evicted = false;

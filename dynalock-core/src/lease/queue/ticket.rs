@@ -151,7 +151,18 @@ impl<'a> Ticket<'a> {
                 self.place = Place::Held(self.acquisition.keep(Acquired { grant, row }).await?);
                 Ok(true)
             }
-            Place::Held(_) => self.renew().await,
+            Place::Held(KeptGrant { guard, .. }) => {
+                let grant = &guard.grant;
+                // The background heartbeats of a held lock may be off, or may have ended at
+                // `max_hold`.
+                if grant.remaining() < self.acquisition.spec.options.ttl / 2 {
+                    match self.acquisition.beat_in_time(grant, None).await {
+                        Ok(()) | Err(Error::Lost(_)) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(!grant.remaining().is_zero())
+            }
         }
     }
 
@@ -199,21 +210,6 @@ impl<'a> Ticket<'a> {
         let age = options.now().saturating_sub(record.head_since().unwrap_or(0));
         let turn = now.checked_sub(Duration::from_millis(age))?;
         self.last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
-    }
-
-    /// Renews a held lock if less than half of the lease time remains, for example because
-    /// background heartbeats are off or have ended at `max_hold`. Returns `false` if the lock is
-    /// lost.
-    async fn renew(&self) -> Result<bool, Error> {
-        let Place::Held(KeptGrant { guard, .. }) = &self.place else { return Ok(true) };
-        let grant = &guard.grant;
-        if grant.remaining() < self.acquisition.spec.options.ttl / 2 {
-            match self.acquisition.beat_in_time(grant, None).await {
-                Ok(()) | Err(Error::Lost(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(!grant.remaining().is_zero())
     }
 
     /// Sends the current [`QueueStatus`] to `progress` while the call waits for the lock.
