@@ -77,7 +77,6 @@ impl HeldGrant {
         Self { grant, heartbeat, background, is_held: true }
     }
 
-    /// Releases the lock.
     pub(crate) async fn release(self) -> Result<()> {
         self.releasing().await
     }
@@ -93,8 +92,7 @@ impl HeldGrant {
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Stops the heartbeats of the lock. A guard that is dropped after a call of `end` does not
-    /// release the lock.
+    /// Stops the heartbeats, and disables the release by a drop of the guard.
     pub(crate) fn end(&mut self) {
         if let Some(heartbeat) = &self.heartbeat {
             heartbeat.abort();

@@ -49,7 +49,6 @@ pub(crate) struct Release<'a> {
 }
 
 impl LeasePolicy {
-    /// Returns the rule for a caller that does not hold the lease of the item.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
             Some(_) => Self::Outside { options },
@@ -78,9 +77,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the condition on the lease attributes and the changes of the lease attributes for
-    /// one attempt of a write. Each attempt of a write that renews the lease has a higher heartbeat
-    /// number than the previous attempt.
+    /// Each attempt of a write that renews the lease has a higher heartbeat number than the
+    /// previous attempt.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
@@ -121,8 +119,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Raises the number of the holder's next heartbeat above the heartbeat number in `row`. `row`
-    /// is the separate lease row that made DynamoDB refuse a write.
+    /// Raises the number of the holder's next heartbeat above the number in `row`, the lease row
+    /// that made DynamoDB refuse a write.
     pub(crate) fn pass_beat(&self, row: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.pass_beat(row);

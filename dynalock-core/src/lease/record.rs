@@ -25,7 +25,7 @@ pub(crate) enum GrantKind {
 }
 
 impl GrantKind {
-    /// Computes the fence of a lease from the fence attribute of the lock's row.
+    /// Converts the stored fence attribute into the fence of a lease.
     pub(crate) fn fence(self, stored: u64) -> u64 {
         match self {
             Self::Plain => stored,
@@ -33,7 +33,7 @@ impl GrantKind {
         }
     }
 
-    /// Computes the fence attribute in the row of a lock from the fence of the current lease.
+    /// Converts the fence of a lease into the fence attribute that the row must have.
     pub(crate) fn stored_fence(self, fence: u64) -> u64 {
         match self {
             Self::Plain => fence,
@@ -56,14 +56,12 @@ pub(crate) enum Waiters {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LockRecord {
     pub(crate) owner: Option<String>,
-    /// The value of the fence attribute in the row of the lock.
     pub(crate) fence: Option<u64>,
     pub(crate) beat: Option<u64>,
     /// The end of the lease in epoch milliseconds, by the holder's clock.
     pub(crate) until: Option<u64>,
     /// The entries of the fair queue. The first entry is the head of the queue.
     pub(crate) queue: Vec<QueueEntry>,
-    /// `true` if the row of the lock has a queue without entries.
     pub(crate) has_empty_queue: bool,
     /// The time at which the head of the queue last changed, in epoch milliseconds by the clock of
     /// the caller that removed the previous head.
@@ -71,7 +69,6 @@ pub(crate) struct LockRecord {
     observation: Option<Box<Observation>>,
 }
 
-/// One parsed entry of a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QueueEntry {
     /// The text of the queue entry in the row of the lock.
@@ -157,7 +154,6 @@ impl LockRecord {
         }
     }
 
-    /// Parses the row of a lock, or returns an empty record if the row is missing.
     pub(crate) fn of(layout: &LockModel, row: Option<&Item>) -> Self {
         row.map(|row| Self::read(layout, row)).unwrap_or_default()
     }
@@ -167,25 +163,22 @@ impl LockRecord {
         self.owner.as_deref().or_else(|| self.queue.first().map(|entry| &*entry.owner))
     }
 
-    /// Returns whether a holder other than `owner` has the lock.
     pub(crate) fn is_held_by_another(&self, owner: &str) -> bool {
         self.holder().is_some_and(|holder| holder != owner)
     }
 
-    /// Returns the stored lease attributes of the holder.
     pub(crate) fn observation(&self) -> Option<&Observation> {
         self.observation.as_deref()
     }
 
-    /// Returns the queue entry of the holder, or `None` if the holder has no queue entry.
+    /// Returns `None` if the head of the queue does not hold the lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
         // If the row of the lock has an owner, the owner holds the lock, and the head of the queue
         // does not hold the lock.
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
-    /// Returns the stored lease attributes of the queue's head, or `None` if the head does not hold
-    /// the lock.
+    /// Returns `None` if the head of the queue does not hold the lock.
     pub(crate) fn head_observation(&self) -> Option<&Observation> {
         self.observation().filter(|_| self.owner.is_none())
     }
@@ -199,18 +192,16 @@ impl LockRecord {
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
-    /// Returns the position of an entry in the queue. The head of the queue has position 0.
+    /// The head of the queue has place 0.
     pub(crate) fn place_of(&self, owner: &str) -> Option<usize> {
         self.queue.iter().position(|entry| *entry.owner == *owner)
     }
 
-    /// Returns the fence of the last grant.
     pub(crate) fn last_fence(&self) -> Option<u64> {
         let kind = if self.head().is_some() { GrantKind::Fair } else { GrantKind::Plain };
         self.fence.map(|stored| kind.fence(stored))
     }
 
-    /// Returns whether callers wait behind the head of the queue.
     pub(crate) fn waiters(&self) -> Waiters {
         if self.queue.len() > 1 { Waiters::Some } else { Waiters::None }
     }

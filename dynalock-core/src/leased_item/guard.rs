@@ -46,7 +46,6 @@ pub struct LeaseGuard<T> {
     item: Item,
 }
 
-/// Says whether a change by the holder wrote the item, or had nothing to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrote {
     Yes,
@@ -383,8 +382,6 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::write(&mut session, value, Change::Update(basis))
     }
 
-    /// Returns the requests that a patch by the holder of the lease would send. `explain_patch`
-    /// sends no request.
     pub(super) fn explain_patch(&self, content: SharedPatch<T>) -> Result<Explained> {
         explain::patch(&mut self.session(AfterWrite::Renew)?, self.stored.key(), content)
     }
@@ -399,7 +396,6 @@ impl<T: Lockable> LeaseGuard<T> {
         }
     }
 
-    /// Sends a patch by the holder of the lease, and stores the patched item in the guard.
     pub(super) async fn send_patch(&mut self, content: SharedPatch<T>) -> Result<()> {
         let (mut session, sent) = (self.session(AfterWrite::Renew)?, clock::now());
         let item = match session.patch(self.stored.key(), content).await {
@@ -509,8 +505,8 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
-    /// Changes a copy of the item's value, and writes the copy. If the write fails or the caller
-    /// drops the future, the value in the guard stays unchanged.
+    /// The closure changes a copy of the item's value. If the write fails or the caller drops the
+    /// future, the value in the guard stays unchanged.
     async fn write<E: From<Error>>(
         &mut self,
         ends: AfterWrite,

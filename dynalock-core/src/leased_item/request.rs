@@ -234,8 +234,6 @@ impl<T> Repository<T> {
         observe("resume", Arc::clone(table), resume).await
     }
 
-    /// Returns the row that contains the lease of an item: the item itself, or the separate lease
-    /// row.
     fn lease_row(&self, key: &Key) -> Result<Row>
     where
         T: Lockable,
@@ -377,8 +375,6 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
         self
     }
 
-    /// Acquires the lease in a task that starts immediately, and reports the call's progress in the
-    /// queue.
     fn acquire_fair(
         self,
         progress: watch::Sender<Option<QueueStatus>>,

@@ -96,7 +96,6 @@ pub struct QueuePlace {
 }
 
 impl QueuePlace {
-    /// Returns the entries of a queue. `now` is the current time in epoch milliseconds.
     pub(super) fn of(record: &LockRecord, now: u64) -> Vec<Self> {
         let place = |(position, entry): (usize, &QueueEntry)| {
             let Owner { label, nonce } = Owner::parse(&entry.owner);

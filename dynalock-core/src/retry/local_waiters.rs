@@ -23,7 +23,6 @@ use crate::{clock::Instant, codec::Item};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 
-/// A lock row for which calls of this process wait.
 #[derive(Debug, Default)]
 struct AwaitedRow {
     /// The calls that wait for the lock row, in the order in which the calls began to wait. Each
@@ -42,7 +41,6 @@ struct AwaitedRow {
     releases: u32,
 }
 
-/// The content of a lock row, from the answer to a request of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenRow {
     pub(crate) item: Option<Item>,
@@ -51,7 +49,6 @@ pub(crate) struct SeenRow {
     pub(crate) source: RowSource,
 }
 
-/// The kind of the request whose answer contained a lock row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowSource {
     /// An eventually consistent read, whose result may be outdated.
@@ -67,8 +64,7 @@ pub(crate) enum RowSource {
     RemovalForOthers,
 }
 
-/// A call that waits for changes of a lock row. The drop of a `LocalWaiter` removes the call from
-/// the calls that wait for the lock row.
+/// The drop of a `LocalWaiter` removes the call from the calls that wait for the lock row.
 #[derive(Debug)]
 pub(crate) struct LocalWaiter {
     all: LocalWaiters,
@@ -95,15 +91,13 @@ impl LocalWaiters {
         LocalWaiter { all: self.clone(), key, owner: Arc::clone(owner), row: sender.subscribe(), since }
     }
 
-    /// Shares the content of a lock row with all calls of this process that wait for the row.
     pub(crate) fn share(&self, table: &str, key: &Item, seen: impl FnOnce() -> SeenRow) {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// After this process has released a lock without a queue, `share_release` shares the lock row
-    /// with the waiting calls of this process. `fence` is the fence of the released lock. After
-    /// four consecutive releases by this process, the next release lets waiters of other processes
-    /// get the lock first.
+    /// Shares the row of a lock without a queue after a release by this process. `fence` is the
+    /// fence of the released lock. After four consecutive releases by this process, the next
+    /// release lets waiters of other processes get the lock first.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
@@ -157,7 +151,6 @@ impl LocalWaiter {
         row.left.iter().chain(&row.waiters).any(|local| **local == *owner)
     }
 
-    /// Sets the owner name that the lock row will contain when the call holds the lock.
     pub(crate) fn set_owner(&mut self, owner: &Arc<str>) {
         if let Some(row) = self.all.rows().get(&self.key) {
             row.send_if_modified(|row| {
@@ -171,21 +164,18 @@ impl LocalWaiter {
     }
 
     /// Gives the lock row that this call has read to the other waiting calls of this process. After
-    /// the call of `share`, the waiting call ignores the answers to requests that were sent before
-    /// the time `sent`.
-    pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
-        self.since = sent;
+    /// a call of `share`, this call ignores the answers to earlier requests.
+    pub(crate) fn share(&mut self, seen: &SeenRow) {
+        self.since = seen.sent;
         let is_alone = self.row.borrow().waiters.len() < 2;
         if !is_alone && let Some(sender) = self.all.rows().get(&self.key) {
-            sender.send_modify(|row| row.seen = Some(seen()));
+            sender.send_modify(|row| row.seen = Some(seen.clone()));
             // This call read the row before it shared the row, so `seen` must not return the row to
             // this call.
             self.row.mark_unchanged();
         }
     }
 
-    /// Waits until another call of this process shares the content of the lock row, and returns the
-    /// shared content.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
             // The map of the lock rows keeps the sender of the `watch` channel as long as a call
@@ -217,8 +207,7 @@ impl Drop for LocalWaiter {
     }
 }
 
-/// Returns a text that identifies a table and a key. Two equal keys have the same text, even if the
-/// attributes of the two keys are in a different order.
+/// Two equal keys have the same text, even if their attributes are in a different order.
 fn text(table: &str, key: &Item) -> String {
     let sorted: BTreeMap<_, _> = key.iter().collect();
     format!("{table} {sorted:?}")
@@ -299,7 +288,7 @@ mod tests {
         let all = LocalWaiters::default();
         let [mut reader, mut other] = ["first", "second"].map(|owner| join(&all, owner, clock::now()));
         let sent = clock::now();
-        reader.share(sent, || seen(sent));
+        reader.share(&seen(sent));
         assert!(reader.seen().now_or_never().is_none());
         assert_eq!(other.seen().now_or_never().map(|seen| seen.sent), Some(sent));
     }

@@ -46,10 +46,8 @@ pub enum Pace {
     Economy,
 }
 
-/// The durations that decide how long a call sleeps after a conflict.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
-    /// The time since the start of the call.
     pub(super) age: Duration,
     /// The smoothed duration of one attempt of the call.
     pub(super) round_trip: Duration,
@@ -68,7 +66,6 @@ impl Contenders {
     }
 }
 
-/// The number of immediate attempts and sleeps of one call after conflicts.
 #[derive(Debug)]
 pub(crate) struct ConflictBackoff {
     mode: Pace,
@@ -114,7 +111,6 @@ impl ConflictBackoff {
         Some(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
-    /// Returns the number of immediate attempts that the call makes before its next sleep.
     fn immediate_attempts(&self, size: usize) -> u32 {
         const KB: usize = 1024;
         // A refused write consumes as many write units as an applied write, so a call on a large

@@ -22,8 +22,8 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time limit of the requests that a call sends after its wait for a lock has ended. The last
-/// requests of a call read the lock's row, and remove the call's queue entry.
+/// The time limit of the requests after the end of the wait: a last read of the lock's row, and the
+/// removal of the call's queue entry.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
 /// One lock that a call acquires, and the progress of the acquisition.
@@ -38,13 +38,12 @@ pub(crate) struct Acquisition<'a> {
     /// The number of attempts to acquire the lock, including the current attempt.
     requests: u32,
     started: Instant,
-    /// The time at which the call stops waiting, or `None` if the call waits without a limit.
+    /// `end` is `None` if the call waits without a limit.
     end: Option<Instant>,
     /// The fence of the last holder whose expired lease the call has removed.
     taken_over: Option<u64>,
 }
 
-/// The order in which callers get the lock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Any,
@@ -55,10 +54,8 @@ pub(crate) enum Order {
     },
 }
 
-/// The answer to one attempt to acquire a lock.
 pub(crate) enum AttemptResult<G, D> {
     Granted(G),
-    /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
     /// DynamoDB granted the lock, but the lease ended before the call could use the lock. After a
     /// grant whose lease has ended, the call makes another attempt under a new owner name.
@@ -73,7 +70,6 @@ pub(crate) struct Denial {
     pub(crate) record: LockRecord,
 }
 
-/// A lock that an attempt has acquired.
 pub(crate) struct Acquired {
     pub(crate) grant: Arc<Grant>,
     /// The last received state of the lock's row, or of the leased item.
@@ -82,8 +78,7 @@ pub(crate) struct Acquired {
 
 /// The caller that waits for the result of an acquire call.
 pub(crate) trait Caller: Send {
-    /// Returns a future that completes when the caller no longer waits for the result of the
-    /// acquire call.
+    /// Waits until the caller has dropped the future of the acquire call.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -117,7 +112,6 @@ impl<'a> Acquisition<'a> {
         Self { spec, order, owner, observer, polls, requests: 0, started, end, taken_over: None }
     }
 
-    /// Counts an attempt to acquire the lock.
     pub(crate) fn begin_attempt(&mut self) {
         self.requests += 1;
     }
@@ -131,29 +125,24 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Returns the retry loop (`Attempts`) for the next request.
     pub(crate) fn attempts(&self) -> Attempts {
         self.attempts_within(self.spec.limits)
     }
 
-    /// Returns the retry loop (`Attempts`) for the next request with the given limits.
     pub(crate) fn attempts_within(&self, limits: Limits) -> Attempts {
         let AcquireSpec { call_cost, connection, .. } = self.spec;
         let limits = Limits { deadline: self.deadline(limits), ..limits };
         Attempts::on(call_cost.clone(), connection, limits).with_purpose(Purpose::Acquire)
     }
 
-    /// Returns the retry loop (`Attempts`) for a read of the lock's row by a waiting call.
     pub(crate) fn polling(&self) -> Attempts {
         self.attempts().with_purpose(Purpose::Poll)
     }
 
-    /// Returns whether the call tries to acquire the lock once and does not wait.
     pub(crate) fn is_single_attempt(&self) -> bool {
         self.end == Some(self.started)
     }
 
-    /// Returns the remaining time for which the call waits for the lock.
     pub(crate) fn remaining_wait(&self) -> Duration {
         self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
@@ -185,7 +174,6 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Records the lease attributes from the row of a lock that another caller holds.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         self.polls.observe(&record);
         self.observer.observe(record);
@@ -198,9 +186,8 @@ impl<'a> Acquisition<'a> {
         self.observer.pause_in_queue(self.polls.pause(WaiterPlace::Behind(places)))
     }
 
-    /// Returns whether DynamoDB may grant the next attempt: the observed lease has ended, or the
-    /// row of the lock shows no other holder. Reads the row of the lock, unless the observed lease
-    /// has ended.
+    /// Returns whether the call must send the next attempt. If the observed lease has not ended,
+    /// the call first reads the lock's row.
     async fn poll(&mut self) -> Result<bool, Error> {
         // If the item to lock is missing, DynamoDB would refuse an attempt to acquire the lease.
         if self.observer.record().is_none() {
@@ -214,8 +201,9 @@ impl<'a> Acquisition<'a> {
         }
         let sent = clock::now();
         let item = self.polling().read(&self.spec.row.get(false)).await?;
-        self.polls.share(item.as_ref(), sent, RowSource::EventualRead);
-        let record = LockRecord::of(&self.spec.row.layout, item.as_ref());
+        let seen = SeenRow { item, sent, source: RowSource::EventualRead };
+        self.polls.share(&seen);
+        let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         let is_denied = self.is_denied_by(&record);
         match is_denied {
             true => self.observe(record),
@@ -273,8 +261,8 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Renews the lease of a granted lock with a heartbeat before the call returns. The deadline of
-    /// the heartbeat is the end of the call's wait for the lock, even if the lease lasts longer.
+    /// Renews the lease of a granted lock before the call returns. The heartbeat must end with the
+    /// call's wait for the lock, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
         let beat = clock::within(self.deadline(self.spec.limits), grant.beat_with(payload)).await;
         beat.unwrap_or_else(|| Err(self.exhausted(Unavailable::Timeout)))
@@ -311,16 +299,19 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps for `pause` while another caller holds the lock. Returns an error if the call's wait
-    /// for the lock has ended.
+    /// Returns an error if the call's wait for the lock has ended.
     pub(crate) async fn sleep(&self, pause: Duration, caller: &mut impl Caller) -> Result<(), Stop> {
-        let remaining = self.remaining_wait();
-        if remaining.is_zero() {
-            return Err(self.locked().into());
-        }
-        match clock::within(pause.min(remaining), caller.gone()).await {
+        match clock::within(self.within_wait(pause)?, caller.gone()).await {
             Some(()) => Err(Stop::CallerGone),
             None => Ok(()),
+        }
+    }
+
+    /// Limits a pause to the remaining wait of the call. Returns an error if the wait has ended.
+    fn within_wait(&self, pause: Duration) -> Result<Duration, Error> {
+        match self.remaining_wait() {
+            Duration::ZERO => Err(self.locked()),
+            remaining => Ok(pause.min(remaining)),
         }
     }
 
@@ -331,11 +322,8 @@ impl<'a> Acquisition<'a> {
         pause: Duration,
         caller: &mut impl Caller,
     ) -> Result<Option<SeenRow>, Stop> {
-        let remaining = self.remaining_wait();
-        if remaining.is_zero() {
-            return Err(self.locked().into());
-        }
-        match clock::within(pause.min(remaining), select(pin!(caller.gone()), pin!(self.polls.seen()))).await {
+        let pause = self.within_wait(pause)?;
+        match clock::within(pause, select(pin!(caller.gone()), pin!(self.polls.seen()))).await {
             Some(Either::Left(_)) => Err(Stop::CallerGone),
             Some(Either::Right((seen, _))) => Ok(Some(seen)),
             None => Ok(None),
@@ -353,16 +341,15 @@ impl<'a> Acquisition<'a> {
                 None => self.poll().await?,
             };
             if is_over {
-                return Ok(());
+                break;
             }
         }
         Ok(())
     }
 
-    /// Records the row of the lock that another request of this process has received. Returns
-    /// whether the call must send the next request to acquire the lock. If several calls of a
-    /// process wait for a lock without a queue, only the call that has waited longest sends acquire
-    /// requests.
+    /// Records a lock row that another request of this process has received, and returns whether
+    /// the call must send the next attempt. Of several calls that wait for a lock without a queue,
+    /// only the call that has waited longest sends attempts.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {
@@ -376,9 +363,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt under a new owner name. DynamoDB had granted the lock to the call
-    /// under the previous owner name, but the lease ended before the call could use the lock.
-    /// Returns an error if the remaining time of the call is too short for the sleep.
+    /// Sleeps after a grant whose lease ended before the call could use the lock. Returns an error
+    /// if the remaining time of the call is too short for the sleep.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -392,13 +378,12 @@ impl<'a> Acquisition<'a> {
         Ok(())
     }
 
-    /// Returns the error of a call that has no time left for the lock.
     pub(crate) fn exhausted(&self, last: Unavailable) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(Error::Unavailable(last)) }
     }
 
-    /// Returns the error of a call that cannot enter a full queue. A call that does not wait may
-    /// enter only an empty queue, and gets [`Error::Locked`] if the queue has an entry.
+    /// A call that does not wait may enter only an empty queue, so the call gets [`Error::Locked`]
+    /// instead of `QueueFull`.
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();
@@ -409,7 +394,6 @@ impl<'a> Acquisition<'a> {
         Error::QueueFull { table, name: self.spec.shown_name(), waiting, spent: self.spent() }
     }
 
-    /// Returns the error of a call that ends while another holder has the lock.
     pub(crate) fn locked(&self) -> Error {
         let AcquireSpec { row, options, .. } = self.spec;
         let record = self.observer.record().cloned().unwrap_or_default();
@@ -430,8 +414,7 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
     held.map_or(stop, |acquisition| acquisition.locked().into())
 }
 
-/// Waits until DynamoDB may grant the next attempt for one of the given locks. A waiting call reads
-/// the rows of the locks with eventually consistent reads.
+/// Waits until DynamoDB may grant the next attempt for one of the locks.
 pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
     if let [only] = all {
         return only.wait(caller).await;

@@ -70,8 +70,6 @@ async fn acquire_together(
     }
 }
 
-/// Sends the transaction that acquires all locks, and repeats the transaction until DynamoDB
-/// answers.
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
     let mut attempts = first.attempts_within(limits);
@@ -110,9 +108,7 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     Ok(result)
 }
 
-/// Reads the fences of the locks, because the answer to a transaction does not contain the fences.
-/// Returns `Granted` if the call holds all locks, or `Denied` with the locks that the call does not
-/// hold.
+/// Reads the fences of the locks, which the answer to a transaction does not contain.
 async fn read(
     all: &[Acquisition<'_>],
     attempts: &mut Attempts,
@@ -134,9 +130,8 @@ async fn read(
     Ok(if denied.is_empty() { AttemptResult::Granted(granted) } else { AttemptResult::Denied(denied) })
 }
 
-/// Chooses one new owner text, which names the call as the holder in the rows of all locks.
-/// Releases the locks that a delayed duplicate of the transaction may have acquired with the old
-/// owner text.
+/// Chooses a new owner text for all locks, and releases the locks that a delayed duplicate of the
+/// transaction may acquire with the old owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

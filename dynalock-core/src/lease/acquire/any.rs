@@ -19,8 +19,7 @@ use crate::{
     retry::{Answered, Backoff},
 };
 
-/// Attempts to acquire each lock in turn. If DynamoDB refuses the attempts for all locks, waits
-/// until one of the locks may be free.
+/// Attempts to acquire each lock in turn, and waits if another holder has each of the locks.
 pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller) -> Result<KeptGrant, Stop> {
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, spec.owner())).collect();
     let granted = acquire_first(&mut all, caller).await;
@@ -86,8 +85,6 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Sends the conditional write that acquires the lock, and repeats the write until DynamoDB
-    /// answers.
     async fn attempt_once(&self) -> Result<AttemptResult<Acquired, LockRecord>, Error> {
         let Self { spec, owner, .. } = self;
         let expired = &self.observer.expired();
@@ -143,9 +140,8 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Renews the lease of a granted lock by a heartbeat. The heartbeat is necessary if the answer
-    /// to the acquire request was slow, or if the time of the grant is unknown after a lost reply.
-    /// The renewed lease lasts for one ttl from the time of the heartbeat.
+    /// Renews the lease of a granted lock if the answer to the acquire request was slow, or if the
+    /// time of the grant is unknown after a lost reply.
     async fn confirm(
         &self,
         grant: Arc<Grant>,
@@ -161,8 +157,7 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Returns the [`Grant`] of a lock that was acquired without a queue. `grant` does not start
-    /// the heartbeats of the lock.
+    /// The returned [`Grant`] sends no heartbeats in the background.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

@@ -7,14 +7,13 @@ use super::{
     spec::AcquireSpec,
 };
 use crate::{
-    clock::{self, Instant},
-    codec::Item,
+    clock,
     lease::{
         options::{LeaseOptions, Refresh},
         record::LockRecord,
     },
     random,
-    retry::{LocalWaiter, RowSource, SeenRow},
+    retry::{LocalWaiter, SeenRow},
 };
 
 /// The reads of a call that waits for one lock. If several calls of one process wait for the same
@@ -25,7 +24,6 @@ pub(crate) struct Polls<'a> {
     spec: &'a AcquireSpec,
     holds: ObservedHolds,
     waiter: Option<LocalWaiter>,
-    /// The holder in the last received row of the lock.
     holder: Option<Arc<str>>,
     rng: fastrand::Rng,
 }
@@ -35,24 +33,21 @@ impl<'a> Polls<'a> {
         Self { spec, holds: ObservedHolds::default(), waiter: None, holder: None, rng: random::generator() }
     }
 
-    /// Updates the estimates of the holder's age and of the mean hold after a read has shown a
-    /// holder of the lock. The mean hold is the average time for which holders had the lock.
+    /// Updates the estimates for the pauses after a read has shown a holder.
     pub(crate) fn observe(&mut self, record: &LockRecord) {
         let options = &self.spec.options;
         self.holds.observe(record, clock::now(), options.now(), options.ttl);
         self.holder = record.holder().map(Into::into);
     }
 
-    /// Updates the estimates of the holder's age and of the mean hold after a read has shown no
-    /// holder of the lock. The waiter cannot be sure to get the free lock, because another waiter
-    /// may acquire the lock first.
+    /// Updates the estimates for the pauses after a read has shown no holder. Another waiter may
+    /// still acquire the lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
         self.holder = None;
     }
 
-    /// Returns the pause until the next read of the lock's row. By default, the pause between two
-    /// reads is at least one round trip to DynamoDB.
+    /// By default, the pause between two reads is at least one round trip to DynamoDB.
     pub(crate) fn pause(&mut self, place: WaiterPlace) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
         let AcquireSpec { connection, options: LeaseOptions { ttl, refresh, .. }, .. } = self.spec;
@@ -82,13 +77,10 @@ impl<'a> Polls<'a> {
         (from + to.saturating_sub(from).mul_f64(self.rng.f64())).max(min.min(limit))
     }
 
-    /// Returns whether this call has waited longest, compared with all other calls of this process
-    /// that wait for the lock.
     pub(crate) fn is_first(&self) -> bool {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// Returns `true` if this call reads the row of the lock for all waiters of this process.
     /// Returns `false` while a caller in this process holds the lock, because the release of the
     /// lock wakes the waiters.
     fn reads_for_all(&self) -> bool {
@@ -97,8 +89,7 @@ impl<'a> Polls<'a> {
         waiter.is_first() && !is_local
     }
 
-    /// Registers this call to receive the lock's row whenever another request of this process reads
-    /// the row. `owner` is the text that names this call as the holder in the row of the lock.
+    /// Registers this call as a waiter under its current owner text.
     pub(crate) fn join(&mut self, owner: &Arc<str>) {
         let AcquireSpec { connection, row, .. } = self.spec;
         match &mut self.waiter {
@@ -107,15 +98,12 @@ impl<'a> Polls<'a> {
         }
     }
 
-    /// Gives the row of the lock to the other waiters of this process.
-    pub(crate) fn share(&mut self, item: Option<&Item>, sent: Instant, source: RowSource) {
+    pub(crate) fn share(&mut self, seen: &SeenRow) {
         if let Some(waiter) = &mut self.waiter {
-            waiter.share(sent, || SeenRow { item: item.cloned(), sent, source });
+            waiter.share(seen);
         }
     }
 
-    /// Waits until another request of this process receives the row of the lock, and returns the
-    /// received row.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         match &mut self.waiter {
             Some(waiter) => waiter.seen().await,
