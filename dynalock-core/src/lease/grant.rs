@@ -35,7 +35,7 @@ pub(crate) struct Grant {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     pub(crate) options: LeaseOptions,
-    /// The limit of a call of `extend`, with all repetitions of the heartbeat.
+    /// The time limit of a call of `extend` or `resume`, with all repetitions of the heartbeat.
     pub(super) deadline: Duration,
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
@@ -178,9 +178,9 @@ impl Grant {
                     return lost;
                 }
                 let left = self.lease().deadline.saturating_duration_since(clock::now());
-                // The code ignores the result of `within`, because the loop itself tests whether the
-                // lock is lost. The watch channel stays open, because `self` owns the sender of the
-                // channel.
+                // The code ignores the result of `within`, because the loop itself tests whether
+                // the lock is lost. The watch channel stays open, because `self` owns the sender of
+                // the channel.
                 let _ = clock::within(left, changes.changed()).await;
             }
         });

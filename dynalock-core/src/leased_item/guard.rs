@@ -386,8 +386,8 @@ impl<T: Lockable> LeaseGuard<T> {
         explain::patch(&mut self.session(AfterWrite::Renew)?, self.stored.key(), content)
     }
 
-    /// Makes the [`Session`] of one write by the holder. DynamoDB would refuse the write of a holder
-    /// that has lost its lease, so the guard returns `Error::Lost` without a request.
+    /// Makes the [`Session`] of one write by the holder. DynamoDB would refuse the write of a
+    /// holder that has lost its lease, so the guard returns `Error::Lost` without a request.
     fn session(&self, ends: AfterWrite) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);
         match grant.lost_now() {

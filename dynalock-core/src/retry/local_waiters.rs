@@ -77,9 +77,9 @@ pub(crate) struct LocalWaiter {
 }
 
 impl LocalWaiters {
-    /// Adds a call that waits for changes of a lock row. `owner` is the owner name that the row will
-    /// contain when the call holds the lock. The call ignores the answers to requests that were
-    /// sent before the time `since`.
+    /// Adds a call that waits for changes of a lock row. `owner` is the owner name that the row
+    /// will contain when the call holds the lock. The call ignores the answers to requests that
+    /// were sent before the time `since`.
     pub(crate) fn join(&self, table: &str, key: &Item, owner: &Arc<str>, since: Instant) -> LocalWaiter {
         let key = text(table, key);
         let mut rows = self.rows();

@@ -115,8 +115,8 @@ impl<G: Send + 'static> QueueTicket<G> {
     ) -> Result<Self> {
         let (progress, mut seen) = watch::channel(None);
         let answer = acquire(progress)?;
-        // The call sends its first status when its entry is in the queue. If the call ends without a
-        // status, the sender of the channel is dropped, and `changed` returns an error.
+        // The call sends its first status when its entry is in the queue. If the call ends without
+        // a status, the sender of the channel is dropped, and `changed` returns an error.
         if seen.changed().await.is_ok() {
             return Ok(Self::new(answer, seen));
         }

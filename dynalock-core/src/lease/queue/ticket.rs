@@ -71,15 +71,15 @@ impl<'a> Ticket<'a> {
         self.last_other = Some(sent);
     }
 
-    /// Updates the position of the call in the queue from a received row of the lock. Returns whether
-    /// the call's entry is in the queue.
+    /// Updates the position of the call in the queue from a received row of the lock. Returns
+    /// whether the call's entry is in the queue.
     pub(super) fn saw(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
         let record = self.record(item.as_ref());
         match (source, record.place_of(&self.acquisition.owner)) {
-            // Another caller may have removed the call's queue entry, and a delayed duplicate request
-            // may have added the entry again. An eventually consistent read may return an old lock
-            // row that still contains a removed queue entry. `last_other` may be later than the time
-            // at which the call's entry became the head of the queue.
+            // Another caller may have removed the call's queue entry, and a delayed duplicate
+            // request may have added the entry again. An eventually consistent read may return an
+            // old lock row that still contains a removed queue entry. `last_other` may be later
+            // than the time at which the call's entry became the head of the queue.
             (RowSource::EventualRead, Some(0)) => self.last_other = None,
             (RowSource::ConsistentRead, Some(1..)) => self.last_other = Some(sent),
             // The write has removed the head of the queue. Before the removal of the head, the
