@@ -29,7 +29,7 @@ impl LockToken {
             let (kind, text) = match value {
                 KeyValue::S(text) => ('S', text.clone()),
                 KeyValue::N(digits) => ('N', digits.clone()),
-                KeyValue::B(bytes) => ('B', bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+                KeyValue::B(bytes) => ('B', bytes.iter().copied().flat_map(hex).collect()),
             };
             format!("{kind}{}:{text}", text.len())
         };
@@ -101,6 +101,11 @@ fn key_value(text: &str) -> Option<(KeyValue, &str)> {
         _ => return None,
     };
     Some((value, rest))
+}
+
+fn hex(byte: u8) -> [char; 2] {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    [digit(byte >> 4), digit(byte & 15)]
 }
 
 fn bytes(hex: &str) -> Option<Vec<u8>> {

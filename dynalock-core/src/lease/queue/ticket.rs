@@ -81,10 +81,11 @@ impl<'a> Ticket<'a> {
             // old lock row that still contains a removed queue entry. `last_other` may be later
             // than the time at which the call's entry became the head of the queue.
             (RowSource::EventualRead, Some(0)) => self.last_other = None,
-            (RowSource::ConsistentRead, Some(1..)) => self.last_other = Some(sent),
-            // The write has removed the head of the queue. Before the removal of the head, the
-            // call's entry was not the head.
-            (RowSource::Removal | RowSource::RemovalForOthers, Some(_)) => self.last_other = Some(sent),
+            // A removal of the head proves that, before the removal, the call's entry was not the
+            // head.
+            (RowSource::ConsistentRead, Some(1..)) | (RowSource::Removal | RowSource::RemovalForOthers, Some(_)) => {
+                self.last_other = Some(sent);
+            }
             (RowSource::EventualRead | RowSource::ConsistentRead, _) | (_, None) => {}
         }
         self.move_to(item, record)
