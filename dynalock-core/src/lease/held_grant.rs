@@ -56,6 +56,12 @@ impl Background {
         }
     }
 
+    // A future that names only the field `connection` would capture only this field, and would not
+    // keep the heartbeat thread alive.
+    fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
     /// Returns a future that releases the lock, and that keeps the heartbeat thread alive until the
     /// release is done.
     fn release(&self, grant: &Arc<Grant>) -> impl Future<Output = Result<()>> + Send + use<> {
@@ -63,7 +69,7 @@ impl Background {
         // watches the lock learns of the release even if the tokio runtime of the lock has ended.
         grant.end_by_release();
         let (background, grant) = (self.clone(), Arc::clone(grant));
-        async move { grant.release(&background.connection).await }
+        async move { grant.release(background.connection()).await }
     }
 }
 
@@ -108,7 +114,7 @@ impl HeldGrant {
         if self.grant.kind == GrantKind::Fair {
             let (background, grant) = (self.background.clone(), Arc::clone(&self.grant));
             let table = Arc::clone(&grant.row.table);
-            let sweep = async move { grant.sweep_queue(&background.connection).await };
+            let sweep = async move { grant.sweep_queue(background.connection()).await };
             self.background.runtime.spawn(detached("sweep_queue", table, sweep, |()| None));
         }
     }
