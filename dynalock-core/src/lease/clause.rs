@@ -28,12 +28,9 @@ pub(crate) enum LeaseClause {
         /// means that no lease counts as expired.
         expired_before: Option<u64>,
     },
-    /// A write by the holder of the lease. DynamoDB refuses the write if the holder has lost the
-    /// lease.
     Holder(HolderProof),
 }
 
-/// The owner and the fence of a held lease, and the effect of a write on the lease.
 #[derive(Debug, Clone)]
 pub(crate) struct HolderProof {
     pub(crate) kind: GrantKind,
@@ -42,42 +39,36 @@ pub(crate) struct HolderProof {
     pub(crate) effect: LeaseEffect,
 }
 
-/// The effect of a holder's write on the lease: the write keeps, renews or releases the lease.
+/// The effect of a holder's write on the lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LeaseEffect {
     Keep,
     /// The write renews the lease like a heartbeat.
     Renew {
         beat: u64,
-        /// The new end of the lease, in epoch milliseconds.
         until: u64,
     },
     Release {
-        /// The time of the release, in epoch milliseconds.
         now: u64,
     },
 }
 
-/// The state of the holder's lease after a write: renewed or released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterWrite {
     Renew,
     Release,
 }
 
-/// The leases that a request may take over.
 #[derive(Debug, Clone)]
 pub(crate) enum Expired {
-    /// The request must not take over a lease.
     Nobody,
-    /// The request may take over any lease that ended before the given time in epoch milliseconds.
+    /// The request may take over any lease that ended before this time in epoch milliseconds.
     EndedBefore(u64),
     /// The request may take over the observed lease if the lease attributes in the row have not
     /// changed since the last read.
     Silent(Box<Observation>),
 }
 
-/// The lease attributes that a request sets and removes.
 #[derive(Default)]
 pub(crate) struct LeaseUpdate {
     pub(crate) set: Vec<(Name, Value)>,
@@ -87,19 +78,17 @@ pub(crate) struct LeaseUpdate {
 }
 
 impl LeaseClause {
-    /// Returns the condition by which a write tests the lease attributes in the item. Returns
-    /// `None` if the write ignores leases, or if items of the type do not contain their leases.
+    /// Returns `None` if the write ignores leases, or if items of the type do not contain their
+    /// leases.
     pub(crate) fn condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_item()?, to)
     }
 
-    /// Returns the changes that the write makes to the lease attributes in the item.
     pub(crate) fn effect(&self, model: &Model, to: &mut Placeholders) -> LeaseUpdate {
         model.lock_in_item().map(|lock| self.effect_of(&lock, to)).unwrap_or_default()
     }
 
-    /// Changes the lease attributes of an item in memory in the same way as the write changes the
-    /// stored item.
+    /// Changes the lease attributes of an item in memory as the write changes the stored item.
     pub(crate) fn apply(&self, model: &Model, item: &mut Item) {
         let mut to = Placeholders::default();
         let LeaseUpdate { set, remove, leave } = self.effect(model, &mut to);
@@ -114,8 +103,8 @@ impl LeaseClause {
         }
     }
 
-    /// Returns the condition by which a write of an item tests the separate lease row. Returns
-    /// `None` if the write ignores leases, or if the type has no separate leases.
+    /// Returns the condition on the separate lease row, or `None` if the write ignores leases or
+    /// the type has no separate leases.
     pub(crate) fn row_condition(&self, model: &Model, to: &mut Placeholders) -> Option<String> {
         self.condition_of(&model.lock_in_row()?, to)
     }
@@ -214,9 +203,7 @@ impl HolderProof {
 }
 
 impl LeaseUpdate {
-    /// Returns the update expression, or `None` if the request changes nothing. `terms` are
-    /// assignments that the expression contains in addition to `set`, for example assignments of
-    /// computed values.
+    /// Returns `None` if the request changes nothing. `terms` are assignments of computed values.
     pub(super) fn text(self, terms: Vec<String>) -> Option<String> {
         let Self { set, remove, leave } = self;
         let (has_set, has_remove) = (!set.is_empty() || !terms.is_empty(), !remove.is_empty() || leave.is_some());
@@ -243,7 +230,6 @@ impl LeaseUpdate {
     }
 }
 
-/// Returns the condition that the lock has no owner, or an owner whose lease has ended.
 pub(super) fn not_owned(lock: &LockModel, expired: &Expired, to: &mut Placeholders) -> String {
     let owner = to.name(lock.owner);
     match has_expired(lock, expired, to) {
@@ -268,14 +254,11 @@ pub(super) fn has_expired(lock: &LockModel, expired: &Expired, to: &mut Placehol
     }
 }
 
-/// Returns the condition that the fence, the heartbeat number and the end of the lease have not
-/// changed since an earlier read.
 pub(super) fn is_as_observed(lock: &LockModel, seen: &Observation, to: &mut Placeholders) -> String {
     let signs = [(lock.fence, &seen.stored_fence), (lock.beat, &seen.beat), (lock.until, &seen.end)];
     signs.map(|(name, value)| same(name, value.as_ref(), to)).join(" AND ")
 }
 
-/// Returns the condition that an attribute still has the value that an earlier read returned.
 pub(super) fn same(name: &str, seen: Option<&AttributeValue>, to: &mut Placeholders) -> String {
     let name = to.name(name);
     match seen {
@@ -284,19 +267,16 @@ pub(super) fn same(name: &str, seen: Option<&AttributeValue>, to: &mut Placehold
     }
 }
 
-/// Returns the condition that the queue is empty or missing.
 pub(super) fn queue_is_empty(lock: &LockModel, to: &mut Placeholders) -> String {
     format!("attribute_not_exists({}[0])", to.name(lock.queue))
 }
 
-/// Returns the condition that an owner has not released the lock. An acquire request contains the
-/// returned condition, so that DynamoDB refuses a delayed duplicate of the request after the
-/// release.
+/// An acquire request contains the condition, so that DynamoDB refuses a delayed duplicate of the
+/// request after the release.
 pub(super) fn not_released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> String {
     format!("{} <> {owner}", to.name(lock.released))
 }
 
-/// Returns the condition that an owner holds the lock with any fence.
 pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mut Placeholders) -> String {
     match kind {
         GrantKind::Plain => format!("{} = {owner}", to.name(lock.owner)),
@@ -304,15 +284,11 @@ pub(super) fn is_holder(lock: &LockModel, kind: GrantKind, owner: Value, to: &mu
     }
 }
 
-/// Returns the condition that an owner holds the lock with the given fence.
 pub(super) fn held(lock: &LockModel, kind: GrantKind, owner: Value, fence: u64, to: &mut Placeholders) -> String {
     let fence = to.value(number(kind.stored_fence(fence)));
     format!("{} AND {} = {fence}", is_holder(lock, kind, owner, to), to.name(lock.fence))
 }
 
-/// Returns the condition that the stored heartbeat number is lower than the number of the new
-/// heartbeat.
-///
 /// The comparison of the heartbeat numbers is strict, because two processes that have resumed the
 /// same lock token may send the same number. If the condition of a heartbeat required exactly the
 /// previous heartbeat number, the holder would lose its lease after a lost reply.
@@ -326,25 +302,21 @@ pub(super) fn beat_is_below(lock: &LockModel, kind: GrantKind, beat: Value, to: 
     }
 }
 
-/// Returns the changes that a heartbeat makes to the row of a lock. The renewed lease ends at
-/// `until`, in epoch milliseconds.
 pub(super) fn renewed(lock: &LockModel, beat: Value, until: u64, to: &mut Placeholders) -> LeaseUpdate {
     let until = (to.name(lock.until), to.value(number(lock.unit.end(until))));
     LeaseUpdate { set: vec![(to.name(lock.beat), beat), until], ..LeaseUpdate::default() }
 }
 
-/// Returns the changes that release a lock that is held without a queue.
+/// The lock is held without a queue.
 pub(super) fn released(lock: &LockModel, owner: Value, to: &mut Placeholders) -> LeaseUpdate {
     LeaseUpdate { set: vec![(to.name(lock.released), owner)], ..without_owner(lock, to) }
 }
 
-/// Returns the changes that remove the owner of a lock.
 pub(super) fn without_owner(lock: &LockModel, to: &mut Placeholders) -> LeaseUpdate {
     LeaseUpdate { remove: vec![to.name(lock.owner), to.name(lock.until)], ..LeaseUpdate::default() }
 }
 
-/// Returns the changes that remove the head of the queue, so that the next entry becomes the head.
-/// A request that removes the head must also store the next fence.
+/// A request that removes the head of the queue must also store the next fence.
 pub(super) fn next_turn(lock: &LockModel, waiters: Waiters, now: Value, to: &mut Placeholders) -> LeaseUpdate {
     let [queue, turn, beat, until] = [lock.queue, lock.turn, lock.beat, lock.until].map(|name| to.name(name));
     match waiters {

@@ -30,19 +30,17 @@ use crate::{
     telemetry,
 };
 
-/// A lock that is held, with the state of its lease.
 #[derive(Debug)]
 pub(crate) struct Grant {
     pub(crate) connection: Arc<Connection>,
     pub(crate) row: Row,
     pub(crate) options: LeaseOptions,
-    /// The longest time that a call waits for one heartbeat, with all retries of the heartbeat.
+    /// The time limit of a call of `extend` or `resume`, with all repetitions of the heartbeat.
     pub(super) deadline: Duration,
     pub(crate) kind: GrantKind,
     pub(crate) owner: Arc<str>,
     pub(crate) fence: u64,
-    /// The fence of the previous holder, if the acquire call took over the expired lease of the
-    /// previous holder.
+    /// The fence of the previous holder, if the acquire call took over an expired lease.
     pub(crate) taken_over: Option<u64>,
     /// `Duplicate::Possible` if DynamoDB may still receive a delayed duplicate of the request that
     /// added the holder's entry to the queue.
@@ -50,7 +48,6 @@ pub(crate) struct Grant {
     pub(super) granted: Instant,
     lease: Mutex<LeaseState>,
     lost: watch::Sender<Option<Lost>>,
-    /// The tracing span of the lease.
     pub(super) span: Span,
 }
 
@@ -67,14 +64,12 @@ pub(crate) struct GrantFields {
     pub(crate) sent: Instant,
 }
 
-/// The current state of a lease.
 #[derive(Debug, Clone)]
 pub(super) struct LeaseState {
     pub(super) beat: u64,
     /// The end of the lease by the monotonic clock of this machine. The lease of the holder begins
     /// just before the holder sends the request that acquires or renews the lease.
     deadline: Instant,
-    /// The reason why the last heartbeat failed, or `None` if the last heartbeat succeeded.
     pub(super) trouble: Option<Arc<str>>,
     /// `Waiters::Some` if the last received row of the lock showed a waiter behind the holder.
     pub(super) waiters: Waiters,
@@ -90,7 +85,7 @@ pub(super) struct LeaseState {
 const BEAT_STRIDE: u64 = 1 << 20;
 
 impl GrantFields {
-    /// Returns the fields of a lock whose holder has sent no heartbeat and has seen no waiter.
+    /// The holder has sent no heartbeat and has seen no waiter.
     pub(crate) fn new(kind: GrantKind, owner: Arc<str>, fence: u64, sent: Instant) -> Self {
         let (waiters, duplicate) = (Waiters::None, Duplicate::Impossible);
         Self { kind, owner, fence, taken_over: None, beat: 0, waiters, duplicate, sent }
@@ -125,9 +120,8 @@ impl Grant {
         })
     }
 
-    /// Makes a `Grant` from the lock token of another process that held the lock. Delayed
-    /// heartbeats of the previous process may still reach DynamoDB, so the first heartbeat number
-    /// is far above the number in the token.
+    /// Delayed heartbeats of the previous process may still reach DynamoDB, so the first heartbeat
+    /// number is far above the number in the token.
     pub(crate) fn resumed(
         connection: &Arc<Connection>,
         deadline: Duration,
@@ -142,20 +136,18 @@ impl Grant {
         Self::new(connection, deadline, row, options, GrantFields { beat, ..fields })
     }
 
-    /// Returns the token with which another process can resume the lock.
     pub(crate) fn token(&self, name: &Arc<str>) -> LockToken {
         LockToken {
             name: Arc::clone(name),
             owner: Arc::clone(&self.owner),
             fence: self.fence,
-            beat: self.last_beat(),
+            beat: self.lease().beat,
             ttl: self.options.ttl,
             kind: self.kind,
         }
     }
 
-    /// Returns the time until the lease ends if no request renews the lease, or zero if the lock is
-    /// lost.
+    /// The remaining time of a lost lock is zero.
     pub(crate) fn remaining(&self) -> Duration {
         match self.lost_now() {
             Some(_) => Duration::ZERO,
@@ -164,7 +156,7 @@ impl Grant {
     }
 
     /// Returns the reason why the lock is lost, or `None` if the lock is held. The first call of
-    /// `lost_now` after the end of the lease records the reason of the loss.
+    /// `lost_now` after the end of the lease records the reason.
     pub(crate) fn lost_now(&self) -> Option<Lost> {
         if let Some(lost) = &*self.lost.borrow() {
             return Some(lost.clone());
@@ -176,12 +168,22 @@ impl Grant {
         Some(self.lose(lease.trouble.map_or(Lost::Expired, Lost::Unreachable)))
     }
 
-    /// Waits until the lock is lost. At the latest, the lock is lost at the end of the lease.
-    ///
     /// Each poll of the returned future compares the clock with the end of the lease, because the
     /// timer of a blocked runtime may fire too late.
     pub(crate) async fn lost(&self) -> Lost {
-        let mut waiting = pin!(self.wait_for_loss());
+        let mut waiting = pin!(async {
+            let mut changes = self.lost.subscribe();
+            loop {
+                if let Some(lost) = self.lost_now() {
+                    return lost;
+                }
+                let left = self.lease().deadline.saturating_duration_since(clock::now());
+                // The code ignores the result of `within`, because the loop itself tests whether
+                // the lock is lost. The watch channel stays open, because `self` owns the sender of
+                // the channel.
+                let _ = clock::within(left, changes.changed()).await;
+            }
+        });
         poll_fn(|context| match self.lost_now() {
             Some(lost) => Poll::Ready(lost),
             None => waiting.as_mut().poll(context),
@@ -189,22 +191,7 @@ impl Grant {
         .await
     }
 
-    async fn wait_for_loss(&self) -> Lost {
-        let mut changes = self.lost.subscribe();
-        loop {
-            if let Some(lost) = self.lost_now() {
-                return lost;
-            }
-            let left = self.lease().deadline.saturating_duration_since(clock::now());
-            // The code ignores the result of `within`, because the loop itself tests whether the
-            // lock is lost. The watch channel stays open, because `self` owns the sender of the
-            // channel.
-            let _ = clock::within(left, changes.changed()).await;
-        }
-    }
-
-    /// Returns the owner and the fence that the condition of a write compares, and the effect of
-    /// the write on the lease.
+    /// Each write that renews the lease has a new heartbeat number.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
         let effect = match after {
             AfterWrite::Release => {
@@ -213,17 +200,15 @@ impl Grant {
             }
             AfterWrite::Renew => LeaseEffect::Renew { beat: self.next_beat(), until: self.options.until() },
         };
-        HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect }
+        HolderProof { effect, ..self.guard() }
     }
 
-    /// Returns the owner and the fence that the condition of a transaction compares if the
-    /// transaction does not write the leased item.
+    /// The returned proof is for a transaction that does not write the leased item.
     pub(crate) fn guard(&self) -> HolderProof {
         HolderProof { kind: self.kind, owner: Arc::clone(&self.owner), fence: self.fence, effect: LeaseEffect::Keep }
     }
 
-    /// Records that a request renewed the lease. `sent` is a time just before the holder sent the
-    /// request that renewed the lease.
+    /// `sent` is a time just before the holder sent the request that renewed the lease.
     pub(crate) fn renewed(&self, sent: Instant) {
         let mut lease = self.lease();
         // The answer to an earlier renewal may arrive after the answer to a later renewal, and must
@@ -238,22 +223,21 @@ impl Grant {
         lease.beat
     }
 
-    /// Decides from the stored row of the lock why DynamoDB refused a heartbeat or a write of the
-    /// holder. Returns `Ok` if the holder still has the lock. DynamoDB may refuse a request of the
-    /// current holder, for example because another process with the same lock token has stored a
-    /// higher heartbeat number. If the stored heartbeat number is not lower than the holder's, the
-    /// holder's next heartbeat gets a far higher number.
-    pub(crate) fn judge(&self, met: Option<&Item>) -> Result<(), Error> {
+    /// Decides from the lock's row why DynamoDB refused a request of the holder, and records the
+    /// loss of the lock. Returns `None` if the holder still has the lock: another process with the
+    /// same lock token may have stored a higher heartbeat number, which the holder's next heartbeat
+    /// must exceed.
+    pub(crate) fn judge(&self, met: Option<&Item>) -> Option<Error> {
         match self.refusal(met) {
-            Some(error) => Err(error),
+            Some(Error::Lost(lost)) => Some(Error::Lost(self.lose(lost))),
+            Some(error) => Some(error),
             None => {
                 self.pass_beat(met);
-                Ok(())
+                None
             }
         }
     }
 
-    /// Returns the error of a heartbeat or a write that DynamoDB refused because of the lock's row.
     /// Returns `None` if the row shows that the guard still holds the lock.
     pub(crate) fn refusal(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
@@ -266,7 +250,6 @@ impl Grant {
         })
     }
 
-    /// Raises the number of the next heartbeat above the heartbeat number in the stored row.
     pub(crate) fn pass_beat(&self, met: Option<&Item>) {
         let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
@@ -277,16 +260,14 @@ impl Grant {
         }
     }
 
-    /// Returns whether the row of the lock shows that a write of the guard has released the lease.
     /// The row looks the same after a release by the guard and after an operator has broken the
-    /// lock. The method therefore returns `true` only if the guard may have sent a write that
-    /// releases the lease.
+    /// lock, so only a guard that may have sent a release counts the row as its own release.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
         self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
     }
 
-    /// Releases the lock. The release of a lost lock is not an error.
+    /// The release of a lost lock is not an error.
     pub(crate) async fn release(&self, over: &Arc<Connection>) -> Result<(), Error> {
         // The guard records the release before it sends the release request, so that code that
         // watches the lock stops before the next holder starts.
@@ -299,8 +280,7 @@ impl Grant {
         }
     }
 
-    /// Releases a lock that is held without a queue, and passes the released row to the waiters of
-    /// this process.
+    /// Releases a lock without a queue, and shares the row with the waiters of this process.
     async fn release_plain(&self, attempts: &mut Attempts) -> Result<(), Error> {
         let mut sent = clock::now();
         let request = || {
@@ -324,10 +304,9 @@ impl Grant {
         Ok(())
     }
 
-    /// Removes the holder's entry from the queue. If the queue has only the holder's entry, removes
-    /// the whole queue. DynamoDB refuses the removal of the whole queue if another caller waits. If
-    /// the holder has seen no waiter, the holder first reads the lock's row, because a refused
-    /// removal would cost another write.
+    /// Removes the holder's entry from the queue, or the whole queue if no caller waits. If the
+    /// holder has seen no waiter, the holder first reads the lock's row, because a refused removal
+    /// of the whole queue would cost another write.
     async fn leave_queue(&self, attempts: &mut Attempts, over: &Arc<Connection>) -> Result<(), Error> {
         let seen = self.lease().waiters;
         let waiters = match seen {
@@ -391,10 +370,5 @@ impl Grant {
         // A panic cannot leave the lease state half-written, so the code ignores that the mutex is
         // poisoned.
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the number of the last heartbeat that was sent.
-    pub(crate) fn last_beat(&self) -> u64 {
-        self.lease().beat
     }
 }

@@ -24,32 +24,28 @@ enum BeatResult {
 }
 
 impl Grant {
-    /// Renews the lease by one heartbeat. Sends heartbeats until DynamoDB applies a heartbeat,
-    /// until the lease ends, or until the deadline of the call.
+    /// Sends heartbeats until DynamoDB applies a heartbeat, until the lease ends, or until the
+    /// deadline of the call.
     pub(crate) async fn beat(&self) -> Result<(), Error> {
         self.renew(&self.connection, None, self.deadline, self.pause_of_calls()).await
     }
 
-    /// Renews the lease by one heartbeat, like [`beat`](Self::beat). If `payload` is not `None`,
-    /// stores the payload in the row of the lock. Only the end of the lease limits the duration of
-    /// a `beat_with` call.
+    /// Sends heartbeats like [`beat`](Self::beat), with a payload for the lock's row. Only the end
+    /// of the lease limits the call.
     pub(crate) async fn beat_with(&self, payload: Option<&[u8]>) -> Result<(), Error> {
         self.renew(&self.connection, payload, Duration::MAX, self.pause_of_calls()).await
     }
 
-    /// Returns the pause between the heartbeats of one call by the holder. The pause has an upper
-    /// limit, so that the call can end soon even if the lease lasts for hours.
+    /// The upper limit lets a call end soon, even if the lease lasts for hours.
     fn pause_of_calls(&self) -> Duration {
         self.pause().min(LONGEST_PAUSE_OF_CALLS)
     }
 
-    /// Returns the pause before the background task repeats a heartbeat.
     fn pause(&self) -> Duration {
         self.options.ttl / 40
     }
 
-    /// Sends heartbeats until DynamoDB applies a heartbeat, until the lease ends, or until the
-    /// deadline. Returns an error at once if a repetition of the heartbeat cannot succeed.
+    /// Returns an error at once if a repetition of the heartbeat cannot succeed.
     async fn renew(
         &self,
         connection: &Arc<Connection>,
@@ -80,21 +76,18 @@ impl Grant {
             match result {
                 Ok(BeatResult::Renewed) => return Ok(()),
                 Ok(BeatResult::Overtaken) => {}
-                Err(Error::Lost(lost)) => return Err(Error::Lost(self.lose(lost))),
-                Err(
-                    error @ (Error::Rejected(_)
-                    | Error::Misconfigured(_)
-                    | Error::TableNotFound { .. }
-                    | Error::TableMismatch { .. }
-                    | Error::Corrupt { .. }),
-                ) => {
-                    telemetry::heartbeat_failed(&self.row.table, &error);
-                    self.lease().trouble = Some(error.to_string().into());
-                    return Err(error);
-                }
+                Err(lost @ Error::Lost(_)) => return Err(lost),
                 Err(error) => {
                     telemetry::heartbeat_failed(&self.row.table, &error);
                     self.lease().trouble = Some(error.to_string().into());
+                    if let Error::Rejected(_)
+                    | Error::Misconfigured(_)
+                    | Error::TableNotFound { .. }
+                    | Error::TableMismatch { .. }
+                    | Error::Corrupt { .. } = error
+                    {
+                        return Err(error);
+                    }
                 }
             }
             // Without a pause between heartbeats, two processes with the same lock token would send
@@ -103,7 +96,7 @@ impl Grant {
         }
     }
 
-    /// Sends one heartbeat in a single request, without a retry.
+    /// A heartbeat is one request without a retry.
     async fn beat_once(
         &self,
         call_cost: Option<Arc<CallCost>>,
@@ -129,7 +122,7 @@ impl Grant {
                 self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
                 Ok(BeatResult::Renewed)
             }
-            Answered::Refused(met) => self.judge(met.as_ref()).map(|()| BeatResult::Overtaken),
+            Answered::Refused(met) => self.judge(met.as_ref()).map_or(Ok(BeatResult::Overtaken), Err),
         }
     }
 

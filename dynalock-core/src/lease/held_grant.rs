@@ -1,13 +1,8 @@
 //! A held lock, with the task that sends the heartbeats of the lock.
 
-use std::{
-    future::{Future, poll_fn},
-    io, mem,
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-};
+use std::{future::Future, io, pin::pin, sync::Arc};
 
+use futures_util::future::{Either, select};
 use tokio::{runtime::Handle, task::AbortHandle};
 
 use super::{grant::Grant, options::Heartbeat, record::GrantKind};
@@ -24,7 +19,8 @@ pub(crate) struct HeldGrant {
     pub(crate) grant: Arc<Grant>,
     heartbeat: Option<AbortHandle>,
     background: Background,
-    after: OnDrop,
+    /// `true` if a drop of the `HeldGrant` must release the lock.
+    is_held: bool,
 }
 
 /// A held lock, with the item or the lock row that the acquire call has read.
@@ -33,22 +29,14 @@ pub(crate) struct KeptGrant {
     pub(crate) row: Option<Item>,
 }
 
-/// The tokio runtime on which a lock is renewed and released in the background.
+/// The tokio runtime on which a lock is renewed and released in the background, and the connection
+/// of this runtime.
 #[derive(Debug, Clone)]
-pub(crate) enum Background {
-    /// The runtime on which the lock was acquired.
-    Here {
-        runtime: Handle,
-        connection: Arc<Connection>,
-    },
-    Thread(Arc<Thread>),
-}
-
-/// Says whether the lock is released when the guard is dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OnDrop {
-    Release,
-    Nothing,
+pub(crate) struct Background {
+    runtime: Handle,
+    connection: Arc<Connection>,
+    /// The heartbeat thread, which runs as long as a lock refers to the thread.
+    _thread: Option<Arc<Thread>>,
 }
 
 impl Background {
@@ -57,27 +45,21 @@ impl Background {
     pub(crate) fn start(heartbeat: Heartbeat, connection: &Arc<Connection>) -> Result<Self> {
         match heartbeat {
             Heartbeat::Task | Heartbeat::Off => {
-                Ok(Self::Here { runtime: Handle::current(), connection: Arc::clone(connection) })
+                Ok(Self { runtime: Handle::current(), connection: Arc::clone(connection), _thread: None })
             }
             Heartbeat::Thread => {
                 let no_thread = |error: io::Error| Error::Unavailable(Unavailable::NoThread(error.to_string().into()));
-                connection.thread().map(Self::Thread).map_err(no_thread)
+                let thread = connection.thread().map_err(no_thread)?;
+                let (runtime, connection) = (thread.runtime.clone(), Arc::clone(&thread.connection));
+                Ok(Self { runtime, connection, _thread: Some(thread) })
             }
         }
     }
 
-    fn runtime(&self) -> &Handle {
-        match self {
-            Self::Here { runtime, .. } => runtime,
-            Self::Thread(thread) => &thread.runtime,
-        }
-    }
-
+    // A future that names only the field `connection` would capture only this field, and would not
+    // keep the heartbeat thread alive.
     fn connection(&self) -> &Arc<Connection> {
-        match self {
-            Self::Here { connection, .. } => connection,
-            Self::Thread(thread) => &thread.connection,
-        }
+        &self.connection
     }
 
     /// Returns a future that releases the lock, and that keeps the heartbeat thread alive until the
@@ -94,14 +76,13 @@ impl Background {
 impl HeldGrant {
     pub(crate) fn new(grant: Arc<Grant>, background: Background) -> Self {
         let keep = || {
-            let over = Arc::clone(background.connection());
-            background.runtime().spawn(Arc::clone(&grant).keep(over)).abort_handle()
+            let over = Arc::clone(&background.connection);
+            background.runtime.spawn(Arc::clone(&grant).keep(over)).abort_handle()
         };
         let heartbeat = (grant.options.heartbeat != Heartbeat::Off).then(keep);
-        Self { grant, heartbeat, background, after: OnDrop::Release }
+        Self { grant, heartbeat, background, is_held: true }
     }
 
-    /// Releases the lock.
     pub(crate) async fn release(self) -> Result<()> {
         self.releasing().await
     }
@@ -111,17 +92,18 @@ impl HeldGrant {
     pub(crate) fn releasing(mut self) -> impl Future<Output = Result<()>> + Send + 'static {
         self.end();
         let release = continued(self.background.release(&self.grant));
-        let released = self.background.runtime().spawn(release);
+        let released = self.background.runtime.spawn(release);
         // The release task ends without a result only if the tokio runtime of the lock ends. A
         // caller on a different tokio runtime may still wait for the result of the release.
         async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Stops the heartbeats of the lock. A guard that is dropped after a call of `end` does not
-    /// release the lock.
+    /// Stops the heartbeats, and disables the release by a drop of the guard.
     pub(crate) fn end(&mut self) {
-        self.stop();
-        self.after = OnDrop::Nothing;
+        if let Some(heartbeat) = &self.heartbeat {
+            heartbeat.abort();
+        }
+        self.is_held = false;
     }
 
     /// Stops the heartbeats after a write has released the lease. The write that releases a lease
@@ -133,38 +115,29 @@ impl HeldGrant {
             let (background, grant) = (self.background.clone(), Arc::clone(&self.grant));
             let table = Arc::clone(&grant.row.table);
             let sweep = async move { grant.sweep_queue(background.connection()).await };
-            self.background.runtime().spawn(detached("sweep_queue", table, sweep, |()| None));
-        }
-    }
-
-    fn stop(&mut self) {
-        if let Some(heartbeat) = mem::take(&mut self.heartbeat) {
-            heartbeat.abort();
+            self.background.runtime.spawn(detached("sweep_queue", table, sweep, |()| None));
         }
     }
 }
 
 impl Drop for HeldGrant {
     fn drop(&mut self) {
-        self.stop();
-        if self.after == OnDrop::Release {
+        if self.is_held {
+            self.end();
             // If the tokio runtime of the lock has ended, the release task never runs, and the
             // lease expires.
             let (grant, release) = (&self.grant, self.background.release(&self.grant));
             let release = in_lease(&grant.span, "release", Arc::clone(&grant.row.table), release);
-            self.background.runtime().spawn(release);
+            self.background.runtime.spawn(release);
         }
     }
 }
 
 /// Runs `work`, and drops `work` if the lock is lost.
 pub(crate) async fn run<O>(lost: impl Future<Output = Lost> + Send, work: impl Future<Output = O> + Send) -> Result<O> {
-    let (mut lost, mut work) = (pin!(lost), pin!(work));
-    // Each poll first tests for the loss of the lock, so that no step of `work` runs after the
-    // loss.
-    poll_fn(|context| match lost.as_mut().poll(context) {
-        Poll::Ready(lost) => Poll::Ready(Err(Error::Lost(lost))),
-        Poll::Pending => work.as_mut().poll(context).map(Ok),
-    })
-    .await
+    // `select` polls `lost` before `work`, so no step of `work` runs after the loss of the lock.
+    match select(pin!(lost), pin!(work)).await {
+        Either::Left((lost, _)) => Err(Error::Lost(lost)),
+        Either::Right((output, _)) => Ok(output),
+    }
 }

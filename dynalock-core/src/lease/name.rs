@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 
-/// The character between the name and the namespace of a lock, U+001F (unit separator). The name
-/// and the namespace of a lock must not contain U+001F.
+/// The character U+001F (unit separator), which no name and no namespace of a lock may contain.
 const SEPARATOR: char = '\u{1f}';
 
-/// Returns the name of a lock's row. If the name or the namespace of the lock is invalid, returns
-/// the reason.
+/// Returns the reason as an error if the name or the namespace of the lock is invalid.
 pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, &'static str> {
     if name.is_empty() || namespace == Some("") {
         return Err("it is empty");
@@ -31,7 +29,6 @@ pub(crate) fn shown(row_name: &str) -> Option<Arc<str>> {
     }
 }
 
-/// Parses the name of a lock's row, and returns the name and the namespace of the lock.
 pub(crate) fn parts(row_name: &str) -> (&str, Option<&str>) {
     match row_name.split_once(SEPARATOR) {
         Some((name, namespace)) => (name, Some(namespace)),

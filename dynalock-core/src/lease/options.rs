@@ -100,7 +100,6 @@ impl From<bool> for Heartbeat {
     }
 }
 
-/// The options of a lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LeaseOptions {
     pub(crate) ttl: Duration,
@@ -124,7 +123,6 @@ pub(crate) struct Refresh {
 impl LeaseOptions {
     pub(crate) const TTL: Duration = LockModel::DEFAULT.ttl;
 
-    /// Returns the lease options for the items of a type.
     pub(crate) fn of(model: &Model) -> Self {
         Self { ttl: model.lock.map_or(Self::TTL, |lock| lock.ttl.min(Self::LONGEST)), ..Self::default() }
     }
@@ -137,8 +135,6 @@ impl LeaseOptions {
     /// is one millisecond.
     const SHORTEST: Duration = Duration::from_millis(1);
 
-    /// Returns an error if the ttl is too short or too long. Returns an error if the shortest
-    /// interval between two reads is zero, or is greater than the longest interval.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if !(Self::SHORTEST..=Self::LONGEST).contains(&self.ttl) {
             return Err(Error::InvalidSetting(InvalidSetting::Ttl { ttl: self.ttl }));
@@ -160,7 +156,6 @@ impl LeaseOptions {
         Wait::For(self.ttl.saturating_mul(2).saturating_add(skew))
     }
 
-    /// Returns the current time by this machine's clock, in epoch milliseconds.
     pub(crate) fn now(&self) -> u64 {
         clock::epoch_millis().saturating_add_signed(self.skew_millis)
     }

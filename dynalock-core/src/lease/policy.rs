@@ -4,14 +4,13 @@ use super::{
     clause::{AfterWrite, LeaseClause},
     grant::Grant,
     options::LeaseOptions,
-    owner::Owner,
     queue::dequeue::{DequeueResult, evict},
     record::LockRecord,
     row::{LeaseSubject, Row},
 };
 use crate::{
     codec::{Item, key_of},
-    error::{Error, Locked, Spent},
+    error::{Error, Spent},
     model::{ItemRef, LockModel, Model},
     retry::Attempts,
     version::{LateCopies, Repeats},
@@ -50,7 +49,6 @@ pub(crate) struct Release<'a> {
 }
 
 impl LeasePolicy {
-    /// Returns the rule for a caller that does not hold the lease of the item.
     pub(crate) fn outside(model: &Model, options: LeaseOptions) -> Self {
         match model.lock {
             Some(_) => Self::Outside { options },
@@ -79,9 +77,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the condition on the lease attributes and the changes of the lease attributes for
-    /// one attempt of a write. Each attempt of a write that renews the lease has a higher heartbeat
-    /// number than the previous attempt.
+    /// Each attempt of a write that renews the lease has a higher heartbeat number than the
+    /// previous attempt.
     pub(crate) fn clause(&self, model: &Model, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         match self {
             Self::Ignoring => LeaseClause::Ignoring,
@@ -122,8 +119,8 @@ impl LeasePolicy {
         }
     }
 
-    /// Raises the number of the holder's next heartbeat above the heartbeat number in `row`. `row`
-    /// is the separate lease row that made DynamoDB refuse a write.
+    /// Raises the number of the holder's next heartbeat above the number in `row`, the lease row
+    /// that made DynamoDB refuse a write.
     pub(crate) fn pass_beat(&self, row: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
             grant.pass_beat(row);
@@ -145,22 +142,9 @@ impl LeasePolicy {
             (Self::Ignoring, _) | (Self::Outside { .. }, None) => None,
             (Self::Outside { options }, Some(item)) => {
                 let record = LockRecord::read(&lock, item);
-                record.is_alive(&lock, judged_at).then(|| {
-                    Error::Locked(Box::new(Locked {
-                        table: Arc::clone(table),
-                        name: shown_key(model, item),
-                        owner: Owner::parse(record.holder().unwrap_or_default()).label.into(),
-                        fence: record.last_fence().unwrap_or(0),
-                        remaining: record.remaining(options.passed(), options.ttl),
-                        spent,
-                    }))
-                })
+                record.is_alive(&lock, judged_at).then(|| record.locked(table, shown_key(model, item), options, spent))
             }
-            (Self::Holder { grant, .. }, met) => match grant.judge(met) {
-                Ok(()) => None,
-                Err(Error::Lost(lost)) => Some(Error::Lost(grant.lose(lost))),
-                Err(error) => Some(error),
-            },
+            (Self::Holder { grant, .. }, met) => grant.judge(met),
         }
     }
 }

@@ -2,10 +2,11 @@ use std::{sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::options::LeaseOptions;
+use super::{options::LeaseOptions, owner::Owner};
 use crate::{
     clock,
     codec::Item,
+    error::{Error, Locked, Spent},
     model::LockModel,
     number::{rounded_up, whole_number},
 };
@@ -24,7 +25,7 @@ pub(crate) enum GrantKind {
 }
 
 impl GrantKind {
-    /// Computes the fence of a lease from the fence attribute of the lock's row.
+    /// Converts the stored fence attribute into the fence of a lease.
     pub(crate) fn fence(self, stored: u64) -> u64 {
         match self {
             Self::Plain => stored,
@@ -32,7 +33,7 @@ impl GrantKind {
         }
     }
 
-    /// Computes the fence attribute in the row of a lock from the fence of the current lease.
+    /// Converts the fence of a lease into the fence attribute that the row must have.
     pub(crate) fn stored_fence(self, fence: u64) -> u64 {
         match self {
             Self::Plain => fence,
@@ -55,14 +56,12 @@ pub(crate) enum Waiters {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LockRecord {
     pub(crate) owner: Option<String>,
-    /// The value of the fence attribute in the row of the lock.
     pub(crate) fence: Option<u64>,
     pub(crate) beat: Option<u64>,
     /// The end of the lease in epoch milliseconds, by the holder's clock.
     pub(crate) until: Option<u64>,
     /// The entries of the fair queue. The first entry is the head of the queue.
     pub(crate) queue: Vec<QueueEntry>,
-    /// `true` if the row of the lock has a queue without entries.
     pub(crate) has_empty_queue: bool,
     /// The time at which the head of the queue last changed, in epoch milliseconds by the clock of
     /// the caller that removed the previous head.
@@ -70,7 +69,6 @@ pub(crate) struct LockRecord {
     observation: Option<Box<Observation>>,
 }
 
-/// One parsed entry of a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QueueEntry {
     /// The text of the queue entry in the row of the lock.
@@ -115,10 +113,6 @@ impl QueueEntry {
         Self { owner: text.into(), ttl: Some(ttl), entered: Some(now) }
     }
 
-    fn read(value: &AttributeValue) -> Self {
-        Self::parse(&text(value))
-    }
-
     pub(crate) fn parse(text: &str) -> Self {
         // The owner text may contain slashes, so the parser reads the ttl and the time from the end
         // of the queue entry.
@@ -152,13 +146,14 @@ impl LockRecord {
             beat: digits(layout.beat).and_then(|beat| rounded_up(beat)),
             until: end.map(|end| layout.unit.to_millis(end)),
             has_empty_queue: queue.is_some_and(Vec::is_empty),
-            queue: queue.map(|entries| entries.iter().map(QueueEntry::read).collect()).unwrap_or_default(),
+            queue: queue
+                .map(|entries| entries.iter().map(|entry| QueueEntry::parse(&text(entry))).collect())
+                .unwrap_or_default(),
             turn: number(layout.turn),
             observation: stored(layout.owner).or_else(|| queue?.first().cloned()).map(observation),
         }
     }
 
-    /// Parses the row of a lock, or returns an empty record if the row is missing.
     pub(crate) fn of(layout: &LockModel, row: Option<&Item>) -> Self {
         row.map(|row| Self::read(layout, row)).unwrap_or_default()
     }
@@ -168,25 +163,22 @@ impl LockRecord {
         self.owner.as_deref().or_else(|| self.queue.first().map(|entry| &*entry.owner))
     }
 
-    /// Returns whether a holder other than `owner` has the lock.
     pub(crate) fn is_held_by_another(&self, owner: &str) -> bool {
         self.holder().is_some_and(|holder| holder != owner)
     }
 
-    /// Returns the stored lease attributes of the holder.
     pub(crate) fn observation(&self) -> Option<&Observation> {
         self.observation.as_deref()
     }
 
-    /// Returns the queue entry of the holder, or `None` if the holder has no queue entry.
+    /// Returns `None` if the head of the queue does not hold the lock.
     pub(crate) fn head(&self) -> Option<&QueueEntry> {
         // If the row of the lock has an owner, the owner holds the lock, and the head of the queue
         // does not hold the lock.
         self.queue.first().filter(|_| self.owner.is_none())
     }
 
-    /// Returns the stored lease attributes of the queue's head, or `None` if the head does not hold
-    /// the lock.
+    /// Returns `None` if the head of the queue does not hold the lock.
     pub(crate) fn head_observation(&self) -> Option<&Observation> {
         self.observation().filter(|_| self.owner.is_none())
     }
@@ -200,23 +192,16 @@ impl LockRecord {
         is_there && self.beat.is_none_or(|beat| beat == u64::MAX)
     }
 
-    /// Returns the position of an entry in the queue. The head of the queue has position 0.
+    /// The head of the queue has place 0.
     pub(crate) fn place_of(&self, owner: &str) -> Option<usize> {
         self.queue.iter().position(|entry| *entry.owner == *owner)
     }
 
-    /// Returns the fence of the last grant.
     pub(crate) fn last_fence(&self) -> Option<u64> {
         let kind = if self.head().is_some() { GrantKind::Fair } else { GrantKind::Plain };
         self.fence.map(|stored| kind.fence(stored))
     }
 
-    /// Returns the fence of the owner in the lock's row, or `None` if the row has no owner.
-    pub(crate) fn owner_fence(&self) -> Option<u64> {
-        self.fence.filter(|_| self.owner.is_some())
-    }
-
-    /// Returns whether callers wait behind the head of the queue.
     pub(crate) fn waiters(&self) -> Waiters {
         if self.queue.len() > 1 { Waiters::Some } else { Waiters::None }
     }
@@ -229,14 +214,10 @@ impl LockRecord {
     /// the lock. The request that enters a queue does not remove a stored lease end, because the
     /// stored end may be the end of the current holder's lease.
     pub(crate) fn end(&self, ttl: Duration) -> Option<u64> {
+        let ttl_of = |head: &QueueEntry| clock::millis(head.ttl.unwrap_or(ttl));
+        let first_end = self.head().and_then(|head| Some(self.head_since()?.saturating_add(ttl_of(head))));
         // `None` is lower than any `Some`, so the maximum of a time and `None` is the time.
-        self.until.max(self.first_end(ttl))
-    }
-
-    /// Returns the end of the lease of a queue's head that has sent no heartbeat.
-    fn first_end(&self, ttl: Duration) -> Option<u64> {
-        let ttl = self.head()?.ttl.unwrap_or(ttl);
-        Some(self.head_since()?.saturating_add(clock::millis(ttl)))
+        self.until.max(first_end)
     }
 
     /// Returns the time, in epoch milliseconds, at which the head of the queue became the holder.
@@ -266,6 +247,24 @@ impl LockRecord {
     /// milliseconds.
     pub(crate) fn remaining(&self, now: u64, ttl: Duration) -> Duration {
         Duration::from_millis(self.end(ttl).unwrap_or(0).saturating_sub(now))
+    }
+
+    /// Returns the error of a call that the holder of the lock has stopped.
+    pub(crate) fn locked(
+        &self,
+        table: &Arc<str>,
+        name: Option<Arc<str>>,
+        options: &LeaseOptions,
+        spent: Spent,
+    ) -> Error {
+        Error::Locked(Box::new(Locked {
+            table: Arc::clone(table),
+            name,
+            owner: Owner::parse(self.holder().unwrap_or_default()).label.into(),
+            fence: self.last_fence().unwrap_or(0),
+            remaining: self.remaining(options.passed(), options.ttl),
+            spent,
+        }))
     }
 }
 
@@ -305,12 +304,12 @@ mod tests {
     #[test]
     fn an_entry_is_parsed_once_and_any_value_stays_an_entry() {
         let read = |value| {
-            let QueueEntry { owner, ttl, entered } = QueueEntry::read(&value);
+            let QueueEntry { owner, ttl, entered } = QueueEntry::parse(&super::text(&value));
             (owner.to_string(), ttl.map(|ttl| ttl.as_millis()), entered)
         };
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let ours = QueueEntry::new("host:1", Duration::from_secs(2), 255);
-        assert_eq!(QueueEntry::read(&text(&ours.owner)), ours);
+        assert_eq!(QueueEntry::parse(&ours.owner), ours);
         assert_eq!(read(text("host:1/2000/ff")), ("host:1/2000/ff".to_owned(), Some(2000), Some(255)));
         assert_eq!(read(text("a/b/7/10")), ("a/b/7/10".to_owned(), Some(7), Some(16)));
         assert_eq!(read(text("bob")), ("bob".to_owned(), None, None));

@@ -14,9 +14,9 @@ use crate::{
     expression::Placeholders,
     model::LockModel,
     operation::{Action, GetItem, Write},
+    retry::RowId,
 };
 
-/// The row of one lock in DynamoDB.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) table: Arc<str>,
@@ -24,9 +24,6 @@ pub(crate) struct Row {
     pub(crate) layout: LockModel,
     pub(crate) subject: LeaseSubject,
 }
-
-/// The table and the key of a lock's row.
-pub(crate) type RowId = (Arc<str>, Item);
 
 /// The resource that a lease protects.
 #[derive(Debug, Clone)]
@@ -41,7 +38,6 @@ pub(crate) enum LeaseSubject {
     SeparateItem(Item),
 }
 
-/// The values that a request writes to acquire a lock without a queue.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireFields<'a> {
     pub(crate) owner: &'a str,
@@ -53,7 +49,6 @@ pub(crate) struct AcquireFields<'a> {
     pub(crate) payload: Option<&'a [u8]>,
 }
 
-/// The values that a heartbeat writes.
 #[derive(Debug, Clone)]
 pub(crate) struct HeartbeatFields<'a> {
     pub(crate) fence: u64,
@@ -67,8 +62,7 @@ pub(crate) struct HeartbeatFields<'a> {
 pub(crate) const PAYLOAD: &str = "payload";
 
 impl Row {
-    /// Returns the request that acquires a lock without a queue. `expired` names the leases that
-    /// the request may take over.
+    /// Acquires a lock without a queue. The request may take over the leases in `expired`.
     pub(crate) fn acquire(&self, fields: &AcquireFields<'_>, expired: &Expired) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, now) = (to.value(text(fields.owner)), to.value(number(fields.now)));
@@ -85,17 +79,15 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the lock's row after the release of a lock without a queue. `row` is the lock's row
-    /// before the release.
+    /// Returns the lock's row after the release, from the row before the release.
     pub(crate) fn after_release(&self, mut row: Item) -> Item {
         row.remove(self.layout.owner);
         row.remove(self.layout.until);
         row
     }
 
-    /// Returns the request that a heartbeat sends. The condition of a heartbeat compares the fence,
-    /// because a delayed duplicate of an acquire request may grant the lock to the same owner
-    /// again.
+    /// The condition of a heartbeat compares the fence, because a delayed duplicate of an acquire
+    /// request may grant the lock to the same owner again.
     pub(crate) fn beat(&self, kind: GrantKind, owner: &str, fields: &HeartbeatFields<'_>) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let (owner, beat) = (to.value(text(owner)), to.value(number(fields.number)));
@@ -106,9 +98,8 @@ impl Row {
         self.update(update, Vec::new(), &conditions, to)
     }
 
-    /// Returns the request that releases a lock without a queue. The condition of a release does
-    /// not compare the fence, so the release also ends a second grant to the same owner. A delayed
-    /// duplicate of an acquire request can cause a second grant.
+    /// The condition of a release does not compare the fence, so the release also ends a second
+    /// grant that a delayed duplicate of an acquire request has given to the same owner.
     pub(crate) fn release(&self, owner: &str) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let owner = to.value(text(owner));
@@ -143,8 +134,8 @@ impl Row {
         self.update(update, vec![owner], &conditions, to)
     }
 
-    /// Returns the request that deletes the row of a lock, if the row has no holder and the stored
-    /// fence is below `fence`.
+    /// DynamoDB deletes the row only if the row has no holder and the stored fence is below
+    /// `fence`.
     pub(crate) fn retire(&self, fence: u64) -> Write {
         let (lock, to) = (&self.layout, &mut Placeholders::default());
         let fence = format!("{} < {}", to.name(lock.fence), to.value(number(fence)));
@@ -153,17 +144,14 @@ impl Row {
         self.write(Action::Delete, conditions, to)
     }
 
-    /// Returns the table and the key of the lock's row.
     pub(crate) fn id(&self) -> RowId {
         (Arc::clone(&self.table), self.key.clone())
     }
 
-    /// Returns the request that reads the row of the lock.
     pub(crate) fn get(&self, consistent: bool) -> GetItem {
         GetItem { table: Arc::clone(&self.table), key: self.key.clone(), consistent }
     }
 
-    /// Returns the request that reads the leased item by a consistent read.
     pub(crate) fn get_item(&self) -> GetItem {
         let key = match &self.subject {
             LeaseSubject::SeparateItem(key) => key,
@@ -172,14 +160,12 @@ impl Row {
         GetItem { table: Arc::clone(&self.table), key: key.clone(), consistent: true }
     }
 
-    /// Returns whether the row of the lock is the leased item itself. If the lock's row is the
-    /// leased item, a missing row means a missing item.
+    /// If the row of the lock is the leased item itself, a missing row means a missing item.
     pub(crate) fn is_item(&self) -> bool {
         matches!(self.subject, LeaseSubject::Item { .. })
     }
 
-    /// Returns whether the row of the lock is a separate lease row, which contains only the lease
-    /// of an item.
+    /// A separate lease row contains only the lease of an item.
     pub(crate) fn is_separate(&self) -> bool {
         matches!(self.subject, LeaseSubject::SeparateItem(_))
     }
@@ -193,8 +179,6 @@ impl Row {
         }
     }
 
-    /// Returns a request with the given changes of lease attributes, the assignments in `terms`,
-    /// and the given conditions.
     pub(super) fn update(
         &self,
         update: LeaseUpdate,
@@ -206,7 +190,6 @@ impl Row {
         self.request(update.text(terms).unwrap_or_default(), conditions.join(" AND "), to)
     }
 
-    /// Returns a request with the given update expression and the given condition.
     pub(super) fn request(&self, text: String, condition: String, to: &mut Placeholders) -> Write {
         self.write(Action::RowUpdate(text), condition, to)
     }

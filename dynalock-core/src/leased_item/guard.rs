@@ -46,7 +46,6 @@ pub struct LeaseGuard<T> {
     item: Item,
 }
 
-/// Says whether a change by the holder wrote the item, or had nothing to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrote {
     Yes,
@@ -54,13 +53,7 @@ enum Wrote {
 }
 
 impl<T: Lockable> LeaseGuard<T> {
-    pub(super) fn new(repository: Repository<T>, guard: HeldGrant, item: Item) -> Result<Self> {
-        let stored = decode_stored(&repository.table, item.clone())?;
-        Ok(Self::of(repository, guard, stored, item))
-    }
-
-    /// Makes the guard of an item whose value has already been decoded.
-    pub(super) fn of(repository: Repository<T>, guard: HeldGrant, stored: Stored<T>, item: Item) -> Self {
+    pub(super) fn new(repository: Repository<T>, guard: HeldGrant, stored: Stored<T>, item: Item) -> Self {
         Self { repository, guard, stored, item }
     }
 
@@ -382,44 +375,36 @@ impl<T: Lockable> LeaseGuard<T> {
     /// - [`Error::KeyChanged`], [`Error::VersionExhausted`], [`Error::ExpressionTooLong`] or
     ///   [`Error::Encode`], as for [`update`](Self::update).
     pub fn explain_update(&self, change: impl FnOnce(&mut T)) -> Result<Explained> {
-        let mut session = self.unsent()?;
+        let mut session = self.session(AfterWrite::Renew)?;
         let (mut value, mut basis) = decode::<T>(&self.repository.table, self.item.clone())?;
         basis.remember(&value);
         change(&mut value);
         explain::write(&mut session, value, Change::Update(basis))
     }
 
-    /// Returns the requests that a patch by the holder of the lease would send. `explain_patch`
-    /// sends no request.
     pub(super) fn explain_patch(&self, content: SharedPatch<T>) -> Result<Explained> {
-        explain::patch(&mut self.unsent()?, self.stored.key(), content)
+        explain::patch(&mut self.session(AfterWrite::Renew)?, self.stored.key(), content)
     }
 
-    /// Makes the [`Session`] of the methods `explain_update` and `explain_patch`, which send no
-    /// request.
-    fn unsent(&self) -> Result<Session<T>> {
+    /// Makes the [`Session`] of one write by the holder. DynamoDB would refuse the write of a
+    /// holder that has lost its lease, so the guard returns `Error::Lost` without a request.
+    fn session(&self, ends: AfterWrite) -> Result<Session<T>> {
         let grant = Arc::clone(&self.guard.grant);
         match grant.lost_now() {
             Some(lost) => Err(Error::Lost(lost)),
-            None => Ok(Session::under(&self.repository, LeasePolicy::Holder { grant, ends: AfterWrite::Renew })),
+            None => Ok(Session::under(&self.repository, LeasePolicy::Holder { grant, ends })),
         }
     }
 
-    /// Sends a patch by the holder of the lease, and stores the patched item in the guard.
     pub(super) async fn send_patch(&mut self, content: SharedPatch<T>) -> Result<()> {
-        let grant = Arc::clone(&self.guard.grant);
-        if let Some(lost) = grant.lost_now() {
-            return Err(Error::Lost(lost));
-        }
-        let policy = LeasePolicy::Holder { grant: Arc::clone(&grant), ends: AfterWrite::Renew };
-        let (mut session, sent) = (Session::under(&self.repository, policy), clock::now());
+        let (mut session, sent) = (self.session(AfterWrite::Renew)?, clock::now());
         let item = match session.patch(self.stored.key(), content).await {
             Ok(item) => item,
-            Err(Error::NotFound { .. }) => return Err(Error::Lost(grant.lose(Lost::Deleted))),
+            Err(Error::NotFound { .. }) => return Err(Error::Lost(self.guard.grant.lose(Lost::Deleted))),
             Err(error) => return Err(error),
         };
         (self.stored, self.item) = (decode_stored(&self.repository.table, item.clone())?, item);
-        grant.renewed(sent);
+        self.guard.grant.renewed(sent);
         Ok(())
     }
 
@@ -520,21 +505,14 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
-    /// Changes a copy of the item's value, and writes the copy. If the write fails or the caller
-    /// drops the future, the value in the guard stays unchanged.
+    /// The closure changes a copy of the item's value. If the write fails or the caller drops the
+    /// future, the value in the guard stays unchanged.
     async fn write<E: From<Error>>(
         &mut self,
         ends: AfterWrite,
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<Wrote, E> {
-        let grant = Arc::clone(&self.guard.grant);
-        // DynamoDB would refuse the write of a holder that has lost its lease, so the guard returns
-        // `Error::Lost` without a request.
-        if let Some(lost) = grant.lost_now() {
-            return Err(Error::Lost(lost).into());
-        }
-        let (table, key) = (Arc::clone(&self.repository.table), self.stored.key());
-        let mut session = Session::under(&self.repository, LeasePolicy::Holder { grant: Arc::clone(&grant), ends });
+        let (mut session, table, key) = (self.session(ends)?, self.table(), self.stored.key());
         let get = session.get(&key)?;
         loop {
             // A write that releases the lease is the last write of the guard, so the guard needs no
@@ -562,14 +540,14 @@ impl<T: Lockable> LeaseGuard<T> {
                     if ends == AfterWrite::Renew {
                         applied.apply(T::MODEL, &mut self.item);
                         stored.write_state_into(&mut self.item);
-                        grant.renewed(sent);
+                        self.guard.grant.renewed(sent);
                     }
                     self.stored = stored;
                     return Ok(Wrote::Yes);
                 }
                 WriteResult::Conflict(met) => {
                     let met = session.after_conflict(&get, &key, expected, met).await?;
-                    self.item = met.ok_or_else(|| Error::Lost(grant.lose(Lost::Deleted)))?;
+                    self.item = met.ok_or_else(|| Error::Lost(self.guard.grant.lose(Lost::Deleted)))?;
                     // If the item contains the id of the write, DynamoDB has applied an earlier
                     // attempt, and the write has succeeded.
                     if session.has_written(&self.item) {

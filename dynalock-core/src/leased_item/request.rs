@@ -5,7 +5,7 @@ use tokio::sync::watch;
 use super::guard::LeaseGuard;
 use crate::{
     clock::ClockAhead,
-    codec::{Stored, decode},
+    codec::decode_stored,
     error::{Error, InvalidSetting, Lost, Result},
     key::Key,
     lease::{
@@ -212,33 +212,28 @@ impl<T> Repository<T> {
     where
         T: Lockable,
     {
-        observe("resume", Arc::clone(&self.table), self.resume_lease(token)).await
+        let Self { table, connection, options, limits, .. } = self;
+        let resume = async {
+            let key = token.item_key().ok_or_else(|| Error::InvalidKey {
+                table: Arc::clone(table),
+                attribute: T::MODEL.partition_key.name,
+                reason: "the token is that of a lock by name; resume it with `Locks::resume`",
+            })?;
+            let background = Background::start(options.heartbeat, connection)?;
+            let grant = Grant::resumed(connection, limits.deadline, self.lease_row(&key)?, *options, token);
+            let item = Attempts::new(connection, *limits).read(&grant.row.get_item()).await?;
+            let item = item.ok_or(Error::Lost(Lost::Deleted))?;
+            // `resume` decodes the item before it sends the heartbeat, because a decode error after
+            // the heartbeat would leave a renewed lease without a guard.
+            let stored = decode_stored(table, item.clone())?;
+            grant.beat().await?;
+            // `resume` makes the guard last, because a drop of the guard after an error would
+            // release the lease.
+            Ok(LeaseGuard::new(self.clone(), HeldGrant::new(grant, background), stored, item))
+        };
+        observe("resume", Arc::clone(table), resume).await
     }
 
-    async fn resume_lease(&self, token: LockToken) -> Result<LeaseGuard<T>>
-    where
-        T: Lockable,
-    {
-        let key = token.item_key().ok_or_else(|| Error::InvalidKey {
-            table: Arc::clone(&self.table),
-            attribute: T::MODEL.partition_key.name,
-            reason: "the token is that of a lock by name; resume it with `Locks::resume`",
-        })?;
-        let background = Background::start(self.options.heartbeat, &self.connection)?;
-        let grant = Grant::resumed(&self.connection, self.limits.deadline, self.lease_row(&key)?, self.options, token);
-        let item = Attempts::new(&self.connection, self.limits).read(&grant.row.get_item()).await?;
-        let item = item.ok_or(Error::Lost(Lost::Deleted))?;
-        // `resume` decodes the item before it sends the heartbeat, because a decode error after the
-        // heartbeat would leave a renewed lease without a guard.
-        let (value, basis) = decode(&self.table, item.clone())?;
-        grant.beat().await?;
-        // `resume` makes the guard last, because a drop of the guard after an error would release
-        // the lease.
-        Ok(LeaseGuard::of(self.clone(), HeldGrant::new(grant, background), Stored::new(value, basis), item))
-    }
-
-    /// Returns the row that contains the lease of an item: the item itself, or the separate lease
-    /// row.
     fn lease_row(&self, key: &Key) -> Result<Row>
     where
         T: Lockable,
@@ -385,13 +380,8 @@ impl<T: Lockable, O> LeaseRequest<T, O, Fair> {
         progress: watch::Sender<Option<QueueStatus>>,
     ) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
         let most = self.order.most(self.wait_or_default())?;
-        // Only a request for one item can be fair, so the list of keys has one key.
-        let key = self.keys.first().ok_or(Error::InvalidSetting(InvalidSetting::NoLocks))?;
-        let spec = self.spec(key)?;
-        let limits = QueueLimits { most, transaction: spec.limits };
-        let call = AcquireCall { locks: vec![spec], mode: AcquireMode::Queue(limits, progress) };
-        let repository = self.repository;
-        Ok(call.acquire_one(|kept| leased(repository, kept)))
+        let limits = QueueLimits { most, transaction: self.limits };
+        self.acquire(AcquireMode::Queue(limits, progress))
     }
 }
 
@@ -424,20 +414,7 @@ impl<T: Lockable> LeaseRequest<T, LeaseGuard<T>, Fair> {
     /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
     /// runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LeaseGuard<T>>> {
-        observe("enter", self.table(), self.enter_queue()).await
-    }
-
-    async fn enter_queue(self) -> Result<QueueTicket<LeaseGuard<T>>> {
-        let (progress, mut seen) = watch::channel(None);
-        let answer = self.acquire_fair(progress)?;
-        // The acquire call sends its first queue status after it has entered the queue. If the
-        // acquire call ends without a queue status, the sender of the channel is dropped, and
-        // `changed` returns an error.
-        if seen.changed().await.is_ok() {
-            return Ok(QueueTicket::new(answer, seen));
-        }
-        let lease = answer.await?;
-        Ok(QueueTicket::new(std::future::ready(Ok(lease)), seen))
+        observe("enter", self.table(), QueueTicket::enter(|progress| self.acquire_fair(progress))).await
     }
 }
 
@@ -466,20 +443,20 @@ impl<T: Lockable, O, Q> LeaseRequest<T, O, Q> {
         })
     }
 
-    /// Acquires the lease of the first free item.
-    async fn acquire(self) -> Result<LeaseGuard<T>> {
+    /// Acquires the lease of the first free item, in a task that starts immediately.
+    fn acquire(self, mode: AcquireMode) -> Result<impl Future<Output = Result<LeaseGuard<T>>> + Send + 'static> {
         let locks = self.keys.iter().map(|key| self.spec(key)).collect::<Result<Vec<_>>>()?;
         if locks.is_empty() {
             return Err(Error::InvalidSetting(InvalidSetting::NoLocks));
         }
         let repository = self.repository;
-        AcquireCall { locks, mode: AcquireMode::Any }.acquire_one(|kept| leased(repository, kept)).await
+        Ok(AcquireCall { locks, mode }.acquire_one(|KeptGrant { guard, row }| {
+            // The call that acquired the lease has received the item, so `row` is `Some`.
+            let item = row.unwrap_or_default();
+            let stored = decode_stored(&repository.table, item.clone())?;
+            Ok(LeaseGuard::new(repository, guard, stored, item))
+        }))
     }
-}
-
-fn leased<T: Lockable>(repository: Repository<T>, KeptGrant { guard, row }: KeptGrant) -> Result<LeaseGuard<T>> {
-    // The call that acquired the lease has received the item, so `row` is `Some`.
-    LeaseGuard::new(repository, guard, row.unwrap_or_default())
 }
 
 impl<T: Lockable> IntoFuture for LeaseRequest<T> {
@@ -487,7 +464,7 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        observe("lock", self.table(), self.acquire())
+        observe("lock", self.table(), async move { self.acquire(AcquireMode::Any)?.await })
     }
 }
 
@@ -496,7 +473,7 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, AnyOne> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        observe("lock_any", self.table(), self.acquire())
+        observe("lock_any", self.table(), async move { self.acquire(AcquireMode::Any)?.await })
     }
 }
 
@@ -505,9 +482,7 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, LeaseGuard<T>, Fair> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let table = self.table();
-        let call = async move { self.acquire_fair(watch::Sender::new(None))?.await };
-        observe("lock", table, call)
+        observe("lock", self.table(), async move { self.acquire_fair(watch::Sender::new(None))?.await })
     }
 }
 
@@ -516,9 +491,7 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let table = self.table();
-        let call = async move { Error::none_if_locked(self.acquire().await) };
-        observe("try_lock", table, call)
+        observe("try_lock", self.table(), async move { Error::none_if_locked(self.acquire(AcquireMode::Any)?.await) })
     }
 }
 
@@ -527,9 +500,9 @@ impl<T: Lockable> IntoFuture for LeaseRequest<T, Option<LeaseGuard<T>>, Fair> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let table = self.table();
-        let call = async move { Error::none_if_locked(self.acquire_fair(watch::Sender::new(None))?.await) };
-        observe("try_lock", table, call)
+        observe("try_lock", self.table(), async move {
+            Error::none_if_locked(self.acquire_fair(watch::Sender::new(None))?.await)
+        })
     }
 }
 

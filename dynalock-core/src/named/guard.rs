@@ -366,7 +366,6 @@ impl LockGuard {
     }
 }
 
-/// Returns the payload in a lock row, or `None` if the row has no payload.
 pub(super) fn payload_of(row: &Item) -> Option<Vec<u8>> {
     row.get(PAYLOAD).and_then(|value| value.as_b().ok()).map(|blob| blob.as_ref().to_vec())
 }

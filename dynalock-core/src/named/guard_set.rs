@@ -1,10 +1,6 @@
-use std::{
-    future::{Future, poll_fn},
-    pin::Pin,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{future::Future, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt as _, future::select_all};
 
 use super::guard::LockGuard;
 use crate::{
@@ -158,16 +154,8 @@ impl LockSetGuard {
     /// The caller may drop the future of `lost` at any time. The future of `lost` can outlive the
     /// guard, and does not keep the locks held.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
-        let mut each: Vec<Pin<Box<dyn Future<Output = Lost> + Send>>> =
-            self.locks.iter().map(|held| Box::pin(held.lost()) as _).collect();
-        poll_fn(move |context| {
-            for lost in &mut each {
-                if let Poll::Ready(why) = lost.as_mut().poll(context) {
-                    return Poll::Ready(why);
-                }
-            }
-            Poll::Pending
-        })
+        // A guard has at least one lock, and `select_all` needs at least one future.
+        select_all(self.locks.iter().map(|held| Box::pin(held.lost()))).map(|(lost, ..)| lost)
     }
 
     /// Runs the future `work`. If one of the locks is lost, `run` drops the future `work` before

@@ -54,10 +54,6 @@ impl LockInfo {
         let record = LockRecord::read(&LockModel::DEFAULT, item);
         let holder = record.holder().map(Owner::parse);
         let now = options.now();
-        let remaining = match holder {
-            Some(_) => record.remaining(now, options.ttl),
-            None => Duration::ZERO,
-        };
         Some(Self {
             name: name.to_owned(),
             namespace: None,
@@ -68,7 +64,7 @@ impl LockInfo {
             // The first grant of a lock writes a fence into the lock's row, so a row without a
             // fence is not a lock's row.
             fence: record.last_fence()?,
-            remaining,
+            remaining: holder.map(|_| record.remaining(now, options.ttl)).unwrap_or_default(),
             payload: None,
         })
     }
@@ -100,15 +96,12 @@ pub struct QueuePlace {
 }
 
 impl QueuePlace {
-    /// Returns the entries of a queue. `now` is the current time in epoch milliseconds.
     pub(super) fn of(record: &LockRecord, now: u64) -> Vec<Self> {
-        let places = record.queue.iter().enumerate();
-        places.map(|(position, entry)| Self::read(position, entry, now)).collect()
-    }
-
-    fn read(position: usize, entry: &QueueEntry, now: u64) -> Self {
-        let Owner { label, nonce } = Owner::parse(&entry.owner);
-        let since_entry = entry.entered.map(|entered| Duration::from_millis(now.saturating_sub(entered)));
-        Self { position, owner: label.to_owned(), nonce: nonce.to_owned(), since_entry }
+        let place = |(position, entry): (usize, &QueueEntry)| {
+            let Owner { label, nonce } = Owner::parse(&entry.owner);
+            let since_entry = entry.entered.map(|entered| Duration::from_millis(now.saturating_sub(entered)));
+            Self { position, owner: label.to_owned(), nonce: nonce.to_owned(), since_entry }
+        };
+        record.queue.iter().enumerate().map(place).collect()
     }
 }

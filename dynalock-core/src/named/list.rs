@@ -1,17 +1,15 @@
 use std::{
-    collections::VecDeque,
-    future::poll_fn,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use futures_core::Stream;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::{info::LockInfo, settings::Settings};
 use crate::{
-    codec::Item,
-    error::Result,
+    error::{Error, Result},
     operation::{Access, ItemPage, PageRequest, PageStart, Selection},
     retry::{Attempts, CallCost},
     telemetry::observe,
@@ -21,25 +19,27 @@ use crate::{
 /// reads the next page when the stream has returned all locks of the current page.
 #[must_use = "nothing is read until this is polled"]
 pub struct LockList {
-    settings: Settings,
-    /// The consumed capacity of all pages, or `None` if the read is not metered.
-    call_cost: Option<Arc<CallCost>>,
-    read: VecDeque<LockInfo>,
-    next: Next,
-}
-
-enum Next {
-    /// The stream has not requested the next page. The next page starts after the given key, or at
-    /// the first row of the table if the key is `None`.
-    Page(Option<Item>),
-    Coming(Pin<Box<dyn Future<Output = Result<ItemPage>> + Send>>),
-    Nothing,
+    table: Arc<str>,
+    locks: Pin<Box<dyn Stream<Item = Result<LockInfo>> + Send>>,
 }
 
 impl LockList {
     pub(super) fn new(settings: Settings) -> Self {
+        let table = Arc::clone(&settings.table);
+        // The reads of all pages count as one call.
         let call_cost = CallCost::begin_call(settings.connection.meter.as_ref(), settings.limits.budget);
-        Self { settings, call_cost, read: VecDeque::new(), next: Next::Page(None) }
+        let pages = stream::try_unfold(Some(PageStart::default()), move |start| {
+            let (settings, call_cost) = (settings.clone(), call_cost.clone());
+            async move {
+                let Some(start) = start else { return Ok::<_, Error>(None) };
+                let table = Arc::clone(&settings.table);
+                let ItemPage { items, next, .. } = observe("list", table, page(call_cost, &settings, &start)).await?;
+                let infos = items.iter().filter_map(|item| LockInfo::read(&settings.options, item));
+                let next = next.map(|after| PageStart { after: Some(after), ..PageStart::default() });
+                Ok(Some((stream::iter(infos.map(Ok).collect::<Vec<_>>()), next)))
+            }
+        });
+        Self { table, locks: Box::pin(pages.try_flatten()) }
     }
 
     /// Returns the state of the next lock, or `None` after the last lock. A program can call `next`
@@ -68,7 +68,7 @@ impl LockList {
     /// The caller may drop the future of `next` at any time. The next call of `next` returns the
     /// lock that the dropped future would have returned.
     pub async fn next(&mut self) -> Option<Result<LockInfo>> {
-        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+        self.locks.next().await
     }
 }
 
@@ -76,36 +76,11 @@ impl Stream for LockList {
     type Item = Result<LockInfo>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            if let Some(info) = self.read.pop_front() {
-                return Poll::Ready(Some(Ok(info)));
-            }
-            match &mut self.next {
-                Next::Nothing => return Poll::Ready(None),
-                Next::Page(start) => {
-                    let (start, table) = (start.take(), Arc::clone(&self.settings.table));
-                    let page = page(self.call_cost.clone(), self.settings.clone(), start);
-                    self.next = Next::Coming(observe("list", table, page));
-                }
-                Next::Coming(page) => match ready!(page.as_mut().poll(context)) {
-                    Ok(ItemPage { items, next, .. }) => {
-                        // If a page contains no lock, the loop requests the next page.
-                        self.next = next.map_or(Next::Nothing, |start| Next::Page(Some(start)));
-                        let infos: Vec<_> =
-                            items.iter().filter_map(|item| LockInfo::read(&self.settings.options, item)).collect();
-                        self.read.extend(infos);
-                    }
-                    Err(error) => {
-                        self.next = Next::Nothing;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                },
-            }
-        }
+        self.locks.as_mut().poll_next(context)
     }
 }
 
-async fn page(call_cost: Option<Arc<CallCost>>, settings: Settings, after: Option<Item>) -> Result<ItemPage> {
+async fn page(call_cost: Option<Arc<CallCost>>, settings: &Settings, start: &PageStart) -> Result<ItemPage> {
     let scan = PageRequest {
         table: Arc::clone(&settings.table),
         index: None,
@@ -116,9 +91,9 @@ async fn page(call_cost: Option<Arc<CallCost>>, settings: Settings, after: Optio
         selection: Selection::Attributes,
         consistent: false,
     };
-    let (client, start) = (settings.connection.client.clone(), PageStart { after, ..PageStart::default() });
+    let client = settings.connection.client.clone();
     let mut attempts = Attempts::on(call_cost, &settings.connection, settings.limits);
-    attempts.repeat(&scan.table, || Box::pin(scan.send(&client, &start))).await
+    attempts.repeat(&scan.table, || Box::pin(scan.send(&client, start))).await
 }
 
-debug_fields!(LockList, self => { table: self.settings.table });
+debug_fields!(LockList, self => { table: self.table });

@@ -365,7 +365,7 @@ impl Locks {
     /// The caller may drop the future of `try_acquire` at any time, as for
     /// [`acquire`](Self::acquire).
     pub fn try_acquire(&self, name: impl Into<Arc<str>>) -> Acquire<Option<LockGuard>> {
-        Acquire::new(self.settings.clone(), name.into())
+        Acquire::new(Settings { wait: Some(Wait::No), ..self.settings.clone() }, name.into())
     }
 
     /// Acquires several locks by one transaction: either all of the locks or none. A call can name
@@ -436,26 +436,25 @@ impl Locks {
     /// The caller may drop the future of `resume` at any time. A dropped call does not release the
     /// lock, so a program can call `resume` with the same token again while the lease lasts.
     pub async fn resume(&self, token: LockToken) -> Result<LockGuard> {
-        observe("resume", Arc::clone(&self.settings.table), self.resume_lock(token)).await
-    }
-
-    async fn resume_lock(&self, token: LockToken) -> Result<LockGuard> {
         let Settings { connection, table, options, limits, .. } = &self.settings;
-        // The token of an item lease contains the key of the item, and not the name of a lock.
-        if token.is_of_item() {
-            return Err(Error::InvalidKey {
-                table: Arc::clone(table),
-                attribute: MODEL.partition_key.name,
-                reason: "the token is that of a lease on an item; resume it with `Repository::resume`",
-            });
-        }
-        let name = Arc::clone(&token.name);
-        // `resume` starts the heartbeat thread first, because a failed start after the renewal
-        // would leave a renewed lease without a guard.
-        let background = Background::start(options.heartbeat, connection)?;
-        let grant = Grant::resumed(connection, limits.deadline, self.settings.row_named(&name), *options, token);
-        grant.beat().await?;
-        Ok(LockGuard::new(name, KeptGrant { guard: HeldGrant::new(grant, background), row: None }))
+        let resume = async {
+            // The token of an item lease contains the key of the item, and not the name of a lock.
+            if token.is_of_item() {
+                return Err(Error::InvalidKey {
+                    table: Arc::clone(table),
+                    attribute: MODEL.partition_key.name,
+                    reason: "the token is that of a lease on an item; resume it with `Repository::resume`",
+                });
+            }
+            let name = Arc::clone(&token.name);
+            // `resume` starts the heartbeat thread first, because a failed start after the renewal
+            // would leave a renewed lease without a guard.
+            let background = Background::start(options.heartbeat, connection)?;
+            let grant = Grant::resumed(connection, limits.deadline, self.settings.row_named(&name), *options, token);
+            grant.beat().await?;
+            Ok(LockGuard::new(name, KeptGrant { guard: HeldGrant::new(grant, background), row: None }))
+        };
+        observe("resume", Arc::clone(table), resume).await
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     settings::Settings,
 };
 use crate::{
+    codec::Item,
     error::Result,
     lease::{
         queue::{
@@ -51,14 +52,14 @@ impl Locks {
     ///
     /// The caller may drop the future of `inspect` at any time: a read changes nothing.
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<LockInfo>> {
-        observe("inspect", Arc::clone(&self.settings.table), self.read_lock(name.as_ref())).await
+        let item = observe("inspect", Arc::clone(&self.settings.table), self.read_row(name.as_ref())).await?;
+        Ok(item.and_then(|item| LockInfo::read(&self.settings.options, &item)))
     }
 
-    async fn read_lock(&self, name: &str) -> Result<Option<LockInfo>> {
-        let Settings { connection, options, limits, .. } = &self.settings;
+    async fn read_row(&self, name: &str) -> Result<Option<Item>> {
+        let Settings { connection, limits, .. } = &self.settings;
         let row = self.settings.row(name)?;
-        let item = Attempts::new(connection, *limits).read(&row.get(true)).await?;
-        Ok(item.and_then(|item| LockInfo::read(options, &item)))
+        Attempts::new(connection, *limits).read(&row.get(true)).await
     }
 
     /// Returns a stream of the states of all locks of the table. The stream reads the table page by
@@ -121,17 +122,16 @@ impl Locks {
     /// If the caller drops the future of `retire`, the row of the lock may or may not have been
     /// deleted. The caller can call `retire` again.
     pub async fn retire(&self, name: impl AsRef<str>) -> Result<bool> {
-        observe("retire", Arc::clone(&self.settings.table), self.delete_row(name.as_ref())).await
-    }
-
-    async fn delete_row(&self, name: &str) -> Result<bool> {
-        let Settings { connection, options, limits, .. } = &self.settings;
-        let row = self.settings.row(name)?;
-        let fence = options.now().saturating_sub(MARGIN_MILLIS);
-        match Attempts::new(connection, *limits).write(|| row.retire(fence)).await? {
-            Answered::Applied(_) => Ok(true),
-            Answered::Refused(met) => Ok(met.is_none()),
-        }
+        let (Settings { connection, table, options, limits, .. }, name) = (&self.settings, name.as_ref());
+        let retire = async {
+            let row = self.settings.row(name)?;
+            let fence = options.now().saturating_sub(MARGIN_MILLIS);
+            match Attempts::new(connection, *limits).write(|| row.retire(fence)).await? {
+                Answered::Applied(_) => Ok(true),
+                Answered::Refused(met) => Ok(met.is_none()),
+            }
+        };
+        observe("retire", Arc::clone(table), retire).await
     }
 
     /// Takes a lock away from the holder, if the fence of the holder is the expected fence. The
@@ -222,14 +222,8 @@ impl Locks {
     ///
     /// The caller may drop the future of `queue` at any time: a read changes nothing.
     pub async fn queue(&self, name: impl AsRef<str>) -> Result<Vec<QueuePlace>> {
-        observe("queue", Arc::clone(&self.settings.table), self.read_queue(name.as_ref())).await
-    }
-
-    async fn read_queue(&self, name: &str) -> Result<Vec<QueuePlace>> {
-        let Settings { connection, options, limits, .. } = &self.settings;
-        let row = self.settings.row(name)?;
-        let item = Attempts::new(connection, *limits).read(&row.get(true)).await?;
+        let item = observe("queue", Arc::clone(&self.settings.table), self.read_row(name.as_ref())).await?;
         let record = LockRecord::of(&LockModel::DEFAULT, item.as_ref());
-        Ok(QueuePlace::of(&record, options.now()))
+        Ok(QueuePlace::of(&record, self.settings.options.now()))
     }
 }

@@ -182,20 +182,24 @@ impl<Q> Acquire<LockSetGuard, Vec<Arc<str>>, Q> {
         self
     }
 
-    /// Returns the parameters for the acquisition of each lock, in the order of the lock names and
-    /// without duplicates.
-    fn specs(&mut self) -> Result<Vec<AcquireSpec>> {
+    async fn acquire_all(mut self, mode: AcquireMode) -> Result<LockSetGuard> {
         // Each lock name must occur once, because DynamoDB refuses a transaction with two actions
         // on one row. The lock names must be sorted, because the guard finds a lock by a binary
         // search.
         self.names.sort_unstable();
         self.names.dedup();
-        match self.names.len() {
-            0 => Err(Error::InvalidSetting(InvalidSetting::NoLocks)),
+        let locks: Vec<_> = match self.names.len() {
+            0 => return Err(Error::InvalidSetting(InvalidSetting::NoLocks)),
             // DynamoDB allows 100 actions in a transaction, and each lock needs one action.
-            items @ 101.. => Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
-            _ => self.names.iter().map(|name| self.spec_of(name)).collect(),
-        }
+            items @ 101.. => return Err(Error::InvalidTransaction(InvalidTransaction::TooManyItems { items })),
+            _ => self.names.iter().map(|name| self.spec_of(name)).collect::<Result<_>>()?,
+        };
+        let row_names: Vec<_> = locks.iter().map(|spec| Arc::clone(&spec.row_name)).collect();
+        let acquire = AcquireCall { locks, mode }.acquire(|all| {
+            let guards = row_names.into_iter().zip(all).map(|(row_name, kept)| LockGuard::new(row_name, kept));
+            Ok(LockSetGuard::new(guards.collect()))
+        });
+        acquire.await
     }
 }
 
@@ -217,43 +221,21 @@ impl<O, N> Acquire<O, N, Fair> {
         self.order = Fair { most };
         self
     }
-}
 
-impl<O> Acquire<O, Arc<str>> {
-    fn acquire_plain(&self, wait: Wait) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
-        let spec = AcquireSpec { wait, ..self.spec_of(&self.names)? };
-        Ok(acquire_one(spec, AcquireMode::Any))
+    fn mode(&self, progress: watch::Sender<Option<QueueStatus>>) -> Result<AcquireMode> {
+        let most = self.order.most(self.settings.wait())?;
+        let limits = QueueLimits { most, transaction: self.settings.limits_of_all };
+        Ok(AcquireMode::Queue(limits, progress))
     }
 }
 
-impl<O> Acquire<O, Arc<str>, Fair> {
-    fn acquire_fair(
-        &self,
-        wait: Wait,
-        progress: watch::Sender<Option<QueueStatus>>,
-    ) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
-        let spec = AcquireSpec { wait, ..self.spec_of(&self.names)? };
-        let limits = QueueLimits { most: self.order.most(wait)?, transaction: self.settings.limits_of_all };
-        Ok(acquire_one(spec, AcquireMode::Queue(limits, progress)))
+impl<O, Q> Acquire<O, Arc<str>, Q> {
+    /// Acquires the lock in a task that starts immediately.
+    fn acquire(self, mode: AcquireMode) -> Result<impl Future<Output = Result<LockGuard>> + Send + 'static> {
+        let spec = self.spec_of(&self.names)?;
+        let row_name = Arc::clone(&spec.row_name);
+        Ok(AcquireCall { locks: vec![spec], mode }.acquire_one(|kept| Ok(LockGuard::new(row_name, kept))))
     }
-}
-
-/// Acquires one lock in a task that starts immediately.
-fn acquire_one(spec: AcquireSpec, mode: AcquireMode) -> impl Future<Output = Result<LockGuard>> + Send + 'static {
-    let row_name = Arc::clone(&spec.row_name);
-    AcquireCall { locks: vec![spec], mode }.acquire_one(|kept| Ok(LockGuard::new(row_name, kept)))
-}
-
-/// Acquires all locks in a task that starts immediately.
-fn acquire_all(
-    locks: Vec<AcquireSpec>,
-    mode: AcquireMode,
-) -> impl Future<Output = Result<LockSetGuard>> + Send + 'static {
-    let row_names: Vec<_> = locks.iter().map(|spec| Arc::clone(&spec.row_name)).collect();
-    AcquireCall { locks, mode }.acquire(|all| {
-        let guards = row_names.into_iter().zip(all).map(|(row_name, kept)| LockGuard::new(row_name, kept));
-        Ok(LockSetGuard::new(guards.collect()))
-    })
 }
 
 impl Acquire<LockGuard, Arc<str>, Fair> {
@@ -283,22 +265,12 @@ impl Acquire<LockGuard, Arc<str>, Fair> {
     /// The caller may drop the future of `enter` at any time. After a drop, a task on the caller's
     /// runtime removes the caller's entry from the queue.
     pub async fn enter(self) -> Result<QueueTicket<LockGuard>> {
-        observe("enter", self.table(), self.enter_queue()).await
-    }
-
-    async fn enter_queue(self) -> Result<QueueTicket<LockGuard>> {
-        let (progress, mut seen) = watch::channel(None);
-        let answer = self.acquire_fair(self.settings.wait(), progress)?;
-        // The acquire call sends a first `QueueStatus` when the entry of the call is in the queue.
-        // If the call ends without a `QueueStatus`, the sender of the channel is dropped, and
-        // `changed` returns an error.
-        if seen.changed().await.is_ok() {
-            return Ok(QueueTicket::new(answer, seen));
-        }
-        // A call that sent no `QueueStatus` has either acquired the lock at once or failed. If the
-        // call got the lock at once, the ticket contains the lock from the start.
-        let guard = answer.await?;
-        Ok(QueueTicket::new(std::future::ready(Ok(guard)), seen))
+        let table = self.table();
+        let enter = |progress| {
+            let mode = self.mode(progress)?;
+            self.acquire(mode)
+        };
+        observe("enter", table, QueueTicket::enter(enter)).await
     }
 }
 
@@ -307,9 +279,7 @@ impl IntoFuture for Acquire<LockGuard> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let table = self.table();
-        let call = async move { self.acquire_plain(self.settings.wait())?.await };
-        observe("acquire", table, call)
+        observe("acquire", self.table(), async move { self.acquire(AcquireMode::Any)?.await })
     }
 }
 
@@ -318,9 +288,10 @@ impl IntoFuture for Acquire<LockGuard, Arc<str>, Fair> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let table = self.table();
-        let call = async move { self.acquire_fair(self.settings.wait(), watch::Sender::new(None))?.await };
-        observe("acquire", table, call)
+        observe("acquire", self.table(), async move {
+            let mode = self.mode(watch::Sender::new(None))?;
+            self.acquire(mode)?.await
+        })
     }
 }
 
@@ -328,11 +299,9 @@ impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>> {
     type Output = Result<LockSetGuard>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
-    fn into_future(mut self) -> Self::IntoFuture {
-        observe("acquire_all", self.table(), async move {
-            let locks = self.specs()?;
-            acquire_all(locks, AcquireMode::All(self.settings.limits_of_all)).await
-        })
+    fn into_future(self) -> Self::IntoFuture {
+        let mode = AcquireMode::All(self.settings.limits_of_all);
+        observe("acquire_all", self.table(), self.acquire_all(mode))
     }
 }
 
@@ -340,11 +309,10 @@ impl IntoFuture for Acquire<LockSetGuard, Vec<Arc<str>>, Fair> {
     type Output = Result<LockSetGuard>;
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
-    fn into_future(mut self) -> Self::IntoFuture {
+    fn into_future(self) -> Self::IntoFuture {
         observe("acquire_all", self.table(), async move {
-            let (locks, most) = (self.specs()?, self.order.most(self.settings.wait())?);
-            let limits = QueueLimits { most, transaction: self.settings.limits_of_all };
-            acquire_all(locks, AcquireMode::Queue(limits, watch::Sender::new(None))).await
+            let mode = self.mode(watch::Sender::new(None))?;
+            self.acquire_all(mode).await
         })
     }
 }
@@ -354,9 +322,11 @@ impl IntoFuture for Acquire<Option<LockGuard>> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let table = self.table();
-        let call = async move { Error::none_if_locked(self.acquire_plain(Wait::No)?.await) };
-        observe("try_acquire", table, call)
+        observe(
+            "try_acquire",
+            self.table(),
+            async move { Error::none_if_locked(self.acquire(AcquireMode::Any)?.await) },
+        )
     }
 }
 
@@ -365,9 +335,10 @@ impl IntoFuture for Acquire<Option<LockGuard>, Arc<str>, Fair> {
     type IntoFuture = BoxedCall<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let table = self.table();
-        let call = async move { Error::none_if_locked(self.acquire_fair(Wait::No, watch::Sender::new(None))?.await) };
-        observe("try_acquire", table, call)
+        observe("try_acquire", self.table(), async move {
+            let mode = self.mode(watch::Sender::new(None))?;
+            Error::none_if_locked(self.acquire(mode)?.await)
+        })
     }
 }
 

@@ -40,7 +40,6 @@ pub(super) fn lock_name(row: &Item) -> Option<String> {
     shown(row.get(MODEL.partition_key.name)?.as_s().ok()?).map(|name| name.to_string())
 }
 
-/// The table, the namespace and the settings for lock calls.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(super) connection: Arc<Connection>,
@@ -50,17 +49,14 @@ pub(crate) struct Settings {
     pub(super) wait: Option<Wait>,
     pub(super) owner: Arc<str>,
     pub(super) limits: Limits,
-    /// The limits of a transaction that acquires several locks.
     pub(super) limits_of_all: Limits,
 }
 
 impl Settings {
-    /// Returns the longest time that a call waits for a lock.
     pub(super) fn wait(&self) -> Wait {
         self.wait.unwrap_or_else(|| self.options.default_wait())
     }
 
-    /// Returns the parameters of a call that acquires the lock with the given name.
     pub(super) fn spec(&self, name: &str, payload: Option<Arc<[u8]>>) -> Result<AcquireSpec> {
         self.options.check()?;
         let row_name = self.row_name(name)?;

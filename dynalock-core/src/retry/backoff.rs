@@ -38,8 +38,7 @@ impl Backoff {
         window.mul_f64(0.5 + 0.5 * rng.f64())
     }
 
-    /// Resets the number of failed requests to zero, so that the next pause has the window of a
-    /// first pause. A call invokes `reset` after each answer of DynamoDB.
+    /// A call invokes `reset` after each answer of DynamoDB.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

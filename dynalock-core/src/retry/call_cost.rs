@@ -14,14 +14,11 @@ use crate::{
     telemetry,
 };
 
-/// The purpose of the requests of a call or of a background task. The purpose of a request is one
-/// of the facts that decide under which [`Cause`] the meter counts the cost of the request.
+/// One of the facts that decide under which [`Cause`] the meter counts the cost of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Requests that read or write items for the program.
     #[default]
     Work,
-    /// Requests that try to acquire a lock.
     Acquire,
     /// Requests that read the lock row for a waiting caller, or remove the caller's entry from the
     /// queue of the lock.
@@ -36,9 +33,8 @@ pub(super) struct CostContext {
     pub(super) purpose: Purpose,
     /// `true` if the next request repeats a request whose reply was lost.
     pub(super) repeats_lost: bool,
-    /// `true` if the capacity budget of the call does not apply to reads. The capacity budget must
-    /// not prevent the reads that follow a write, because these reads find out the outcome of the
-    /// write or return the item.
+    /// `true` if the capacity budget of the call does not apply to reads, because the reads after a
+    /// write find out the outcome of the write or return the item.
     pub(super) reads_are_exempt: bool,
 }
 
@@ -73,7 +69,6 @@ struct CallCostState {
 pub(crate) struct TableMeter {
     table: Option<Arc<str>>,
     by: ConnectionMeter,
-    /// `true` if the meter has already counted the call.
     is_counted: bool,
 }
 
@@ -81,15 +76,10 @@ impl TableMeter {
     pub(crate) fn new(table: Option<Arc<str>>, by: &ConnectionMeter) -> Self {
         Self { table, by: by.clone(), is_counted: false }
     }
-
-    fn is_of(&self, table: &str) -> bool {
-        self.table.as_ref().is_none_or(|of| **of == *table)
-    }
 }
 
 impl CallCost {
-    /// Makes the capacity counter of a call that has a meter or a budget. Returns `None` for a call
-    /// without a meter and without a budget.
+    /// Returns `None` for a call without a meter and without a budget.
     pub(crate) fn begin_call(meter: Option<&ConnectionMeter>, budget: Option<u64>) -> Option<Arc<Self>> {
         if meter.is_none() && budget.is_none() {
             return None;
@@ -97,15 +87,13 @@ impl CallCost {
         Some(Self::of_tables(meter.map(|by| TableMeter::new(None, by)), budget))
     }
 
-    /// Makes the capacity counter of a call that uses items of several repositories, for example of
-    /// a transaction.
+    /// The call uses items of several repositories, for example in a transaction.
     pub(crate) fn of_tables(meters: impl IntoIterator<Item = TableMeter>, budget: Option<u64>) -> Arc<Self> {
         let allowance = Arc::new(Allowance::new(budget.map(Units::whole)));
         let meters = meters.into_iter().collect();
         Arc::new(Self { allowance, state: Mutex::new(CallCostState { meters, ..CallCostState::default() }) })
     }
 
-    /// Adds the meter of one more repository that the call uses.
     pub(crate) fn add_meter(&self, table: &Arc<str>, meter: &ConnectionMeter) {
         self.state().meters.push(TableMeter::new(Some(Arc::clone(table)), meter));
     }
@@ -118,8 +106,7 @@ impl CallCost {
         self.allowance.budget().unwrap_or_default()
     }
 
-    /// Records the start of a request. The drop of the returned value adds the consumed capacity of
-    /// the request to the cost of the call.
+    /// The drop of the returned value adds the capacity of the request to the cost of the call.
     pub(super) fn begin_attempt(self: &Arc<Self>, of: CostContext) -> MeteredAttempt {
         let state = self.state();
         let facts = RequestFacts {
@@ -154,7 +141,8 @@ impl CallCostState {
         for share in consumed.shares {
             self.cost.charge(cause, share.capacity);
             telemetry::consumed(share.capacity);
-            let Some(meter) = self.meters.iter_mut().find(|meter| meter.is_of(&share.table)) else { continue };
+            let is_of = |meter: &&mut TableMeter| meter.table.as_ref().is_none_or(|table| **table == *share.table);
+            let Some(meter) = self.meters.iter_mut().find(is_of) else { continue };
             meter.by.meter.charge(Charge { cause, key: share.key, capacity: share.capacity });
             // The meter does not count a heartbeat as a call of the program. The meter does not
             // count the polls of a waiter as calls, because the polls are parts of the call that
@@ -174,18 +162,16 @@ impl CallCostState {
 /// dropped.
 pub(super) struct MeteredAttempt {
     call_cost: Arc<CallCost>,
-    request: Arc<MeteredRequest>,
+    pub(super) request: Arc<MeteredRequest>,
     of: CostContext,
     outcome: CostOutcome,
 }
 
-/// Says how the outcome of a request affects the cost of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CostOutcome {
     /// DynamoDB sent no answer that the library can parse, so the request may have consumed
     /// capacity.
     Lost,
-    /// The request has consumed no capacity.
     Free,
     Answered,
     /// DynamoDB has refused the request because of a false condition, or because a transaction was
@@ -194,16 +180,7 @@ pub(super) enum CostOutcome {
 }
 
 impl MeteredAttempt {
-    pub(super) fn request(&self) -> &Arc<MeteredRequest> {
-        &self.request
-    }
-
-    pub(super) fn is_read(&self) -> bool {
-        self.request.is_read()
-    }
-
-    /// Records the outcome of the request, and adds the capacity that the request consumed to the
-    /// cost of the call.
+    /// Adds the consumed capacity of the request to the cost of the call.
     pub(super) fn end<O>(mut self, answer: &Result<O, Failure>) -> CostOutcome {
         self.outcome = match answer {
             _ if self.request.is_answered() => CostOutcome::Answered,

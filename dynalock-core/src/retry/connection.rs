@@ -24,10 +24,7 @@ use super::{
     call_cost::ConnectionMeter, local_waiters::LocalWaiters, pace::Contenders, pending::PendingWork,
     retry_budget::RetryBudget, thread::Thread,
 };
-use crate::{
-    codec::Item,
-    operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body},
-};
+use crate::operation::{EmptyAnswer, IN_FLIGHT, MeteredRequest, keep_body};
 
 /// The SDK client and the state that all calls of one repository share.
 #[derive(Debug)]
@@ -38,13 +35,11 @@ pub(crate) struct Connection {
     pub(super) retry_budget: RetryBudget,
     pub(super) round_trip: RoundTrip,
     pub(super) contenders: Contenders,
-    /// The lock rows (table and key) with a running background task that removes an abandoned
-    /// waiter from the queue.
-    pub(crate) abandoned: PendingWork<(Arc<str>, Item)>,
+    /// The lock rows with a running background task that removes the queue entry of an ended call.
+    pub(crate) abandoned: PendingWork,
     /// The calls that wait for locks. The connection of the repository and the connection of the
     /// heartbeat thread share `local_waiters`.
     pub(crate) local_waiters: LocalWaiters,
-    /// The meter that counts the cost of all calls, or `None` if the repository has no meter.
     pub(crate) meter: Option<ConnectionMeter>,
     thread: Mutex<Weak<Thread>>,
 }
@@ -77,15 +72,12 @@ impl Connection {
         }
     }
 
-    /// Makes a new connection with the meter `meter`. The new connection and `self` come from the
-    /// same SDK client of the user.
     pub(crate) fn with_meter(&self, meter: ConnectionMeter) -> Self {
         let local_waiters = self.local_waiters.clone();
         Self { local_waiters, meter: Some(meter), ..Self::over(&self.origin) }
     }
 
-    /// Returns the heartbeat thread of the connection, and starts the thread if no heartbeat thread
-    /// is running.
+    /// A connection has at most one running heartbeat thread.
     pub(crate) fn thread(&self) -> io::Result<Arc<Thread>> {
         // The connection keeps only a weak reference to the heartbeat thread, so the thread ends
         // when the last lock that uses the thread is dropped.
@@ -100,7 +92,6 @@ impl Connection {
         Ok(thread)
     }
 
-    /// Returns the smoothed round trip time of the connection's requests to DynamoDB.
     pub(crate) fn round_trip(&self) -> Duration {
         self.round_trip.get()
     }
@@ -205,8 +196,7 @@ impl Intercept for Passage {
     }
 }
 
-/// Returns the result of the closure `call` for the request that the current task sends. Returns
-/// `None` if the library does not count the cost of the request.
+/// Returns `None` if the library does not count the cost of the current request.
 fn metered<O>(call: impl FnOnce(&MeteredRequest) -> O) -> Option<O> {
     IN_FLIGHT.try_with(|in_flight| in_flight.metered.as_deref().map(call)).ok().flatten()
 }

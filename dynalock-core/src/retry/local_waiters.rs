@@ -23,17 +23,16 @@ use crate::{clock::Instant, codec::Item};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalWaiters(Arc<Mutex<HashMap<String, watch::Sender<AwaitedRow>>>>);
 
-/// A lock row for which calls of this process wait.
 #[derive(Debug, Default)]
 struct AwaitedRow {
-    /// The calls that wait for the lock row, in the order in which the calls began to wait.
-    waiters: VecDeque<WaitingCall>,
+    /// The calls that wait for the lock row, in the order in which the calls began to wait. Each
+    /// call is represented by the owner name that the row will contain when the call holds the
+    /// lock. The nonce in an owner name makes the name unique.
+    waiters: VecDeque<Arc<str>>,
     /// The owner name of the call that most recently stopped waiting for the lock. If `left` is the
     /// name of the lock's holder, the holder is in this process, and its release of the lock wakes
     /// a waiter of this process.
     left: Option<Arc<str>>,
-    /// The number for the next call that begins to wait for the lock row.
-    next: u64,
     seen: Option<SeenRow>,
     /// The lock's fence when this process last released the lock while no waiter was in the queue.
     last_fence: u64,
@@ -42,15 +41,6 @@ struct AwaitedRow {
     releases: u32,
 }
 
-/// A call that waits for changes of a lock row.
-#[derive(Debug)]
-struct WaitingCall {
-    number: u64,
-    /// The name of the owner that the lock row will contain when the call holds the lock.
-    owner: Arc<str>,
-}
-
-/// The content of a lock row, from the answer to a request of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenRow {
     pub(crate) item: Option<Item>,
@@ -59,7 +49,6 @@ pub(crate) struct SeenRow {
     pub(crate) source: RowSource,
 }
 
-/// The kind of the request whose answer contained a lock row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowSource {
     /// An eventually consistent read, whose result may be outdated.
@@ -75,13 +64,12 @@ pub(crate) enum RowSource {
     RemovalForOthers,
 }
 
-/// A call that waits for changes of a lock row. The drop of a `LocalWaiter` removes the call from
-/// the calls that wait for the lock row.
+/// The drop of a `LocalWaiter` removes the call from the calls that wait for the lock row.
 #[derive(Debug)]
 pub(crate) struct LocalWaiter {
     all: LocalWaiters,
     key: String,
-    number: u64,
+    owner: Arc<str>,
     row: watch::Receiver<AwaitedRow>,
     /// The call ignores outdated answers: the answers to requests that were sent before the time
     /// `since`.
@@ -89,32 +77,27 @@ pub(crate) struct LocalWaiter {
 }
 
 impl LocalWaiters {
-    /// Adds a call that waits for changes of a lock row. `owner` is the name of the owner that the
-    /// row will contain when the call holds the lock. The call ignores the answers to requests that
+    /// Adds a call that waits for changes of a lock row. `owner` is the owner name that the row
+    /// will contain when the call holds the lock. The call ignores the answers to requests that
     /// were sent before the time `since`.
     pub(crate) fn join(&self, table: &str, key: &Item, owner: &Arc<str>, since: Instant) -> LocalWaiter {
         let key = text(table, key);
         let mut rows = self.rows();
-        let sender = rows.entry(key.clone()).or_insert_with(|| watch::Sender::new(AwaitedRow::default()));
-        let mut number = 0;
+        let sender = rows.entry(key.clone()).or_default();
         sender.send_if_modified(|row| {
-            number = row.next;
-            row.next += 1;
-            row.waiters.push_back(WaitingCall { number, owner: Arc::clone(owner) });
+            row.waiters.push_back(Arc::clone(owner));
             false
         });
-        LocalWaiter { all: self.clone(), key, number, row: sender.subscribe(), since }
+        LocalWaiter { all: self.clone(), key, owner: Arc::clone(owner), row: sender.subscribe(), since }
     }
 
-    /// Shares the content of a lock row with all calls of this process that wait for the row.
     pub(crate) fn share(&self, table: &str, key: &Item, seen: impl FnOnce() -> SeenRow) {
         self.change(table, key, |row| row.seen = Some(seen()));
     }
 
-    /// After this process has released a lock without a queue, `share_release` shares the lock row
-    /// with the waiting calls of this process. `fence` is the fence of the released lock. After
-    /// four consecutive releases by this process, the next release lets waiters of other processes
-    /// get the lock first.
+    /// Shares the row of a lock without a queue after a release by this process. `fence` is the
+    /// fence of the released lock. After four consecutive releases by this process, the next
+    /// release lets waiters of other processes get the lock first.
     pub(crate) fn share_release(&self, table: &str, key: &Item, fence: u64, seen: impl FnOnce() -> SeenRow) {
         const MOST_RELEASES: u32 = 4;
         self.change(table, key, |row| {
@@ -157,7 +140,7 @@ impl LocalWaiter {
     /// Returns `true` if the call has waited for the lock row longer than all other calls of this
     /// process.
     pub(crate) fn is_first(&self) -> bool {
-        self.row.borrow().waiters.front().is_some_and(|first| first.number == self.number)
+        self.row.borrow().waiters.front() == Some(&self.owner)
     }
 
     /// Returns `true` if `owner` names a waiting call of this process, or the call of this process
@@ -165,38 +148,34 @@ impl LocalWaiter {
     /// this process will send the release of the lock.
     pub(crate) fn is_local(&self, owner: &str) -> bool {
         let row = self.row.borrow();
-        let mut waiting = row.waiters.iter().map(|waiting| &waiting.owner);
-        row.left.as_deref() == Some(owner) || waiting.any(|waiting| **waiting == *owner)
+        row.left.iter().chain(&row.waiters).any(|local| **local == *owner)
     }
 
-    /// Sets the name of the owner that the lock row will contain when the call holds the lock.
-    pub(crate) fn set_owner(&self, owner: &Arc<str>) {
-        let rows = self.all.rows();
-        let Some(row) = rows.get(&self.key) else { return };
-        row.send_if_modified(|row| {
-            for waiting in row.waiters.iter_mut().filter(|waiting| waiting.number == self.number) {
-                waiting.owner = Arc::clone(owner);
-            }
-            false
-        });
+    pub(crate) fn set_owner(&mut self, owner: &Arc<str>) {
+        if let Some(row) = self.all.rows().get(&self.key) {
+            row.send_if_modified(|row| {
+                for waiting in row.waiters.iter_mut().filter(|waiting| **waiting == self.owner) {
+                    waiting.clone_from(owner);
+                }
+                false
+            });
+        }
+        self.owner.clone_from(owner);
     }
 
     /// Gives the lock row that this call has read to the other waiting calls of this process. After
-    /// the call of `share`, the waiting call ignores the answers to requests that were sent before
-    /// the time `sent`.
-    pub(crate) fn share(&mut self, sent: Instant, seen: impl FnOnce() -> SeenRow) {
-        self.since = sent;
+    /// a call of `share`, this call ignores the answers to earlier requests.
+    pub(crate) fn share(&mut self, seen: &SeenRow) {
+        self.since = seen.sent;
         let is_alone = self.row.borrow().waiters.len() < 2;
         if !is_alone && let Some(sender) = self.all.rows().get(&self.key) {
-            sender.send_modify(|row| row.seen = Some(seen()));
+            sender.send_modify(|row| row.seen = Some(seen.clone()));
             // This call read the row before it shared the row, so `seen` must not return the row to
             // this call.
             self.row.mark_unchanged();
         }
     }
 
-    /// Waits until another call of this process shares the content of the lock row, and returns the
-    /// shared content.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         loop {
             // The map of the lock rows keeps the sender of the `watch` channel as long as a call
@@ -218,10 +197,8 @@ impl Drop for LocalWaiter {
         let mut rows = self.all.rows();
         let Some(row) = rows.get(&self.key) else { return };
         row.send_if_modified(|row| {
-            let place = row.waiters.iter().position(|waiting| waiting.number == self.number);
-            if let Some(left) = place.and_then(|place| row.waiters.remove(place)) {
-                row.left = Some(left.owner);
-            }
+            row.waiters.retain(|waiting| *waiting != self.owner);
+            row.left = Some(Arc::clone(&self.owner));
             false
         });
         if row.borrow().waiters.is_empty() {
@@ -230,8 +207,7 @@ impl Drop for LocalWaiter {
     }
 }
 
-/// Returns a text that identifies a table and a key. Two equal keys have the same text, even if the
-/// attributes of the two keys are in a different order.
+/// Two equal keys have the same text, even if their attributes are in a different order.
 fn text(table: &str, key: &Item) -> String {
     let sorted: BTreeMap<_, _> = key.iter().collect();
     format!("{table} {sorted:?}")
@@ -297,7 +273,7 @@ mod tests {
     #[test]
     fn an_owner_is_local_while_it_waits_and_after_it_has_left_last() {
         let all = LocalWaiters::default();
-        let [first, second, third] = ["first", "second", "third"].map(|owner| join(&all, owner, clock::now()));
+        let [first, mut second, third] = ["first", "second", "third"].map(|owner| join(&all, owner, clock::now()));
         let local = || ["first", "second", "third"].map(|owner| third.is_local(owner));
         assert_eq!((local(), third.is_local("elsewhere")), ([true; 3], false));
         drop(first);
@@ -312,7 +288,7 @@ mod tests {
         let all = LocalWaiters::default();
         let [mut reader, mut other] = ["first", "second"].map(|owner| join(&all, owner, clock::now()));
         let sent = clock::now();
-        reader.share(sent, || seen(sent));
+        reader.share(&seen(sent));
         assert!(reader.seen().now_or_never().is_none());
         assert_eq!(other.seen().now_or_never().map(|seen| seen.sent), Some(sent));
     }

@@ -23,21 +23,18 @@ pub(crate) use connection::Connection;
 pub(crate) use limit_methods::limit_methods;
 pub(crate) use local_waiters::{LocalWaiter, RowSource, SeenRow};
 pub use pace::Pace;
-pub(crate) use pending::PendingGuard;
+pub(crate) use pending::{PendingGuard, RowId};
 pub(crate) use thread::Thread;
 
 use std::time::Duration;
 
 use crate::error::InvalidSetting;
 
-/// The limits of a call: the deadline, the timeout of an attempt, the largest number of attempts,
-/// the capacity budget and the reaction to conflicts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) deadline: Duration,
     pub(crate) attempt_timeout: Duration,
     pub(crate) attempts: Option<u32>,
-    /// The capacity units that the call may consume: read units and write units together.
     pub(crate) budget: Option<u64>,
     pub(crate) pace: Pace,
 }
@@ -76,9 +73,8 @@ impl Limits {
         }
     }
 
-    /// Returns the default limits of a transaction. The default deadline of a transaction is longer
-    /// than the default deadline of 5 seconds for a write of one item. After a lost reply, DynamoDB
-    /// may take 5 seconds to report the outcome of a transaction.
+    /// The deadline is longer than the 5 seconds for a write of one item. After a lost reply,
+    /// DynamoDB may take 5 seconds to report the outcome of a transaction.
     pub(crate) fn of_transaction() -> Self {
         Self { deadline: Duration::from_secs(10), ..Self::default() }
     }

@@ -46,32 +46,8 @@ pub enum Pace {
     Economy,
 }
 
-/// The next step of a call after a conflict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ConflictStep {
-    /// The next attempt follows immediately, and starts from the item that DynamoDB returned with
-    /// the conflict.
-    AtOnce,
-    /// The call sleeps, and starts the next attempt from a new read of the item, because an item
-    /// from before the sleep may be outdated.
-    Sleep(Duration),
-}
-
-impl ConflictStep {
-    /// Returns the length of the sleep before the next attempt, or zero if the next attempt is
-    /// immediate.
-    pub(super) fn pause(self) -> Duration {
-        match self {
-            Self::AtOnce => Duration::ZERO,
-            Self::Sleep(pause) => pause,
-        }
-    }
-}
-
-/// The durations that decide how long a call sleeps after a conflict.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
-    /// The time since the start of the call.
     pub(super) age: Duration,
     /// The smoothed duration of one attempt of the call.
     pub(super) round_trip: Duration,
@@ -79,64 +55,51 @@ pub(super) struct Times {
     pub(super) longest: Duration,
 }
 
-/// Counts the calls of one connection that have slept after a conflict and are still running.
-#[derive(Debug, Default)]
+/// Counts the calls of one connection that have slept after a conflict and are still running. The
+/// connection has the first `Contenders`, and each of these calls has a clone.
+#[derive(Debug, Default, Clone)]
 pub(super) struct Contenders(Arc<()>);
 
-/// A running call that has slept after a conflict. `Contenders` counts a call as long as the call's
-/// `Contender` exists.
-#[derive(Debug)]
-struct Contender(Arc<()>);
-
 impl Contenders {
-    fn join(&self) -> Contender {
-        Contender(Arc::clone(&self.0))
-    }
-}
-
-impl Contender {
-    /// Returns the number of calls of the connection that have slept after a conflict and are still
-    /// running, including the call of the `Contender`.
     fn count(&self) -> u32 {
-        // The reference count of the `Arc` counts one reference in `Contenders`, and one reference
-        // in each `Contender`.
         u32::try_from(Arc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
     }
 }
 
-/// The number of immediate attempts and sleeps of one call after conflicts.
 #[derive(Debug)]
 pub(crate) struct ConflictBackoff {
     mode: Pace,
     /// The number of immediate attempts since the last sleep.
     immediate: u32,
     sleeps: u32,
-    contender: Option<Contender>,
+    /// The call's clone of the connection's `Contenders`, from the first sleep of the call.
+    contenders: Option<Contenders>,
 }
 
 impl ConflictBackoff {
     pub(crate) fn new(mode: Pace) -> Self {
-        Self { mode, immediate: 0, sleeps: 0, contender: None }
+        Self { mode, immediate: 0, sleeps: 0, contenders: None }
     }
 
-    /// Returns the next step of a call after a conflict with an item of `size` bytes.
+    /// Returns the sleep of a call after a conflict with an item of `size` bytes, or `None` if the
+    /// next attempt follows immediately.
     pub(super) fn conflict(
         &mut self,
         size: usize,
         times: Times,
         contenders: &Contenders,
         rng: &mut fastrand::Rng,
-    ) -> ConflictStep {
+    ) -> Option<Duration> {
         if self.immediate < self.immediate_attempts(size) {
             self.immediate += 1;
-            return ConflictStep::AtOnce;
+            return None;
         }
-        let contender = self.contender.get_or_insert_with(|| contenders.join());
+        let contenders = self.contenders.get_or_insert_with(|| contenders.clone()).count();
         let window = match self.mode {
             // After five doublings, a window of 10 round trips exceeds the limit of 200 round
             // trips.
             Pace::Economy => (10 * times.round_trip * (1 << self.sleeps.min(5))).min(200 * times.round_trip),
-            Pace::Latency | Pace::Balanced => window(times, contender.count()),
+            Pace::Latency | Pace::Balanced => window(times, contenders),
         };
         // Without the limit `longest`, many sleeps would end after the deadline, and the calls
         // would give up without a last attempt.
@@ -145,10 +108,9 @@ impl ConflictBackoff {
         self.sleeps = self.sleeps.saturating_add(1);
         // The length of the sleep is a random part of the whole window, so that writers in conflict
         // send their next writes at different times.
-        ConflictStep::Sleep(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
+        Some(window.mul_f64(rng.f64()).max(SHORTEST_SLEEP))
     }
 
-    /// Returns the number of immediate attempts that the call makes before its next sleep.
     fn immediate_attempts(&self, size: usize) -> u32 {
         const KB: usize = 1024;
         // A refused write consumes as many write units as an applied write, so a call on a large
@@ -196,7 +158,7 @@ mod tests {
         let mut pacer = ConflictBackoff::new(mode);
         [(); 3].map(|()| {
             let steps = std::iter::repeat_with(|| pacer.conflict(size, times(SRTT), &contenders, &mut rng));
-            steps.take_while(|step| *step == ConflictStep::AtOnce).count()
+            steps.take_while(Option::is_none).count()
         })
     }
 
@@ -223,14 +185,14 @@ mod tests {
         let (mut rng, contenders) = (fastrand::Rng::with_seed(7), Contenders::default());
         let mut calls = [(); 3].map(|()| ConflictBackoff::new(Pace::Balanced));
         for conflict in 0..=3 {
-            assert_eq!(contenders.join().count(), 1, "{conflict}");
+            assert_eq!(contenders.count(), 0, "{conflict}");
             for call in &mut calls {
                 call.conflict(1, times(SRTT), &contenders, &mut rng);
             }
         }
-        assert_eq!(contenders.join().count(), 4);
+        assert_eq!(contenders.count(), 3);
         drop(calls);
-        assert_eq!(contenders.join().count(), 1);
+        assert_eq!(contenders.count(), 0);
     }
 
     #[test]
@@ -240,10 +202,8 @@ mod tests {
         for _ in 0..1_000 {
             let mut pacer = ConflictBackoff::new(Pace::Economy);
             for longest in &mut longest {
-                match pacer.conflict(1, times(SRTT), &contenders, &mut rng) {
-                    ConflictStep::Sleep(pause) => *longest = pause.as_millis().max(*longest),
-                    ConflictStep::AtOnce => panic!("this pace always sleeps"),
-                }
+                let pause = pacer.conflict(1, times(SRTT), &contenders, &mut rng).expect("this pace always sleeps");
+                *longest = pause.as_millis().max(*longest);
             }
         }
         for (longest, window) in longest.into_iter().zip([50, 100, 200, 400, 800, 1_000, 1_000]) {
@@ -258,10 +218,8 @@ mod tests {
             let mut pacer = ConflictBackoff::new(mode);
             for _ in 0..1000 {
                 let times = Times { age: Duration::ZERO, round_trip: Duration::ZERO, longest: Duration::ZERO };
-                match pacer.conflict(1, times, &contenders, &mut rng) {
-                    ConflictStep::AtOnce => {}
-                    ConflictStep::Sleep(pause) => assert!(pause >= SHORTEST_SLEEP, "{pause:?}"),
-                }
+                let pause = pacer.conflict(1, times, &contenders, &mut rng);
+                assert!(pause.is_none_or(|pause| pause >= SHORTEST_SLEEP), "{pause:?}");
             }
         }
     }

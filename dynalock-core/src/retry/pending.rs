@@ -1,44 +1,42 @@
+use std::sync::Arc;
+
 use tokio::sync::watch;
 
-/// The running background tasks. Each task has a key, for example the id of a lock's row. With
-/// [`done`](Self::done), a call can wait until all tasks with a given key have ended.
-#[derive(Debug)]
-pub(crate) struct PendingWork<K>(watch::Sender<Vec<K>>);
+use crate::codec::Item;
 
-/// A running background task owns its `PendingGuard`. When the `PendingGuard` is dropped, the task
-/// counts as ended.
+/// The table and the key of a lock's row.
+pub(crate) type RowId = (Arc<str>, Item);
+
+/// The lock rows on which background tasks are working. A row is in the list once for each task.
+#[derive(Debug, Default)]
+pub(crate) struct PendingWork(watch::Sender<Vec<RowId>>);
+
+/// A background task owns its `PendingGuard` for as long as the task works on a lock row.
 #[derive(Debug)]
-pub(crate) struct PendingGuard<K: PartialEq> {
-    all: watch::Sender<Vec<K>>,
-    key: K,
+pub(crate) struct PendingGuard {
+    all: watch::Sender<Vec<RowId>>,
+    row: RowId,
 }
 
-impl<K: Clone + PartialEq> PendingWork<K> {
-    pub(crate) fn begin(&self, key: K) -> PendingGuard<K> {
-        self.0.send_modify(|keys| keys.push(key.clone()));
-        PendingGuard { all: self.0.clone(), key }
+impl PendingWork {
+    pub(crate) fn begin(&self, row: RowId) -> PendingGuard {
+        self.0.send_modify(|rows| rows.push(row.clone()));
+        PendingGuard { all: self.0.clone(), row }
     }
 
-    /// Waits until no background task with the key `key` is running.
-    pub(crate) async fn done(&self, key: &K) {
+    /// Waits until no background task works on the row.
+    pub(crate) async fn done(&self, row: &RowId) {
         // The wait cannot fail, because `self` owns the sender of the channel.
-        let _ = self.0.subscribe().wait_for(|keys| !keys.contains(key)).await;
+        let _ = self.0.subscribe().wait_for(|rows| !rows.contains(row)).await;
     }
 }
 
-impl<K> Default for PendingWork<K> {
-    fn default() -> Self {
-        Self(watch::Sender::new(Vec::new()))
-    }
-}
-
-impl<K: PartialEq> Drop for PendingGuard<K> {
+impl Drop for PendingGuard {
     fn drop(&mut self) {
-        self.all.send_modify(|keys| {
-            // Two tasks may have the same key, so each guard removes only one copy of the key from
-            // the list.
-            if let Some(place) = keys.iter().position(|key| *key == self.key) {
-                keys.swap_remove(place);
+        self.all.send_modify(|rows| {
+            // Another task may work on the same row, so the guard removes only one copy.
+            if let Some(place) = rows.iter().position(|row| *row == self.row) {
+                rows.swap_remove(place);
             }
         });
     }

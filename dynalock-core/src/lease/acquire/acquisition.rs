@@ -1,25 +1,19 @@
 //! The state and the requests of a call that acquires one lock.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
+use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
 
 use super::{holds::WaiterPlace, observer::ExpiryObserver, polls::Polls, spec::AcquireSpec};
 use crate::{
     clock::{self, Instant},
     codec::Item,
-    error::{Error, Locked, Spent, Unavailable},
+    error::{Error, Spent, Unavailable},
     lease::{
         grant::Grant,
         held_grant::{HeldGrant, KeptGrant},
         options::Wait,
-        owner::Owner,
         queue::dequeue::{DequeueResult, evict},
         record::LockRecord,
     },
@@ -28,8 +22,8 @@ use crate::{
     telemetry::{self, detached, failure},
 };
 
-/// The time limit of the requests that a call sends after its wait for a lock has ended. The last
-/// requests of a call read the lock's row, and remove the call's queue entry.
+/// The time limit of the requests after the end of the wait: a last read of the lock's row, and the
+/// removal of the call's queue entry.
 pub(crate) const LAST_REQUEST: Duration = Duration::from_millis(50);
 
 /// One lock that a call acquires, and the progress of the acquisition.
@@ -40,17 +34,16 @@ pub(crate) struct Acquisition<'a> {
     /// call's entry in the queue.
     pub(crate) owner: Arc<str>,
     pub(crate) observer: ExpiryObserver,
-    pub(crate) polls: Polls,
+    pub(crate) polls: Polls<'a>,
     /// The number of attempts to acquire the lock, including the current attempt.
     requests: u32,
     started: Instant,
-    /// The time at which the call stops waiting, or `None` if the call waits without a limit.
+    /// `end` is `None` if the call waits without a limit.
     end: Option<Instant>,
     /// The fence of the last holder whose expired lease the call has removed.
     taken_over: Option<u64>,
 }
 
-/// The order in which callers get the lock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Any,
@@ -61,10 +54,8 @@ pub(crate) enum Order {
     },
 }
 
-/// The answer to one attempt to acquire a lock.
 pub(crate) enum AttemptResult<G, D> {
     Granted(G),
-    /// DynamoDB refused the attempt, because another holder has the lock.
     Denied(D),
     /// DynamoDB granted the lock, but the lease ended before the call could use the lock. After a
     /// grant whose lease has ended, the call makes another attempt under a new owner name.
@@ -79,7 +70,6 @@ pub(crate) struct Denial {
     pub(crate) record: LockRecord,
 }
 
-/// A lock that an attempt has acquired.
 pub(crate) struct Acquired {
     pub(crate) grant: Arc<Grant>,
     /// The last received state of the lock's row, or of the leased item.
@@ -88,8 +78,7 @@ pub(crate) struct Acquired {
 
 /// The caller that waits for the result of an acquire call.
 pub(crate) trait Caller: Send {
-    /// Returns a future that completes when the caller no longer waits for the result of the
-    /// acquire call.
+    /// Waits until the caller has dropped the future of the acquire call.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -119,53 +108,41 @@ impl<'a> Acquisition<'a> {
             Wait::For(duration) => started.checked_add(duration),
             Wait::Forever => None,
         };
-        let observer = ExpiryObserver::new(spec.options, spec.row.layout.unit);
-        let polls = Polls::new(&spec.connection, spec.options);
+        let (observer, polls) = (ExpiryObserver::new(spec.options, spec.row.layout.unit), Polls::new(spec));
         Self { spec, order, owner, observer, polls, requests: 0, started, end, taken_over: None }
     }
 
-    /// Counts an attempt to acquire the lock.
     pub(crate) fn begin_attempt(&mut self) {
         self.requests += 1;
     }
 
-    /// Returns the limits of the next request, for example its deadline. The next request must end
-    /// when the call's wait for the lock ends.
-    pub(crate) fn limits(&self) -> Limits {
-        self.limits_of(self.spec.limits)
-    }
-
-    /// Shortens the limits of a request, so that the request ends when the wait of the call for the
-    /// lock ends. A call that does not wait keeps the limits of its requests unchanged.
-    pub(crate) fn limits_of(&self, limits: Limits) -> Limits {
+    /// Returns the deadline of the next request. The request of a waiting call must end when the
+    /// call's wait for the lock ends.
+    pub(crate) fn deadline(&self, limits: Limits) -> Duration {
         match self.is_single_attempt() {
-            true => limits,
-            false => Limits { deadline: limits.deadline.min(self.remaining_wait().max(LAST_REQUEST)), ..limits },
+            true => limits.deadline,
+            false => limits.deadline.min(self.remaining_wait().max(LAST_REQUEST)),
         }
     }
 
-    /// Returns the retry loop (`Attempts`) for the next request.
     pub(crate) fn attempts(&self) -> Attempts {
-        self.attempts_within(self.limits())
+        self.attempts_within(self.spec.limits)
     }
 
-    /// Returns the retry loop (`Attempts`) for the next request with the given limits.
     pub(crate) fn attempts_within(&self, limits: Limits) -> Attempts {
         let AcquireSpec { call_cost, connection, .. } = self.spec;
+        let limits = Limits { deadline: self.deadline(limits), ..limits };
         Attempts::on(call_cost.clone(), connection, limits).with_purpose(Purpose::Acquire)
     }
 
-    /// Returns the retry loop (`Attempts`) for a read of the lock's row by a waiting call.
     pub(crate) fn polling(&self) -> Attempts {
         self.attempts().with_purpose(Purpose::Poll)
     }
 
-    /// Returns whether the call tries to acquire the lock once and does not wait.
     pub(crate) fn is_single_attempt(&self) -> bool {
         self.end == Some(self.started)
     }
 
-    /// Returns the remaining time for which the call waits for the lock.
     pub(crate) fn remaining_wait(&self) -> Duration {
         self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(clock::now()))
     }
@@ -187,14 +164,6 @@ impl<'a> Acquisition<'a> {
         self.taken_over.filter(|expired| expired.checked_add(1) == Some(fence))
     }
 
-    /// Reads the row of the lock with an eventually consistent read.
-    async fn read(&mut self) -> Result<Option<LockRecord>, Error> {
-        let sent = clock::now();
-        let item = self.polling().read(&self.spec.row.get(false)).await?;
-        self.polls.share(item.as_ref(), sent, RowSource::EventualRead);
-        Ok(item.map(|item| LockRecord::read(&self.spec.row.layout, &item)))
-    }
-
     /// Returns whether DynamoDB would refuse the next attempt because of the lock's current holder.
     /// A call with the order `Fair` can enter the queue behind a holder with a queue entry. While a
     /// holder without a queue entry has the lock, DynamoDB refuses new queue entries.
@@ -205,7 +174,6 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Records the lease attributes from the row of a lock that another caller holds.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         self.polls.observe(&record);
         self.observer.observe(record);
@@ -218,9 +186,8 @@ impl<'a> Acquisition<'a> {
         self.observer.pause_in_queue(self.polls.pause(WaiterPlace::Behind(places)))
     }
 
-    /// Returns whether DynamoDB may grant the next attempt: the observed lease has ended, or the
-    /// row of the lock shows no other holder. Reads the row of the lock, unless the observed lease
-    /// has ended.
+    /// Returns whether the call must send the next attempt. If the observed lease has not ended,
+    /// the call first reads the lock's row.
     async fn poll(&mut self) -> Result<bool, Error> {
         // If the item to lock is missing, DynamoDB would refuse an attempt to acquire the lease.
         if self.observer.record().is_none() {
@@ -232,16 +199,17 @@ impl<'a> Acquisition<'a> {
             self.observer.expects_the_end();
             return Ok(true);
         }
-        match self.read().await? {
-            Some(seen) if self.is_denied_by(&seen) => {
-                self.observe(seen);
-                Ok(false)
-            }
-            Some(_) | None => {
-                self.observer.saw_free();
-                Ok(true)
-            }
+        let sent = clock::now();
+        let item = self.polling().read(&self.spec.row.get(false)).await?;
+        let seen = SeenRow { item, sent, source: RowSource::EventualRead };
+        self.polls.share(&seen);
+        let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
+        let is_denied = self.is_denied_by(&record);
+        match is_denied {
+            true => self.observe(record),
+            false => self.observer.saw_free(),
         }
+        Ok(!is_denied)
     }
 
     /// Handles the refusal of an attempt to acquire the lock. Removes the holder if the holder's
@@ -293,11 +261,11 @@ impl<'a> Acquisition<'a> {
         Ok(is_removed)
     }
 
-    /// Renews the lease of a granted lock with a heartbeat before the call returns. The deadline of
-    /// the heartbeat is the end of the call's wait for the lock, even if the lease lasts longer.
+    /// Renews the lease of a granted lock before the call returns. The heartbeat must end with the
+    /// call's wait for the lock, even if the lease lasts longer.
     pub(crate) async fn beat_in_time(&self, grant: &Grant, payload: Option<&[u8]>) -> Result<(), Error> {
-        let beat = clock::within(self.limits().deadline, grant.beat_with(payload)).await;
-        beat.unwrap_or_else(|| Err(self.unanswered()))
+        let beat = clock::within(self.deadline(self.spec.limits), grant.beat_with(payload)).await;
+        beat.unwrap_or_else(|| Err(self.exhausted(Unavailable::Timeout)))
     }
 
     /// Starts the heartbeats of a lock that was granted. If the lease is in a separate row, the
@@ -331,16 +299,19 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps for `pause` while another caller holds the lock. Returns an error if the call's wait
-    /// for the lock has ended.
+    /// Returns an error if the call's wait for the lock has ended.
     pub(crate) async fn sleep(&self, pause: Duration, caller: &mut impl Caller) -> Result<(), Stop> {
-        let remaining = self.remaining_wait();
-        if remaining.is_zero() {
-            return Err(self.locked().into());
-        }
-        match clock::within(pause.min(remaining), caller.gone()).await {
+        match clock::within(self.within_wait(pause)?, caller.gone()).await {
             Some(()) => Err(Stop::CallerGone),
             None => Ok(()),
+        }
+    }
+
+    /// Limits a pause to the remaining wait of the call. Returns an error if the wait has ended.
+    fn within_wait(&self, pause: Duration) -> Result<Duration, Error> {
+        match self.remaining_wait() {
+            Duration::ZERO => Err(self.locked()),
+            remaining => Ok(pause.min(remaining)),
         }
     }
 
@@ -351,21 +322,17 @@ impl<'a> Acquisition<'a> {
         pause: Duration,
         caller: &mut impl Caller,
     ) -> Result<Option<SeenRow>, Stop> {
-        let remaining = self.remaining_wait();
-        if remaining.is_zero() {
-            return Err(self.locked().into());
+        let pause = self.within_wait(pause)?;
+        match clock::within(pause, select(pin!(caller.gone()), pin!(self.polls.seen()))).await {
+            Some(Either::Left(_)) => Err(Stop::CallerGone),
+            Some(Either::Right((seen, _))) => Ok(Some(seen)),
+            None => Ok(None),
         }
-        let (mut seen, mut gone) = (pin!(self.polls.seen()), pin!(caller.gone()));
-        let either = poll_fn(|context| match gone.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(Stop::CallerGone)),
-            Poll::Pending => seen.as_mut().poll(context).map(Ok),
-        });
-        clock::within(pause.min(remaining), either).await.transpose()
     }
 
     /// Waits until DynamoDB may grant the next attempt to acquire the lock.
     async fn wait(&mut self, caller: &mut impl Caller) -> Result<(), Stop> {
-        self.polls.join(&self.spec.row, &self.owner);
+        self.polls.join(&self.owner);
         // If no read has shown a holder of the lock, the call makes the next attempt at once.
         while self.observer.record().is_some() {
             let pause = self.observer.pause(self.polls.pause(WaiterPlace::Plain));
@@ -374,16 +341,15 @@ impl<'a> Acquisition<'a> {
                 None => self.poll().await?,
             };
             if is_over {
-                return Ok(());
+                break;
             }
         }
         Ok(())
     }
 
-    /// Records the row of the lock that another request of this process has received. Returns
-    /// whether the call must send the next request to acquire the lock. If several calls of a
-    /// process wait for a lock without a queue, only the call that has waited longest sends acquire
-    /// requests.
+    /// Records a lock row that another request of this process has received, and returns whether
+    /// the call must send the next attempt. Of several calls that wait for a lock without a queue,
+    /// only the call that has waited longest sends attempts.
     fn see(&mut self, seen: &SeenRow) -> bool {
         let record = LockRecord::of(&self.spec.row.layout, seen.item.as_ref());
         if self.is_denied_by(&record) {
@@ -397,9 +363,8 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// Sleeps before an attempt under a new owner name. DynamoDB had granted the lock to the call
-    /// under the previous owner name, but the lease ended before the call could use the lock.
-    /// Returns an error if the remaining time of the call is too short for the sleep.
+    /// Sleeps after a grant whose lease ended before the call could use the lock. Returns an error
+    /// if the remaining time of the call is too short for the sleep.
     pub(crate) async fn pause_before_retry(&self, backoff: &mut Backoff) -> Result<(), Error> {
         let remaining = match self.is_single_attempt() {
             true => self.spec.limits.deadline.saturating_sub(self.elapsed()),
@@ -407,21 +372,18 @@ impl<'a> Acquisition<'a> {
         };
         let pause = backoff.next(Backoff::FIRST, &mut random::generator());
         if pause >= remaining {
-            return Err(self.attempts().since(self.started, self.requests).too_late());
+            return Err(self.exhausted(Unavailable::TooLate));
         }
         clock::sleep(pause).await;
         Ok(())
     }
 
-    /// Returns the error of a call whose last request got no answer before the end of the wait for
-    /// the lock.
-    pub(crate) fn unanswered(&self) -> Error {
-        let last = Box::new(Error::Unavailable(Unavailable::Timeout));
-        Error::Exhausted { spent: self.spent(), last }
+    pub(crate) fn exhausted(&self, last: Unavailable) -> Error {
+        Error::Exhausted { spent: self.spent(), last: Box::new(Error::Unavailable(last)) }
     }
 
-    /// Returns the error of a call that cannot enter a full queue. A call that does not wait may
-    /// enter only an empty queue, and gets [`Error::Locked`] if the queue has an entry.
+    /// A call that does not wait may enter only an empty queue, so the call gets [`Error::Locked`]
+    /// instead of `QueueFull`.
     fn queue_full(&self) -> Error {
         if self.is_single_attempt() {
             return self.locked();
@@ -432,17 +394,10 @@ impl<'a> Acquisition<'a> {
         Error::QueueFull { table, name: self.spec.shown_name(), waiting, spent: self.spent() }
     }
 
-    /// Returns the error of a call that ends while another holder has the lock.
     pub(crate) fn locked(&self) -> Error {
-        let (options, record) = (&self.spec.options, self.observer.record());
-        Error::Locked(Box::new(Locked {
-            table: Arc::clone(&self.spec.row.table),
-            name: self.spec.shown_name(),
-            owner: Owner::parse(record.and_then(LockRecord::holder).unwrap_or_default()).label.into(),
-            fence: record.and_then(LockRecord::last_fence).unwrap_or(0),
-            remaining: record.map_or(Duration::ZERO, |record| record.remaining(options.passed(), options.ttl)),
-            spent: self.spent(),
-        }))
+        let AcquireSpec { row, options, .. } = self.spec;
+        let record = self.observer.record().cloned().unwrap_or_default();
+        record.locked(&row.table, self.spec.shown_name(), options, self.spent())
     }
 }
 
@@ -459,19 +414,17 @@ pub(crate) fn at_the_end<'a, 's: 'a>(stop: Stop, all: impl IntoIterator<Item = &
     held.map_or(stop, |acquisition| acquisition.locked().into())
 }
 
-/// Waits until DynamoDB may grant the next attempt for one of the given locks. A waiting call reads
-/// the rows of the locks with eventually consistent reads.
+/// Waits until DynamoDB may grant the next attempt for one of the locks.
 pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) -> Result<(), Stop> {
     if let [only] = all {
         return only.wait(caller).await;
     }
     loop {
         // If no read has shown a holder of the lock, the call makes the next attempt at once.
-        let held = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some());
-        let pauses = held.map(|Acquisition { observer, polls, .. }| observer.pause(polls.pause(WaiterPlace::Plain)));
+        let mut held: Vec<_> = all.iter_mut().filter(|acquisition| acquisition.observer.record().is_some()).collect();
+        let pauses = held.iter_mut().map(|held| held.observer.pause(held.polls.pause(WaiterPlace::Plain)));
         let Some(pause) = pauses.min() else { return Ok(()) };
-        let Some(first) = all.iter().find(|acquisition| acquisition.observer.record().is_some()) else { return Ok(()) };
-        first.sleep(pause, caller).await?;
+        held[0].sleep(pause, caller).await?;
         for acquisition in all.iter_mut() {
             if acquisition.poll().await? {
                 return Ok(());
@@ -482,10 +435,7 @@ pub(crate) async fn wait(all: &mut [Acquisition<'_>], caller: &mut impl Caller) 
 
 /// Starts a background release of a lock that a call has acquired but cannot use.
 pub(crate) fn release_later(grant: &Arc<Grant>) {
-    let grant = Arc::clone(grant);
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        let table = Arc::clone(&grant.row.table);
-        let release = async move { grant.release(&grant.connection).await };
-        runtime.spawn(detached("release", table, release, failure));
-    }
+    let (grant, table) = (Arc::clone(grant), Arc::clone(&grant.row.table));
+    let release = async move { grant.release(&grant.connection).await };
+    tokio::spawn(detached("release", table, release, failure));
 }

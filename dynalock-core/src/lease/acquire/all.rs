@@ -38,7 +38,13 @@ async fn acquire_together(
     loop {
         all.iter_mut().for_each(Acquisition::begin_attempt);
         let denied = match attempt(all, limits).await {
-            Ok(AttemptResult::Granted(granted)) => return Ok(keep(all, granted).await?),
+            Ok(AttemptResult::Granted(granted)) => {
+                let mut kept = Vec::with_capacity(granted.len());
+                for (acquisition, acquired) in all.iter().zip(granted) {
+                    kept.push(acquisition.keep(acquired).await?);
+                }
+                return Ok(kept);
+            }
             Ok(AttemptResult::Denied(denied)) => denied,
             Ok(AttemptResult::GrantOver) => {
                 renew_owner(all);
@@ -64,11 +70,9 @@ async fn acquire_together(
     }
 }
 
-/// Sends the transaction that acquires all locks, and repeats the transaction until DynamoDB
-/// answers.
 async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResult<Vec<Acquired>, Vec<Denial>>, Error> {
     let first = &all[0];
-    let mut attempts = first.attempts_within(first.limits_of(limits));
+    let mut attempts = first.attempts_within(limits);
     // All attempts of the transaction send the same request. The leases begin before the first
     // attempt, because DynamoDB does not report which attempt it applied.
     let sent = clock::now();
@@ -104,9 +108,7 @@ async fn attempt(all: &[Acquisition<'_>], limits: Limits) -> Result<AttemptResul
     Ok(result)
 }
 
-/// Reads the fences of the locks, because the answer to a transaction does not contain the fences.
-/// Returns `Granted` if the call holds all locks, or `Denied` with the locks that the call does not
-/// hold.
+/// Reads the fences of the locks, which the answer to a transaction does not contain.
 async fn read(
     all: &[Acquisition<'_>],
     attempts: &mut Attempts,
@@ -128,17 +130,8 @@ async fn read(
     Ok(if denied.is_empty() { AttemptResult::Granted(granted) } else { AttemptResult::Denied(denied) })
 }
 
-async fn keep(all: &[Acquisition<'_>], granted: Vec<Acquired>) -> Result<Vec<KeptGrant>, Error> {
-    let mut kept = Vec::with_capacity(granted.len());
-    for (acquisition, acquired) in all.iter().zip(granted) {
-        kept.push(acquisition.keep(acquired).await?);
-    }
-    Ok(kept)
-}
-
-/// Chooses one new owner text, which names the call as the holder in the rows of all locks.
-/// Releases the locks that a delayed duplicate of the transaction may have acquired with the old
-/// owner text.
+/// Chooses a new owner text for all locks, and releases the locks that a delayed duplicate of the
+/// transaction may acquire with the old owner text.
 fn renew_owner(all: &mut [Acquisition<'_>]) {
     give_back(all);
     let owner = all[0].spec.owner();

@@ -19,8 +19,7 @@ use crate::{
     retry::{Answered, Backoff},
 };
 
-/// Attempts to acquire each lock in turn. If DynamoDB refuses the attempts for all locks, waits
-/// until one of the locks may be free.
+/// Attempts to acquire each lock in turn, and waits if another holder has each of the locks.
 pub(super) async fn acquire_any(specs: &[AcquireSpec], caller: &mut impl Caller) -> Result<KeptGrant, Stop> {
     let mut all: Vec<_> = specs.iter().map(|spec| Acquisition::new(spec, Order::Any, spec.owner())).collect();
     let granted = acquire_first(&mut all, caller).await;
@@ -45,11 +44,10 @@ async fn acquire_first(all: &mut [Acquisition<'_>], caller: &mut impl Caller) ->
                 Err(error) => return Err(error.into()),
             }
         }
-        match missing {
-            Some(error) if all.iter().all(|acquisition| acquisition.observer.record().is_none()) => {
-                return Err(error.into());
-            }
-            Some(_) | None => {}
+        if let Some(error) = missing
+            && all.iter().all(|acquisition| acquisition.observer.record().is_none())
+        {
+            return Err(error.into());
         }
         // The futures of rare steps are boxed, so that the future of an acquire call stays small.
         Box::pin(wait(all, caller)).await?;
@@ -87,8 +85,6 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Sends the conditional write that acquires the lock, and repeats the write until DynamoDB
-    /// answers.
     async fn attempt_once(&self) -> Result<AttemptResult<Acquired, LockRecord>, Error> {
         let Self { spec, owner, .. } = self;
         let expired = &self.observer.expired();
@@ -122,7 +118,7 @@ impl Acquisition<'_> {
         let record = LockRecord::of(&spec.row.layout, met.as_ref());
         if is_applied {
             let fence = record.fence.unwrap_or(now).saturating_add(1);
-            let taken_over = record.owner_fence().or_else(|| self.taken_over_before(fence));
+            let taken_over = record.fence.filter(|_| record.owner.is_some()).or_else(|| self.taken_over_before(fence));
             // If the answer to the acquire request took half a ttl or longer, the call first renews
             // the lease by a heartbeat.
             if clock::now().duration_since(sent) < spec.options.ttl / 2 {
@@ -144,9 +140,8 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Renews the lease of a granted lock by a heartbeat. The heartbeat is necessary if the answer
-    /// to the acquire request was slow, or if the time of the grant is unknown after a lost reply.
-    /// The renewed lease lasts for one ttl from the time of the heartbeat.
+    /// Renews the lease of a granted lock if the answer to the acquire request was slow, or if the
+    /// time of the grant is unknown after a lost reply.
     async fn confirm(
         &self,
         grant: Arc<Grant>,
@@ -162,8 +157,7 @@ impl Acquisition<'_> {
         }
     }
 
-    /// Returns the [`Grant`] of a lock that was acquired without a queue. `grant` does not start
-    /// the heartbeats of the lock.
+    /// The returned [`Grant`] sends no heartbeats in the background.
     pub(super) fn grant(&self, fence: u64, taken_over: Option<u64>, sent: Instant) -> Arc<Grant> {
         let AcquireSpec { connection, row, options, limits, .. } = self.spec;
         let fields = GrantFields::new(GrantKind::Plain, Arc::clone(&self.owner), fence, sent);

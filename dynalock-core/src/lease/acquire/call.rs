@@ -24,7 +24,6 @@ use crate::{
     telemetry::{continued, lock_waited},
 };
 
-/// A call that acquires locks.
 pub(crate) struct AcquireCall {
     /// The locks to acquire. A call names at least one lock. A call that needs all of its locks
     /// names each lock once, and sorts the locks by name.
@@ -32,14 +31,13 @@ pub(crate) struct AcquireCall {
     pub(crate) mode: AcquireMode,
 }
 
-/// The number of locks that a call needs, and the order in which waiting callers get the locks.
+/// The number of locks that a call needs, and the order of the waiting callers.
 pub(crate) enum AcquireMode {
     /// The call acquires one of the given locks: the first lock that is free.
     Any,
-    /// The call acquires all given locks in one transaction, with the given limits.
     All(Limits),
-    /// The call acquires all given locks. The call enters the queue of each lock, and holds a lock
-    /// when the call's entry is the head of the lock's queue.
+    /// The call enters the queue of each lock, and holds a lock when the call's entry is the head
+    /// of the lock's queue.
     Queue(QueueLimits, watch::Sender<Option<QueueStatus>>),
 }
 
@@ -81,7 +79,6 @@ impl AcquireCall {
         async { answer.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
     }
 
-    /// Acquires one lock, like [`acquire`](Self::acquire).
     pub(crate) fn acquire_one<G: Send + 'static>(
         self,
         make: impl FnOnce(KeptGrant) -> Result<G> + Send + 'static,

@@ -28,7 +28,6 @@ pub(crate) struct ObservedHolds {
     mean: Option<Duration>,
 }
 
-/// The grant of the current holder, as a waiter has observed it.
 #[derive(Debug)]
 struct ObservedHolder {
     /// The lease attributes of the holder, or `None` until a read has shown the holder.
@@ -36,14 +35,11 @@ struct ObservedHolder {
     fence: u64,
     /// The estimated start of the current grant.
     since: Instant,
-    /// The time of the last read that showed the current grant.
     last_seen: Instant,
 }
 
-/// The position of a waiter in the queue of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaiterPlace {
-    /// A waiter without an entry in a queue.
     Plain,
     /// A waiter behind the given number of queue entries, including the entry of the holder.
     Behind(u32),

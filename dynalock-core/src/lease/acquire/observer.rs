@@ -13,10 +13,9 @@ use crate::{
     random,
 };
 
-/// Observes the holder of one lock, and decides whether the holder's lease has ended.
 pub(crate) struct ExpiryObserver {
     options: LeaseOptions,
-    /// The unit of time in which the row of the lock stores the end of a lease.
+    /// The unit of the stored end of a lease.
     unit: TimeUnit,
     rng: fastrand::Rng,
     observed: Option<Observed>,
@@ -33,7 +32,6 @@ pub(crate) struct ExpiryObserver {
 /// `JITTER` without a queue, and between `JITTER` and twice `JITTER` in a queue.
 const JITTER: Duration = Duration::from_millis(10);
 
-/// The lease attributes from the last read of the lock's row.
 struct Observed {
     record: LockRecord,
     /// The time at which the waiter first received the current lease attributes. The waiter reads
@@ -47,8 +45,7 @@ impl ExpiryObserver {
         Self { options, unit, rng: random::generator(), observed: None, seems_free: false, denials: 0 }
     }
 
-    /// Stores the lease attributes that a read has returned. If the lease has changed since the
-    /// last read, the field `since` becomes the current time.
+    /// If the lease has changed since the last read, `since` becomes the current time.
     pub(crate) fn observe(&mut self, record: LockRecord) {
         let since = match &self.observed {
             Some(observed) if observed.record.observation() == record.observation() => observed.since,
@@ -61,17 +58,15 @@ impl ExpiryObserver {
         self.seems_free = false;
     }
 
-    /// Forgets the observed lease attributes, because the item to lock does not exist.
+    /// The item to lock does not exist, so its row has no lease attributes.
     pub(crate) fn forget(&mut self) {
         self.observed = None;
     }
 
-    /// Records a read that showed no holder.
     pub(crate) fn saw_free(&mut self) {
         self.seems_free = true;
     }
 
-    /// Returns whether the last read showed a holder.
     pub(crate) fn saw_holder(&self) -> bool {
         !self.seems_free && self.record().is_some_and(|record| record.holder().is_some())
     }
@@ -81,14 +76,12 @@ impl ExpiryObserver {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Counts an attempt that is sent because the lease seems to have ended. While the lease does
-    /// not change, each refusal of an attempt lengthens the pause before the next attempt, up to a
-    /// second.
+    /// Counts an attempt that is sent because the lease seems to have ended. Each refusal of such
+    /// an attempt lengthens the next pause, up to a second.
     pub(crate) fn expects_the_end(&mut self) {
         self.denials = self.denials.saturating_add(1);
     }
 
-    /// Returns whether the lease of the queue's head has ended.
     pub(crate) fn has_expired_head(&self) -> bool {
         let Some(record) = self.record() else { return false };
         // The lease of a queue's head ends after the ttl in the entry of the head, and not after
@@ -97,7 +90,6 @@ impl ExpiryObserver {
         record.has_expired_head(&self.options) || record.head().is_some_and(|head| has_been_silent(head.ttl))
     }
 
-    /// Returns the leases that the next attempt may take over.
     pub(crate) fn expired(&self) -> Expired {
         match self.options.expired_before() {
             Some(moment) => Expired::EndedBefore(moment),
@@ -113,8 +105,7 @@ impl ExpiryObserver {
         self.observed.as_ref().is_some_and(|observed| clock::now() >= observed.since + ttl)
     }
 
-    /// Returns the remaining time of the holder's lease. A heartbeat of the holder extends the
-    /// lease.
+    /// Returns the remaining time of the lease, if the holder sends no heartbeat.
     pub(crate) fn remaining(&self) -> Duration {
         let Some(Observed { record, since }) = &self.observed else { return Duration::MAX };
         match self.options.expiry {
@@ -134,11 +125,9 @@ impl ExpiryObserver {
         }
     }
 
-    /// Returns the time until the lease of the holder can end, or `read` (the time until the next
-    /// read) if `read` is shorter. The returned pause is never zero. If another program writes the
-    /// row of the lock, DynamoDB may refuse each attempt although the lease seems to have ended.
-    /// The pauses between attempts grow with the number of refused attempts, so that a waiter does
-    /// not send attempts in a tight loop.
+    /// Returns the time until the lease can end, but at most `read` (the time until the next read)
+    /// and never zero. If another program writes the row of the lock, DynamoDB may refuse attempts
+    /// although the lease seems to have ended, so the pause grows with each refused attempt.
     pub(crate) fn pause(&mut self, read: Duration) -> Duration {
         const LONGEST: Duration = Duration::from_secs(1);
         if let Some(doublings) = self.denials.checked_sub(1) {
@@ -148,8 +137,7 @@ impl ExpiryObserver {
         self.remaining().saturating_add(jitter).min(read).max(Duration::from_millis(1))
     }
 
-    /// Like [`pause`](Self::pause), returns the pause until the next read of the lock's row, for a
-    /// waiter in a queue.
+    /// Returns the pause of a waiter with a queue entry, like [`pause`](Self::pause).
     pub(crate) fn pause_in_queue(&mut self, read: Duration) -> Duration {
         let jitter = JITTER.mul_f64(1.0 + self.rng.f64());
         match self.remaining() {

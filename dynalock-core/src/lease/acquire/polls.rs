@@ -2,68 +2,64 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::holds::{ObservedHolds, WaiterPlace};
+use super::{
+    holds::{ObservedHolds, WaiterPlace},
+    spec::AcquireSpec,
+};
 use crate::{
-    clock::{self, Instant},
-    codec::Item,
+    clock,
     lease::{
         options::{LeaseOptions, Refresh},
         record::LockRecord,
-        row::Row,
     },
     random,
-    retry::{Connection, LocalWaiter, RowSource, SeenRow},
+    retry::{LocalWaiter, SeenRow},
 };
 
 /// The reads of a call that waits for one lock. If several calls of one process wait for the same
 /// lock, each call receives the lock's rows that the other calls read. The call that has waited
 /// longest reads the lock's row regularly. Each other call reads the row only if the call has
 /// received no row for a whole read interval.
-pub(crate) struct Polls {
-    connection: Arc<Connection>,
-    options: LeaseOptions,
+pub(crate) struct Polls<'a> {
+    spec: &'a AcquireSpec,
     holds: ObservedHolds,
     waiter: Option<LocalWaiter>,
-    /// The holder in the last received row of the lock.
     holder: Option<Arc<str>>,
     rng: fastrand::Rng,
 }
 
-impl Polls {
-    pub(crate) fn new(connection: &Arc<Connection>, options: LeaseOptions) -> Self {
-        let (holds, rng) = (ObservedHolds::default(), random::generator());
-        Self { connection: Arc::clone(connection), options, holds, waiter: None, holder: None, rng }
+impl<'a> Polls<'a> {
+    pub(crate) fn new(spec: &'a AcquireSpec) -> Self {
+        Self { spec, holds: ObservedHolds::default(), waiter: None, holder: None, rng: random::generator() }
     }
 
-    /// Updates the estimates of the holder's age and of the mean hold after a read has shown a
-    /// holder of the lock. The mean hold is the average time for which holders had the lock.
+    /// Updates the estimates for the pauses after a read has shown a holder.
     pub(crate) fn observe(&mut self, record: &LockRecord) {
-        self.holds.observe(record, clock::now(), self.options.now(), self.options.ttl);
+        let options = &self.spec.options;
+        self.holds.observe(record, clock::now(), options.now(), options.ttl);
         self.holder = record.holder().map(Into::into);
     }
 
-    /// Updates the estimates of the holder's age and of the mean hold after a read has shown no
-    /// holder of the lock. The waiter cannot be sure to get the free lock, because another waiter
-    /// may acquire the lock first.
+    /// Updates the estimates for the pauses after a read has shown no holder. Another waiter may
+    /// still acquire the lock first.
     pub(crate) fn observe_free(&mut self) {
         self.holds.observe_free(clock::now());
         self.holder = None;
     }
 
-    /// Returns the pause until the next read of the lock's row. By default, the pause between two
-    /// reads is at least one round trip to DynamoDB.
+    /// By default, the pause between two reads is at least one round trip to DynamoDB.
     pub(crate) fn pause(&mut self, place: WaiterPlace) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(10);
-        let ttl = self.options.ttl;
+        let AcquireSpec { connection, options: LeaseOptions { ttl, refresh, .. }, .. } = self.spec;
         let longest = match place {
-            WaiterPlace::Plain => (ttl / 20).clamp(SHORTEST, Duration::from_secs(1)),
+            WaiterPlace::Plain => (*ttl / 20).clamp(SHORTEST, Duration::from_secs(1)),
             WaiterPlace::Behind(places) => {
-                (ttl / 40).clamp(SHORTEST, Duration::from_millis(250)).saturating_mul(places)
+                (*ttl / 40).clamp(SHORTEST, Duration::from_millis(250)).saturating_mul(places)
             }
         };
-        let round_trip = self.connection.round_trip();
+        let round_trip = connection.round_trip();
         let default = Refresh { min: round_trip.min(longest), max: longest };
-        let Refresh { min, max } = self.options.refresh.unwrap_or(default);
+        let Refresh { min, max } = refresh.unwrap_or(default);
         let now = clock::now();
         let pause = match self.reads_for_all() {
             true => self.holds.pause(place, now, round_trip),
@@ -73,7 +69,7 @@ impl Polls {
             WaiterPlace::Plain => Duration::MAX,
             // When a waiter's entry becomes the head of the queue, the waiter must read the lock's
             // row before the lease of the entry ends.
-            WaiterPlace::Behind(_) => ttl / 6,
+            WaiterPlace::Behind(_) => *ttl / 6,
         };
         let max = max.min(limit);
         let longest = (max / 2).saturating_add(max.mul_f64(self.rng.f64()));
@@ -81,13 +77,10 @@ impl Polls {
         (from + to.saturating_sub(from).mul_f64(self.rng.f64())).max(min.min(limit))
     }
 
-    /// Returns whether this call has waited longest, compared with all other calls of this process
-    /// that wait for the lock.
     pub(crate) fn is_first(&self) -> bool {
         self.waiter.as_ref().is_some_and(LocalWaiter::is_first)
     }
 
-    /// Returns `true` if this call reads the row of the lock for all waiters of this process.
     /// Returns `false` while a caller in this process holds the lock, because the release of the
     /// lock wakes the waiters.
     fn reads_for_all(&self) -> bool {
@@ -96,24 +89,21 @@ impl Polls {
         waiter.is_first() && !is_local
     }
 
-    /// Registers this call to receive the lock's row whenever another request of this process reads
-    /// the row. `owner` is the text that names this call as the holder in the row of the lock.
-    pub(crate) fn join(&mut self, row: &Row, owner: &Arc<str>) {
-        match &self.waiter {
+    /// Registers this call as a waiter under its current owner text.
+    pub(crate) fn join(&mut self, owner: &Arc<str>) {
+        let AcquireSpec { connection, row, .. } = self.spec;
+        match &mut self.waiter {
             Some(waiter) => waiter.set_owner(owner),
-            None => self.waiter = Some(self.connection.local_waiters.join(&row.table, &row.key, owner, clock::now())),
+            None => self.waiter = Some(connection.local_waiters.join(&row.table, &row.key, owner, clock::now())),
         }
     }
 
-    /// Gives the row of the lock to the other waiters of this process.
-    pub(crate) fn share(&mut self, item: Option<&Item>, sent: Instant, source: RowSource) {
+    pub(crate) fn share(&mut self, seen: &SeenRow) {
         if let Some(waiter) = &mut self.waiter {
-            waiter.share(sent, || SeenRow { item: item.cloned(), sent, source });
+            waiter.share(seen);
         }
     }
 
-    /// Waits until another request of this process receives the row of the lock, and returns the
-    /// received row.
     pub(crate) async fn seen(&mut self) -> SeenRow {
         match &mut self.waiter {
             Some(waiter) => waiter.seen().await,

@@ -10,9 +10,9 @@ use crate::{
     retry::Attempts,
 };
 
-/// Sends one transaction on rows of one table, and repeats the transaction until DynamoDB answers.
-/// The transaction has a client request token, so DynamoDB applies the transaction only once.
-/// Returns the cancellation reasons if a condition of the transaction was false.
+/// Sends one transaction on rows of one table. DynamoDB applies the transaction only once, because
+/// all repetitions have the same client request token. Returns the cancellation reasons if a
+/// condition was false.
 pub(crate) async fn transact(
     attempts: &mut Attempts,
     AcquireSpec { connection, row, .. }: &AcquireSpec,
@@ -35,8 +35,7 @@ pub(crate) async fn transact(
         .await
 }
 
-/// Returns the locks that made DynamoDB cancel a transaction, each with the lease attributes from
-/// its row.
+/// Returns the locks whose conditions were false.
 pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons: Vec<ActionReason>) -> Vec<Denial> {
     let each = specs.zip(reasons).enumerate().filter(|(_, (_, reason))| reason.class().is_some());
     each.map(|(index, (spec, reason))| {
@@ -46,8 +45,7 @@ pub(crate) fn denials<'a>(specs: impl Iterator<Item = &'a AcquireSpec>, reasons:
     .collect()
 }
 
-/// Reads the rows of all locks of a call with consistent reads, and returns the rows in the order
-/// of the locks. All locks of a call are in one table.
+/// Reads the rows of all locks of a call, which are in one table, with consistent reads.
 pub(crate) async fn read_rows<'a>(
     attempts: &mut Attempts,
     specs: impl Iterator<Item = &'a AcquireSpec>,

@@ -16,7 +16,6 @@ use crate::{
     telemetry::{detached, failure},
 };
 
-/// The parameters of one lock acquisition: the lock's row, the owner and the limits.
 #[derive(Debug, Clone)]
 pub(crate) struct AcquireSpec {
     pub(crate) connection: Arc<Connection>,
@@ -27,22 +26,19 @@ pub(crate) struct AcquireSpec {
     pub(crate) row_name: Arc<str>,
     pub(crate) options: LeaseOptions,
     pub(crate) wait: Wait,
-    /// The label that the caller has set for the holder. An owner text contains the label of the
-    /// owner and a nonce.
+    /// The label that the caller has set for the holder. Each owner text contains the label.
     pub(crate) owner_label: Arc<str>,
     pub(crate) payload: Option<Arc<[u8]>>,
     pub(crate) limits: Limits,
-    /// The counter of the capacity units that the call consumes, or `None` if the call is not
-    /// metered. One counter counts the capacity units for all locks of a call.
+    /// One counter counts the capacity units for all locks of a call.
     pub(crate) call_cost: Option<Arc<CallCost>>,
     pub(crate) background: Background,
 }
 
 impl AcquireSpec {
-    /// Returns an owner text: the label of the owner with a new nonce. A call without a queue uses
-    /// the same owner text for all its attempts. From the owner text in the lock's row, a call
-    /// learns that DynamoDB has granted the lock to a delayed duplicate of an earlier attempt. If a
-    /// granted lease ends before the call can use the lock, the next attempt has a new owner text.
+    /// Returns an owner text with a new nonce. A call without a queue uses one owner text for all
+    /// its attempts, so the owner in the lock's row shows whether DynamoDB has granted the lock to
+    /// a delayed duplicate of an attempt.
     pub(crate) fn owner(&self) -> Arc<str> {
         let nonce = random::generator().u64(..);
         match &*self.owner_label {
@@ -51,35 +47,28 @@ impl AcquireSpec {
         }
     }
 
-    /// Returns the queue entry of a call that enters the queue now. When a queue entry becomes the
-    /// first entry of the queue, other callers compute the end of the lease from the time in the
-    /// entry.
+    /// The queue entry contains the current time, from which other callers later compute the end of
+    /// the lease.
     pub(crate) fn entry(&self) -> Arc<str> {
         QueueEntry::new(&self.owner(), self.options.ttl, self.options.now()).owner
     }
 
-    /// Starts a background release of a lock that DynamoDB may have granted to `owner` in an
-    /// attempt whose reply was lost.
+    /// Starts a background release of a lock that DynamoDB may have granted to `owner`.
     pub(crate) fn give_back(&self, owner: &Arc<str>) {
-        let (spec, owner) = (self.clone(), Arc::clone(owner));
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let table = Arc::clone(&spec.row.table);
-            let release = async move {
-                let limits = Limits { deadline: spec.options.ttl, ..Limits::default() };
-                let mut attempts = Attempts::new(&spec.connection, limits).with_purpose(Purpose::Poll);
-                attempts.write(|| spec.row.release(&owner)).await
-            };
-            runtime.spawn(detached("release", table, release, failure));
-        }
+        let (spec, owner, table) = (self.clone(), Arc::clone(owner), Arc::clone(&self.row.table));
+        let release = async move {
+            let limits = Limits { deadline: spec.options.ttl, ..Limits::default() };
+            let mut attempts = Attempts::new(&spec.connection, limits).with_purpose(Purpose::Poll);
+            attempts.write(|| spec.row.release(&owner)).await
+        };
+        tokio::spawn(detached("release", table, release, failure));
     }
 
-    /// Returns the error of a call that acquires the lease of a missing item.
     pub(crate) fn not_found(&self, spent: Spent) -> Error {
         Error::NotFound { table: Arc::clone(&self.row.table), key: self.shown_name(), spent }
     }
 
-    /// Returns the name of the lock or the key of the item in the form that errors show. Returns
-    /// `None` if errors must not show the key.
+    /// Returns `None` if errors must not show the key of the item.
     pub(crate) fn shown_name(&self) -> Option<Arc<str>> {
         shown(&self.row_name)
     }

@@ -15,7 +15,6 @@ use crate::{
     telemetry,
 };
 
-/// The result of a request that removes the head of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DequeueResult {
     Removed,
@@ -25,7 +24,7 @@ pub(crate) enum DequeueResult {
     StillThere,
 }
 
-/// The state of the queue's head after DynamoDB has refused to remove the head.
+/// The head of the queue after DynamoDB has refused a removal.
 enum HeadSeen {
     Gone,
     /// The queue still has the head that the caller wants to remove, and the caller may remove this
@@ -52,8 +51,6 @@ impl DequeueReason {
         }
     }
 
-    /// Returns `Possible` if DynamoDB may still receive a delayed duplicate of the request by which
-    /// this caller entered the queue.
     fn duplicate(&self) -> Duplicate {
         match self {
             Self::Leave { duplicate, .. } => *duplicate,
@@ -124,9 +121,7 @@ pub(crate) async fn evict(
     dequeue(row, attempts, &DequeueReason::Expired(head.clone()), record.waiters(), options).await
 }
 
-/// Removes a queue without entries. If the removal of an empty queue fails, the queue stays in the
-/// row of the lock. A queue without entries is harmless, because the next caller can enter the
-/// empty queue.
+/// A failed removal is harmless, because the next caller can enter an empty queue.
 pub(crate) async fn sweep(row: &Row, over: &Arc<Connection>, fence: u64, duplicate: Duplicate) {
     let mut attempts = Attempts::new(over, Limits::of_one_request()).with_purpose(Purpose::Poll);
     if let Err(error) = attempts.write(|| row.sweep(fence, duplicate)).await {

@@ -36,7 +36,6 @@ pub(crate) struct QueueLimits {
     pub(crate) transaction: Limits,
 }
 
-/// The result of the request by which a call enters the queues of all its locks.
 enum EnterResult {
     Entered(Duplicate),
     /// The call has entered no queue, because a holder without a queue entry has one of the locks,
@@ -56,14 +55,15 @@ pub(crate) async fn acquire_in_order(
     progress: &watch::Sender<Option<QueueStatus>>,
     caller: &mut impl Caller,
 ) -> Result<Vec<KeptGrant>, Stop> {
-    let mut queued = Queued::new(specs, limits);
+    let owner = specs[0].entry();
+    let tickets = specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect();
+    let mut queued = Queued { tickets, owner, limits };
     match queued.acquire(progress, caller).await {
         Ok(()) => Ok(queued.tickets.into_iter().filter_map(Ticket::into_grant).collect()),
         Err(stop) => Err(at_the_end(stop, queued.waiting().map(|ticket| &ticket.acquisition))),
     }
 }
 
-/// A call that has one entry in the queue of each of its locks.
 struct Queued<'a> {
     tickets: Vec<Ticket<'a>>,
     owner: Arc<str>,
@@ -71,12 +71,7 @@ struct Queued<'a> {
 }
 
 impl<'a> Queued<'a> {
-    fn new(specs: &'a [AcquireSpec], limits: QueueLimits) -> Self {
-        let owner = specs[0].entry();
-        Self { tickets: specs.iter().map(|spec| Ticket::new(spec, limits.most, &owner)).collect(), owner, limits }
-    }
-
-    /// Returns the tickets (one for each lock) whose entry is not yet the head of the lock's queue.
+    /// A ticket is waiting if its entry is not the head of the lock's queue.
     fn waiting(&self) -> impl Iterator<Item = &Ticket<'a>> {
         self.tickets.iter().filter(|ticket| ticket.waiting_behind().is_some())
     }
@@ -100,12 +95,11 @@ impl<'a> Queued<'a> {
             Err(stop) => {
                 // Of the errors of `enter`, only `Locked`, `QueueFull` and `NotFound` prove that
                 // the call has no entry in a queue.
-                let has_no_entry = match &stop {
-                    Stop::CallerGone => true,
-                    Stop::Failed(error) => {
-                        matches!(error, Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })
-                    }
-                };
+                let has_no_entry = matches!(
+                    stop,
+                    Stop::CallerGone
+                        | Stop::Failed(Error::Locked(_) | Error::QueueFull { .. } | Error::NotFound { .. })
+                );
                 if !has_no_entry {
                     abandon_later(self.specs(), &self.owner, Duplicate::Possible);
                 }
@@ -130,7 +124,6 @@ impl<'a> Queued<'a> {
         waited
     }
 
-    /// Enters the queues of all locks with an entry that contains the time of the attempt.
     async fn enter(&mut self, caller: &mut impl Caller) -> Result<Duplicate, Stop> {
         loop {
             self.tickets.iter_mut().for_each(|ticket| ticket.acquisition.begin_attempt());
@@ -151,9 +144,8 @@ impl<'a> Queued<'a> {
         }
     }
 
-    /// Sends one request that adds the call's entry to the queues of all locks. A call for one lock
-    /// enters the queue by an UpdateItem, which costs half as much as a transaction. A call for
-    /// several locks enters the queues by a transaction.
+    /// A call for one lock enters the queue by an UpdateItem, which costs half as much as a
+    /// transaction.
     async fn enqueue(&mut self) -> Result<EnterResult, Error> {
         match &mut self.tickets[..] {
             [ticket] => enqueue_one(ticket, self.limits.most).await,
@@ -183,14 +175,14 @@ impl<'a> Queued<'a> {
         }
         // If the wait of a call for several locks times out, the error names the first lock that
         // the call does not hold.
-        let waiting = self.waiting().next().map_or(&self.tickets[0], |ticket| ticket);
+        let waiting = self.waiting().next().unwrap_or(&self.tickets[0]);
         waiting.acquisition.sleep(pause, caller).await.map(|()| None)
     }
 
     async fn enqueue_all(&mut self) -> Result<EnterResult, Error> {
         let first = &self.tickets[0].acquisition;
         let (sent, now) = (clock::now(), first.spec.options.now());
-        let mut attempts = first.attempts_within(first.limits_of(self.limits.transaction));
+        let mut attempts = first.attempts_within(self.limits.transaction);
         let writes = self.specs().map(|spec| spec.row.enqueue(&self.owner, now, self.limits.most));
         let reasons = transact(&mut attempts, first.spec, writes).await?;
         let is_applied = reasons.is_none();
@@ -214,7 +206,7 @@ impl<'a> Queued<'a> {
         let sent = clock::now();
         let rows = read_rows(&mut attempts, self.specs()).await?;
         for (ticket, row) in self.tickets.iter_mut().zip(rows) {
-            if !ticket.saw(row, sent) {
+            if !ticket.saw(SeenRow { item: row, sent, source: RowSource::ConsistentRead }) {
                 return Err(ticket.evicted());
             }
         }
@@ -230,7 +222,7 @@ impl<'a> Queued<'a> {
         caller: &mut impl Caller,
     ) -> Result<(), Stop> {
         if let [Ticket { acquisition, .. }] = &mut self.tickets[..] {
-            acquisition.polls.join(&acquisition.spec.row, &acquisition.owner);
+            acquisition.polls.join(&acquisition.owner);
         }
         loop {
             let mut has_evicted = false;
@@ -296,14 +288,15 @@ async fn enqueue_one(ticket: &mut Ticket<'_>, most: usize) -> Result<EnterResult
     Ok(EnterResult::Entered(Duplicate::of(&attempts)))
 }
 
-/// Reads the row of the ticket's lock by a consistent read.
+/// The read is consistent.
 async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let spec = ticket.acquisition.spec;
     let sent = clock::now();
     let item = ticket.acquisition.polling().read(&spec.row.get(true)).await?;
-    ticket.acquisition.polls.share(item.as_ref(), sent, RowSource::ConsistentRead);
     let is_missing = item.is_none() && spec.row.is_item();
-    match ticket.saw(item, sent) {
+    let seen = SeenRow { item, sent, source: RowSource::ConsistentRead };
+    ticket.acquisition.polls.share(&seen);
+    match ticket.saw(seen) {
         true => Ok(()),
         false if is_missing => Err(spec.not_found(ticket.acquisition.spent())),
         false => Err(ticket.evicted()),
@@ -316,8 +309,9 @@ async fn read_one(ticket: &mut Ticket<'_>) -> Result<(), Error> {
 async fn read_one_cheaply(ticket: &mut Ticket<'_>) -> Result<(), Error> {
     let sent = clock::now();
     let item = ticket.acquisition.polling().read(&ticket.acquisition.spec.row.get(false)).await?;
-    ticket.acquisition.polls.share(item.as_ref(), sent, RowSource::EventualRead);
-    match ticket.saw_old(item) {
+    let seen = SeenRow { item, sent, source: RowSource::EventualRead };
+    ticket.acquisition.polls.share(&seen);
+    match ticket.saw(seen) {
         true => Ok(()),
         false => read_one(ticket).await,
     }

@@ -29,13 +29,11 @@ pub(crate) enum Duplicate {
 }
 
 impl Duplicate {
-    /// Returns [`Self::Possible`] if the outcome of an attempt to enter the queue is unknown.
     pub(crate) fn of(attempts: &Attempts) -> Self {
         if attempts.is_in_doubt() { Self::Possible } else { Self::Impossible }
     }
 }
 
-/// The reason why a caller removes the head of a queue.
 #[derive(Debug, Clone)]
 pub(crate) enum DequeueReason {
     /// The caller leaves the queue, and the caller's entry is the head of the queue.
@@ -110,8 +108,8 @@ impl Row {
         self.update(update, vec![fence], &conditions, to)
     }
 
-    /// Returns the lock's row after the removal of the queue's head at the time `now`. `row` is the
-    /// lock's row before the removal of the head.
+    /// Returns the lock's row after the removal of the queue's head at the time `now`, from the row
+    /// before the removal.
     pub(crate) fn after_dequeue(&self, mut row: Item, now: u64) -> Item {
         let lock = &self.layout;
         let fence = LockRecord::read(lock, &row).fence.unwrap_or(now).saturating_add(1);

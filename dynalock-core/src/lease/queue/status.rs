@@ -1,11 +1,12 @@
 use std::{
-    future::{Future, poll_fn},
+    future::{self, Future},
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     time::Duration,
 };
 
 use futures_core::Stream;
+use futures_util::{StreamExt as _, stream};
 use tokio::sync::watch;
 
 use crate::{
@@ -55,11 +56,8 @@ pub struct QueueStatus {
 pub struct QueueTicket<G> {
     answer: Pin<Box<dyn Future<Output = Result<G>> + Send>>,
     seen: watch::Receiver<Option<QueueStatus>>,
-    next: Pin<Box<dyn Future<Output = Change> + Send>>,
+    changes: Pin<Box<dyn Stream<Item = QueueStatus> + Send>>,
 }
-
-/// The next change of the queue status, or `None` if the wait for the lock is over.
-type Change = Option<watch::Receiver<Option<QueueStatus>>>;
 
 /// An estimate of the remaining wait, based on the speed of the queue.
 pub(crate) struct WaitEstimate {
@@ -109,16 +107,42 @@ impl QueueStatus {
     }
 }
 
-impl<G> QueueTicket<G> {
-    pub(crate) fn new(
+impl<G: Send + 'static> QueueTicket<G> {
+    /// Starts a call by `acquire`, and waits until the entry of the call is in the queue, or until
+    /// the call ends.
+    pub(crate) async fn enter<F: Future<Output = Result<G>> + Send + 'static>(
+        acquire: impl FnOnce(watch::Sender<Option<QueueStatus>>) -> Result<F>,
+    ) -> Result<Self> {
+        let (progress, mut seen) = watch::channel(None);
+        let answer = acquire(progress)?;
+        // The call sends its first status when its entry is in the queue. If the call ends without
+        // a status, the sender of the channel is dropped, and `changed` returns an error.
+        if seen.changed().await.is_ok() {
+            return Ok(Self::new(answer, seen));
+        }
+        // A call without a status has either acquired the lock at once or failed.
+        let guard = answer.await?;
+        Ok(Self::new(future::ready(Ok(guard)), seen))
+    }
+
+    fn new(
         answer: impl Future<Output = Result<G>> + Send + 'static,
         seen: watch::Receiver<Option<QueueStatus>>,
     ) -> Self {
         let mut first = seen.clone();
         first.mark_changed();
-        Self { answer: Box::pin(answer), next: Box::pin(next(first)), seen }
+        let changes = stream::unfold(first, |mut seen| async move {
+            seen.changed().await.ok()?;
+            let status = seen.borrow_and_update().clone();
+            Some((status, seen))
+        });
+        // The status is `None` if the call got the lock at once.
+        let changes = Box::pin(changes.filter_map(future::ready).fuse());
+        Self { answer: Box::pin(answer), changes, seen }
     }
+}
 
+impl<G> QueueTicket<G> {
     /// Returns the number of callers before this caller in the queue, including the holder, from
     /// the last read of the queue. Returns 0 if the lock is granted or the wait has failed.
     ///
@@ -162,32 +186,15 @@ impl<G> QueueTicket<G> {
     /// If the caller drops the future of `next`, no status change is lost, and the caller keeps its
     /// position in the queue.
     pub async fn next(&mut self) -> Option<QueueStatus> {
-        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+        self.changes.next().await
     }
-}
-
-async fn next(mut seen: watch::Receiver<Option<QueueStatus>>) -> Change {
-    seen.changed().await.ok().map(|()| seen)
 }
 
 impl<G> Stream for QueueTicket<G> {
     type Item = QueueStatus;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<QueueStatus>> {
-        loop {
-            let change = ready!(self.next.as_mut().poll(context));
-            let Some(mut seen) = change else {
-                // A future that has returned its output must not be polled, so the code replaces
-                // the finished future.
-                self.next = Box::pin(std::future::ready(None));
-                return Poll::Ready(None);
-            };
-            let waiting = seen.borrow_and_update().clone();
-            self.next = Box::pin(next(seen));
-            if let Some(waiting) = waiting {
-                return Poll::Ready(Some(waiting));
-            }
-        }
+        self.changes.as_mut().poll_next(context)
     }
 }
 

@@ -25,7 +25,6 @@ use crate::{
     retry::{RowSource, SeenRow},
 };
 
-/// The entry of a call in one queue, and the progress of the call's wait.
 pub(super) struct Ticket<'a> {
     pub(super) acquisition: Acquisition<'a>,
     place: Place,
@@ -51,8 +50,7 @@ impl<'a> Ticket<'a> {
         Self { acquisition, place: Place::Waiting(usize::MAX), last_other: None, estimate: None }
     }
 
-    /// Returns the number of entries before the call's entry in the queue, or `None` if the call's
-    /// entry is the head of the queue.
+    /// Returns `None` if the call's entry is the head of the queue.
     pub(super) fn waiting_behind(&self) -> Option<usize> {
         match &self.place {
             Place::Waiting(index) => Some(*index),
@@ -60,7 +58,6 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns the lock that the call holds, or `None` if the call does not hold the lock.
     pub(super) fn into_grant(self) -> Option<KeptGrant> {
         match self.place {
             Place::Held(kept) => Some(kept),
@@ -68,57 +65,43 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Records the time `sent`, at which the call sent the request that adds its entry to the
-    /// queue. The call's entry becomes the head of the queue after the time `sent`.
+    /// The request that adds the call's entry was sent at `sent`, so the entry becomes the head
+    /// after `sent`.
     pub(super) fn began_waiting(&mut self, sent: Instant) {
         self.last_other = Some(sent);
     }
 
-    /// Updates the position of the call in the queue from a consistent read that was sent at the
-    /// time `sent`. Returns whether the call's entry is in the queue.
-    pub(super) fn saw(&mut self, row: Option<Item>, sent: Instant) -> bool {
-        let record = self.record(row.as_ref());
-        if record.place_of(&self.acquisition.owner).is_some_and(|index| index > 0) {
-            self.last_other = Some(sent);
-        }
-        self.move_to(row, record)
-    }
-
-    /// Updates the position of the call in the queue from an eventually consistent read, which may
-    /// return any earlier version of the row. Returns whether the call's entry is in the queue.
-    pub(super) fn saw_old(&mut self, row: Option<Item>) -> bool {
-        let record = self.record(row.as_ref());
-        if record.place_of(&self.acquisition.owner) == Some(0) {
+    /// Updates the position of the call in the queue from a received row of the lock. Returns
+    /// whether the call's entry is in the queue.
+    pub(super) fn saw(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
+        let record = self.record(item.as_ref());
+        match (source, record.place_of(&self.acquisition.owner)) {
             // Another caller may have removed the call's queue entry, and a delayed duplicate
             // request may have added the entry again. An eventually consistent read may return an
             // old lock row that still contains a removed queue entry. `last_other` may be later
             // than the time at which the call's entry became the head of the queue.
-            self.last_other = None;
+            (RowSource::EventualRead, Some(0)) => self.last_other = None,
+            // A removal of the head proves that, before the removal, the call's entry was not the
+            // head.
+            (RowSource::ConsistentRead, Some(1..)) | (RowSource::Removal | RowSource::RemovalForOthers, Some(_)) => {
+                self.last_other = Some(sent);
+            }
+            (RowSource::EventualRead | RowSource::ConsistentRead, _) | (_, None) => {}
         }
-        self.move_to(row, record)
+        self.move_to(item, record)
     }
 
     /// Updates the position of the call in the queue from a lock row that another request of this
     /// process has received. Returns `false` if the lock row does not prove the call's position in
     /// the queue, so that the call must send a consistent read.
-    pub(super) fn saw_elsewhere(&mut self, SeenRow { item, sent, source }: SeenRow) -> bool {
-        let place = self.record(item.as_ref()).place_of(&self.acquisition.owner);
-        match source {
-            // An outdated lock row does not show the time at which the call's entry became the head
-            // of the queue.
-            RowSource::EventualRead => place.is_some_and(|index| index > 0) && self.saw_old(item),
-            RowSource::ConsistentRead => self.saw(item, sent),
-            RowSource::Removal | RowSource::RemovalForOthers => {
-                // DynamoDB returned the lock row in the answer to a write that removed the head of
-                // the queue. Before the removal of the head, the call's entry was not the head.
-                self.last_other = place.map(|_| sent).or(self.last_other);
-                let record = self.record(item.as_ref());
-                self.move_to(item, record)
-            }
-        }
+    pub(super) fn saw_elsewhere(&mut self, seen: SeenRow) -> bool {
+        // An outdated lock row does not show the time at which the call's entry became the head of
+        // the queue.
+        let place = self.record(seen.item.as_ref()).place_of(&self.acquisition.owner);
+        (seen.source != RowSource::EventualRead || place.is_some_and(|index| index > 0)) && self.saw(seen)
     }
 
-    pub(super) fn record(&self, row: Option<&Item>) -> LockRecord {
+    fn record(&self, row: Option<&Item>) -> LockRecord {
         LockRecord::of(&self.acquisition.spec.row.layout, row)
     }
 
@@ -151,7 +134,18 @@ impl<'a> Ticket<'a> {
                 self.place = Place::Held(self.acquisition.keep(Acquired { grant, row }).await?);
                 Ok(true)
             }
-            Place::Held(_) => self.renew().await,
+            Place::Held(KeptGrant { guard, .. }) => {
+                let grant = &guard.grant;
+                // The background heartbeats of a held lock may be off, or may have ended at
+                // `max_hold`.
+                if grant.remaining() < self.acquisition.spec.options.ttl / 2 {
+                    match self.acquisition.beat_in_time(grant, None).await {
+                        Ok(()) | Err(Error::Lost(_)) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(!grant.remaining().is_zero())
+            }
         }
     }
 
@@ -201,22 +195,6 @@ impl<'a> Ticket<'a> {
         self.last_other.map(|seen| seen.min(turn)).max(turn.checked_sub(max_skew))
     }
 
-    /// Renews a held lock if less than half of the lease time remains, for example because
-    /// background heartbeats are off or have ended at `max_hold`. Returns `false` if the lock is
-    /// lost.
-    async fn renew(&self) -> Result<bool, Error> {
-        let Place::Held(KeptGrant { guard, .. }) = &self.place else { return Ok(true) };
-        let grant = &guard.grant;
-        if grant.remaining() < self.acquisition.spec.options.ttl / 2 {
-            match self.acquisition.beat_in_time(grant, None).await {
-                Ok(()) | Err(Error::Lost(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(!grant.remaining().is_zero())
-    }
-
-    /// Sends the current [`QueueStatus`] to `progress` while the call waits for the lock.
     pub(super) fn report(&mut self, progress: &watch::Sender<Option<QueueStatus>>) {
         if let (Some(index), Some(record)) = (self.waiting_behind(), self.acquisition.observer.record()) {
             let estimate = self.estimate.get_or_insert_with(|| WaitEstimate::new(index));
@@ -224,8 +202,7 @@ impl<'a> Ticket<'a> {
         }
     }
 
-    /// Returns the pause until the next read of the queue, or `None` if the call's entry is the
-    /// head of the queue.
+    /// Returns `None` if the call's entry is the head of the queue.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         let index = self.waiting_behind()?;
         Some(self.acquisition.pause_in_queue(index))

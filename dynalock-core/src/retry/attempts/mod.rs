@@ -2,12 +2,17 @@ mod requests;
 
 pub(crate) use requests::Answered;
 
-use std::{cell::Cell, future::Future, sync::Arc, time::Duration};
+use std::{
+    cell::{Cell, LazyCell},
+    future::Future,
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
     Backoff, CallCost, Connection, Limits, Purpose,
     call_cost::{CostContext, CostOutcome, MeteredAttempt},
-    pace::{ConflictBackoff, ConflictStep, Times},
+    pace::{ConflictBackoff, Times},
 };
 use crate::{
     clock::{self, Instant},
@@ -16,9 +21,8 @@ use crate::{
     random, telemetry,
 };
 
-/// The time for which a call assumes that DynamoDB still remembers the call's ClientRequestToken.
-/// DynamoDB remembers a token for ten minutes. `TOKEN_LIFE` is one minute shorter than ten minutes,
-/// because a request that the call sends may arrive late at DynamoDB.
+/// DynamoDB remembers a ClientRequestToken for ten minutes. A request that the call sends may
+/// arrive late at DynamoDB, so `TOKEN_LIFE` is one minute shorter.
 const TOKEN_LIFE: Duration = Duration::from_mins(9);
 
 /// The longest pause of a unit of work (a call of `transact`) after a `TransactionConflict`.
@@ -37,14 +41,13 @@ pub(crate) struct Attempts {
     /// includes the `unsent` attempts.
     unsent: u32,
     in_doubt: bool,
-    /// The counter of the capacity that the call consumes, or `None` if the library does not count
-    /// the call's capacity.
     call_cost: Option<Arc<CallCost>>,
     cost_context: CostContext,
     pauses: u32,
-    /// The number of consecutive attempts without an answer.
     unanswered: u32,
-    rng: LazyRng,
+    /// The random number generator of the call. A call that needs no random numbers, for example a
+    /// read without a retry, does not ask the operating system for a seed.
+    rng: LazyCell<fastrand::Rng>,
     backoff: Backoff,
     pacer: ConflictBackoff,
     /// The moving average of the time that the closure of a `transact` call takes. Each new run of
@@ -53,19 +56,6 @@ pub(crate) struct Attempts {
     run: Duration,
 }
 
-/// The random number generator of a call, which is made when the call needs its first random
-/// number. A call that needs no random numbers, for example a read without a retry, does not ask
-/// the operating system for a seed.
-#[derive(Debug, Default)]
-struct LazyRng(Option<fastrand::Rng>);
-
-impl LazyRng {
-    fn get(&mut self) -> &mut fastrand::Rng {
-        self.0.get_or_insert_with(random::generator)
-    }
-}
-
-/// Says what a call does after a conflict with another writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterConflict {
     /// The next attempt follows without a sleep, and starts from the item that DynamoDB returned
@@ -97,7 +87,7 @@ impl Attempts {
             in_doubt: false,
             pauses: 0,
             unanswered: 0,
-            rng: LazyRng::default(),
+            rng: LazyCell::new(random::generator),
             backoff: Backoff::default(),
             pacer: ConflictBackoff::new(limits.pace),
             run: Duration::ZERO,
@@ -111,21 +101,18 @@ impl Attempts {
         self
     }
 
-    /// Exempts all later reads of the call from the capacity budget of the call. The capacity
-    /// budget must not prevent reads that find out whether DynamoDB has applied a write.
+    /// Exempts all later reads from the capacity budget, which must not prevent the reads that find
+    /// out whether DynamoDB has applied a write.
     pub(crate) fn exempt_reads(&mut self) {
         self.cost_context.reads_are_exempt = true;
     }
 
-    /// Returns the cost of the call so far: the number of requests, the duration, and the consumed
-    /// capacity. The number of requests does not include reads that DynamoDB has answered.
+    /// The number of requests does not include reads that DynamoDB has answered.
     pub(crate) fn spent(&self) -> Spent {
         let cost = self.call_cost.as_ref().map(|call_cost| call_cost.cost());
         Spent::new(self.count.saturating_sub(self.unsent), self.elapsed()).with_cost(cost)
     }
 
-    /// Returns the counter of the capacity that the call consumes, or `None` if the library does
-    /// not count the call's capacity.
     pub(crate) fn call_cost(&self) -> Option<Arc<CallCost>> {
         self.call_cost.clone()
     }
@@ -134,7 +121,6 @@ impl Attempts {
         &self.connection
     }
 
-    /// Returns `true` if a request of the call has an unknown outcome.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
@@ -145,8 +131,8 @@ impl Attempts {
         Self { started, count: attempts, ..self }
     }
 
-    /// Sets the number of requests that the whole call has sent. If a call uses several `Attempts`
-    /// values, each value counts only its own requests.
+    /// Sets the number of requests of the whole call, because each `Attempts` of a call counts only
+    /// its own requests.
     pub(crate) fn set_sent(&mut self, attempts: u32) {
         self.count = attempts + self.unsent;
     }
@@ -158,11 +144,10 @@ impl Attempts {
     }
 
     pub(crate) fn rng(&mut self) -> &mut fastrand::Rng {
-        self.rng.get()
+        &mut self.rng
     }
 
-    /// Sends a request until DynamoDB answers the request or the call ends. The request must be
-    /// safe to repeat.
+    /// The request must be safe to repeat.
     pub(crate) async fn repeat<O, F>(&mut self, table: &Arc<str>, request: impl FnMut() -> F) -> Result<O, Error>
     where
         F: Future<Output = Result<O, Failure>>,
@@ -170,8 +155,7 @@ impl Attempts {
         self.repeat_of(1, table, request).await
     }
 
-    /// Sends a request for `items` items, like [`repeat`](Self::repeat), until DynamoDB answers the
-    /// request or the call ends.
+    /// Repeats a request for `items` items, like [`repeat`](Self::repeat).
     pub(crate) async fn repeat_of<O, F>(
         &mut self,
         items: usize,
@@ -198,15 +182,15 @@ impl Attempts {
         // one for the write.
         let longest = self.time_left().saturating_sub(2 * turn);
         let times = Times { age: self.elapsed(), round_trip: turn, longest };
-        let step = self.pacer.conflict(size, times, &self.connection.contenders, self.rng.get());
-        telemetry::conflict(step.pause());
-        match step {
-            ConflictStep::AtOnce if self.may_go_on(turn) => AfterConflict::AtOnce,
-            ConflictStep::Sleep(pause) if pause <= longest && self.may_go_on(pause) => {
+        let pause = self.pacer.conflict(size, times, &self.connection.contenders, &mut self.rng);
+        telemetry::conflict(pause.unwrap_or_default());
+        match pause {
+            None if self.may_go_on(turn) => AfterConflict::AtOnce,
+            Some(pause) if pause <= longest && self.may_go_on(pause) => {
                 clock::sleep(pause).await;
                 AfterConflict::Slept
             }
-            ConflictStep::AtOnce | ConflictStep::Sleep(_) => AfterConflict::NoTimeLeft,
+            None | Some(_) => AfterConflict::NoTimeLeft,
         }
     }
 
@@ -218,8 +202,6 @@ impl Attempts {
         self.run = if self.run.is_zero() { run } else { (7 * self.run + run) / 8 };
     }
 
-    /// Returns the expected duration of one attempt: the average duration of the closure, plus a
-    /// round trip.
     fn turn(&self) -> Duration {
         self.run + self.connection.round_trip.get()
     }
@@ -227,7 +209,7 @@ impl Attempts {
     /// Sleeps before the next request of a call that waits for DynamoDB, for example for a new
     /// table or for unprocessed items.
     pub(crate) async fn wait(&mut self, backoff: &mut Backoff, last: Error) -> Result<(), Error> {
-        let pause = backoff.next(Backoff::FIRST, self.rng.get());
+        let pause = backoff.next(Backoff::FIRST, &mut self.rng);
         if !self.may_go_on(pause) {
             return Err(self.exhausted(last));
         }
@@ -235,14 +217,13 @@ impl Attempts {
         Ok(())
     }
 
-    /// Sends one attempt of a request for one item.
     pub(crate) async fn attempt<O>(&mut self, request: impl Future<Output = Result<O, Failure>>) -> Result<O, Failure> {
         self.attempt_of(1, request).await
     }
 
     /// Sends one attempt of a request for `items` items. The timeout doubles after each attempt
-    /// without an answer. Each attempt may have to fetch credentials and to open a connection, so a
-    /// constant timeout could stop all attempts too early.
+    /// without an answer, because each attempt may have to fetch credentials and to open a
+    /// connection.
     pub(crate) async fn attempt_of<O>(
         &mut self,
         items: usize,
@@ -256,7 +237,7 @@ impl Attempts {
         // future while the request is in flight.
         self.count += 1;
         let metered_attempt = self.call_cost.as_ref().map(|call_cost| call_cost.begin_attempt(self.cost_context));
-        let metered = metered_attempt.as_ref().map(|attempt| Arc::clone(attempt.request()));
+        let metered = metered_attempt.as_ref().map(|attempt| Arc::clone(&attempt.request));
         let attempt = async {
             let outcome = clock::within(timeout, request).await.unwrap_or_else(|| Err(Failure::timeout()));
             (outcome, IN_FLIGHT.with(|in_flight| in_flight.departed.get()))
@@ -294,9 +275,8 @@ impl Attempts {
         outcome
     }
 
-    /// Adds the consumed capacity of a request to the cost of the call.
     fn end_metered<O>(&mut self, attempt: MeteredAttempt, outcome: &Result<O, Failure>) {
-        let is_read = attempt.is_read();
+        let is_read = attempt.request.is_read();
         let ended = attempt.end(outcome);
         let context = &mut self.cost_context;
         match ended {
@@ -307,8 +287,7 @@ impl Attempts {
         context.reads_are_exempt |= !is_read && matches!(ended, CostOutcome::Lost | CostOutcome::Answered);
     }
 
-    /// Sleeps before the attempt that follows a failed attempt. Returns an error if the failure
-    /// ends the call.
+    /// Returns an error if the failure ends the call.
     pub(crate) async fn pause(&mut self, table: &Arc<str>, failure: Failure) -> Result<(), Error> {
         // A retry after `Contention` or `InProgress` takes no token from the retry budget.
         // `Contention` and `InProgress` mean that another transaction or an earlier attempt is
@@ -345,25 +324,24 @@ impl Attempts {
         }
     }
 
-    /// Sleeps before the attempt that follows a failed attempt. Returns [`Error::Exhausted`] with
-    /// the error `last` if the limits of the call allow no further attempt. If `costs` is `true`,
-    /// the retry takes a token from the retry budget.
+    /// Returns [`Error::Exhausted`] with the error `last` if the limits of the call allow no
+    /// further attempt. If `costs` is `true`, the retry takes a token from the retry budget.
     pub(crate) async fn pause_after(&mut self, last: Error, costs: bool) -> Result<(), Error> {
         let pause = match &last {
             // The first pause after a lost reply is at most one round trip, because later writes
             // may soon remove the write id from the item. Without the write id, the item does not
             // show whether DynamoDB has applied the write.
             Error::Unavailable(_) => {
-                self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), self.rng.get())
+                self.backoff.next(self.connection.round_trip.get().min(Backoff::FIRST), &mut self.rng)
             }
             // The first pause of a unit of work (a call of `transact`) is up to ten times as long
             // as an attempt. After short pauses, units of work often conflict again. In the
             // benchmark `transactions_contention`, shorter first pauses cost more refusals, and
             // longer last pauses raise the p99 of the durations.
             Error::Cancelled(_) if !costs && !self.run.is_zero() => {
-                self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), self.rng.get())
+                self.backoff.next_up_to(LONGEST_AFTER_CONTENTION, 10 * self.turn(), &mut self.rng)
             }
-            _ => self.backoff.next(Backoff::FIRST, self.rng.get()),
+            _ => self.backoff.next(Backoff::FIRST, &mut self.rng),
         };
         // The code tests the deadline before the retry budget, because a call without time left
         // must not take a token from the retry budget.
@@ -376,14 +354,12 @@ impl Attempts {
         Ok(())
     }
 
-    /// Returns `true` if the deadline and the limit of attempts allow another request after a pause
-    /// of the length `pause`.
+    /// Returns `true` if the limits allow another request after `pause`.
     pub(crate) fn may_go_on(&self, pause: Duration) -> bool {
         let attempts_left = self.limits.attempts.is_none_or(|limit| self.count < limit);
         attempts_left && self.elapsed() + pause < self.limits.deadline
     }
 
-    /// Sets the deadline of the call to the current time plus `time`.
     pub(crate) fn allow(&mut self, time: Duration) {
         self.limits.deadline = self.elapsed().saturating_add(time);
     }
@@ -392,8 +368,7 @@ impl Attempts {
         self.limits.deadline.saturating_sub(self.elapsed())
     }
 
-    /// Returns an error if the deadline of the call has passed. Each call that writes an item
-    /// invokes `check_time` before the first request.
+    /// Each call that writes an item invokes `check_time` before the first request.
     pub(crate) fn check_time(&self) -> Result<(), Error> {
         if self.time_left().is_zero() { Err(self.too_late()) } else { Ok(()) }
     }
@@ -409,13 +384,11 @@ impl Attempts {
         clock::now().duration_since(self.started)
     }
 
-    /// Returns the error of a call that has no time left for the next request.
+    /// The call has no time left for the next request.
     pub(crate) fn too_late(&self) -> Error {
         self.exhausted(Error::Unavailable(Unavailable::TooLate))
     }
 
-    /// Returns the error of a call that makes no further attempt. `last` is the error of the last
-    /// attempt.
     pub(crate) fn exhausted(&self, last: Error) -> Error {
         Error::Exhausted { spent: self.spent(), last: Box::new(last) }
     }

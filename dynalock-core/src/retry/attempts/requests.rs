@@ -11,19 +11,15 @@ use crate::{
     retry::Backoff,
 };
 
-/// The result of a write that is safe to repeat.
 pub(crate) enum Answered {
-    /// DynamoDB has applied the write. For an update, `Applied` contains the item before the
-    /// update.
+    /// For an update, `Applied` contains the item before the update.
     Applied(Option<Item>),
-    /// The condition of the write was false. `Refused` contains the item for which the condition
-    /// was false.
+    /// The condition was false for the item in `Refused`.
     Refused(Option<Item>),
 }
 
 impl Attempts {
-    /// Reads an item, and repeats the request until DynamoDB answers. The field `count` does not
-    /// include the reads that DynamoDB has answered.
+    /// Repeats the read until DynamoDB answers. The field `count` does not include answered reads.
     pub(crate) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
         let client = self.connection.client.clone();
         let item = self.repeat(&get.table, || Box::pin(get.send(&client))).await?;
@@ -31,8 +27,6 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Sends one read request, without retries. The field `count` does not include the reads that
-    /// DynamoDB has answered.
     pub(crate) async fn read_once(&mut self, get: &GetItem) -> Result<Option<Item>, Failure> {
         let client = self.connection.client.clone();
         let item = self.attempt(Box::pin(get.send(&client))).await?;
@@ -40,8 +34,7 @@ impl Attempts {
         Ok(item)
     }
 
-    /// Reads the items with the keys `keys`, and repeats requests until DynamoDB has processed all
-    /// keys. Returns the items that exist, in any order.
+    /// Returns the items that exist, in any order.
     pub(crate) async fn read_many(&mut self, table: &Arc<str>, keys: Vec<Item>) -> Result<Vec<Item>, Error> {
         let client = self.connection.client.clone();
         let mut items = Vec::with_capacity(keys.len());
@@ -64,7 +57,7 @@ impl Attempts {
         Ok(items)
     }
 
-    /// Reads several items in one transaction. The result is a consistent snapshot of the items.
+    /// Reads a consistent snapshot of several items in one transaction.
     pub(crate) async fn snapshot(&mut self, snapshot: &TransactGet) -> Result<Vec<Option<Item>>, Error> {
         let client = self.connection.client.clone();
         let tables = snapshot.tables();
