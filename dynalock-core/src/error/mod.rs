@@ -484,8 +484,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the number of requests that the failed call has sent, or `None` if the error does
-    /// not contain the number.
+    /// Returns the number of requests that the failed call has sent, without the reads that
+    /// DynamoDB has answered. Returns `None` if the error does not contain the number.
     ///
     /// Errors with a [`Spent`], a [`Conflict`], a [`Cancelled`], a [`Locked`] or a [`Refusal`]
     /// contain the number of requests.
@@ -557,7 +557,7 @@ impl Error {
     /// |---|---|---|
     /// | [`Exhausted`](Self::Exhausted) | `true` | the call reached a limit: the deadline, the number of attempts or the retry budget |
     /// | [`Contention`](Self::Contention), [`Throttled`](Self::Throttled) | `true` | the running transaction may have ended, or the table may have capacity again |
-    /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard cannot release a lock after the end of the guard's runtime |
+    /// | [`Unavailable`](Self::Unavailable) | `true`, except [`Unavailable::RuntimeEnded`] | DynamoDB may answer the next request; a guard cannot release a lock while the guard's runtime does not run |
     /// | [`Cancelled`](Self::Cancelled) | `true` if each reason is contention or a lack of capacity | no condition was false |
     /// | [`Locked`](Self::Locked) | `true` | the holder may release the lock, or the lease of the holder may end |
     /// | [`QueueFull`](Self::QueueFull), [`Evicted`](Self::Evicted) | `true` | a later call can enter the queue |

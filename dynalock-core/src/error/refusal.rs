@@ -186,10 +186,11 @@ pub enum Unavailable {
     /// The call reached its deadline before the call could send the request.
     #[error("the deadline was past before the request could be sent")]
     TooLate,
-    /// The tokio runtime of a lock was shut down before DynamoDB answered the release. DynamoDB may
-    /// already have applied the release. If DynamoDB has not applied the release, no caller can
-    /// acquire the lock before the end of the lease.
-    #[error("the runtime of the lock was shut down before the release was answered")]
+    /// The tokio runtime of a lock was shut down before DynamoDB answered the release, or did not
+    /// run while another runtime waited for the release. DynamoDB may already have applied the
+    /// release. If DynamoDB has not applied the release, no caller can acquire the lock before the
+    /// end of the lease.
+    #[error("the runtime of the lock was shut down or stood still before the release was answered")]
     RuntimeEnded,
     /// The tokio runtime that ran the queue of a [`Combining`](crate::request::Combining) was shut
     /// down. DynamoDB has not applied the write of the failed call, and the caller may repeat the

@@ -52,8 +52,8 @@ pub enum AttributeType {
     Bs,
 }
 
-/// The size of an attribute, for comparisons. The size of a string is the number of its UTF-8
-/// bytes, and the size of a binary value is the number of bytes. The size of a list, a map or a set
+/// The size of an attribute, for comparisons. The size of a string is the number of its UTF-16 code
+/// units, and the size of a binary value is the number of bytes. The size of a list, a map or a set
 /// is the number of elements.
 #[must_use = "a size does nothing until it is compared"]
 pub struct Size<P>(P);
@@ -349,7 +349,8 @@ macro_rules! conditions_of {
 conditions_of!(Attribute);
 conditions_of!(Path);
 
-/// Conditions that compare the size of an attribute. A size is a number of bytes or elements.
+/// Conditions that compare the size of an attribute. A size is a number of UTF-16 code units, bytes
+/// or elements.
 impl<P: Place> Size<P> {
     /// Returns a condition that is true if the size of the attribute equals `size`.
     ///

@@ -53,7 +53,8 @@ impl Operand {
 /// Returns the size of a value, or `None` if DynamoDB defines no size for the type of the value.
 pub(super) fn size(value: &AttributeValue) -> Option<usize> {
     match value {
-        AttributeValue::S(text) => Some(text.len()),
+        // Amazon's DynamoDB Local counts UTF-16 code units, and not bytes.
+        AttributeValue::S(text) => Some(text.encode_utf16().count()),
         AttributeValue::B(bytes) => Some(bytes.as_ref().len()),
         AttributeValue::L(list) => Some(list.len()),
         AttributeValue::M(map) => Some(map.len()),

@@ -7,6 +7,7 @@ use tokio::{runtime::Handle, task::AbortHandle};
 
 use super::{grant::Grant, options::Heartbeat, record::GrantKind};
 use crate::{
+    clock,
     error::{Error, Lost, Result, Unavailable},
     model::Item,
     retry::{Connection, Thread},
@@ -93,9 +94,14 @@ impl HeldGrant {
         self.end();
         let release = continued(self.background.release(&self.grant));
         let released = self.background.runtime.spawn(release);
-        // The release task ends without a result only if the tokio runtime of the lock ends. A
-        // caller on a different tokio runtime may still wait for the result of the release.
-        async { released.await.unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded))) }
+        // The caller may wait on a different tokio runtime than the runtime of the lock, which may
+        // end or stand still. A release ends by itself after a read of at most a quarter of the ttl
+        // and requests for at most one ttl.
+        let limit = self.grant.options.ttl.saturating_mul(3) / 2;
+        async move {
+            let answer = clock::within(limit, released).await;
+            answer.and_then(std::result::Result::ok).unwrap_or(Err(Error::Unavailable(Unavailable::RuntimeEnded)))
+        }
     }
 
     /// Stops the heartbeats, and disables the release by a drop of the guard.

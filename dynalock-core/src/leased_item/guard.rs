@@ -40,10 +40,20 @@ use crate::{
 pub struct LeaseGuard<T> {
     repository: Repository<T>,
     guard: HeldGrant,
+    last_write: LastWrite,
     stored: Stored<T>,
     /// The whole item at the grant, or after the last write of the guard, including the attributes
     /// without a field in the caller's struct.
     item: Item,
+}
+
+/// The guard's knowledge of the result of its last write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LastWrite {
+    Known,
+    /// The caller dropped the future of the write, or the outcome of the write is unknown. The
+    /// stored item may be newer than the value in the guard.
+    Unknown,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +64,7 @@ enum Wrote {
 
 impl<T: Lockable> LeaseGuard<T> {
     pub(super) fn new(repository: Repository<T>, guard: HeldGrant, stored: Stored<T>, item: Item) -> Self {
-        Self { repository, guard, stored, item }
+        Self { repository, guard, last_write: LastWrite::Known, stored, item }
     }
 
     /// Returns the version of the item.
@@ -305,8 +315,7 @@ impl<T: Lockable> LeaseGuard<T> {
     /// # Cancel safety
     ///
     /// If the caller drops the future of `update`, the write may or may not have been applied. The
-    /// value in the guard stays unchanged. If DynamoDB has applied the write of a dropped future,
-    /// the next write of the guard starts from the changed item.
+    /// value in the guard stays unchanged. The next write of the guard first reads the item.
     pub async fn update(&mut self, mut change: impl FnMut(&mut T) + Send) -> Result<()> {
         let change = |value: &mut T| {
             change(value);
@@ -398,9 +407,12 @@ impl<T: Lockable> LeaseGuard<T> {
 
     pub(super) async fn send_patch(&mut self, content: SharedPatch<T>) -> Result<()> {
         let (mut session, sent) = (self.session(AfterWrite::Renew)?, clock::now());
-        let item = match session.patch(self.stored.key(), content).await {
+        self.last_write = LastWrite::Unknown;
+        let patched = session.patch(self.stored.key(), content).await;
+        self.learn(&patched);
+        let item = match patched {
             Ok(item) => item,
-            Err(Error::NotFound { .. }) => return Err(Error::Lost(self.guard.grant.lose(Lost::Deleted))),
+            Err(Error::NotFound { .. }) => return Err(self.deleted()),
             Err(error) => return Err(error),
         };
         (self.stored, self.item) = (decode_stored(&self.repository.table, item.clone())?, item);
@@ -472,7 +484,8 @@ impl<T: Lockable> LeaseGuard<T> {
     ///
     /// - [`Error::Exhausted`]: DynamoDB did not answer the release before the lease ended, so other
     ///   callers can acquire the lease.
-    /// - [`Error::Unavailable`]: the runtime of the lease was shut down during the release.
+    /// - [`Error::Unavailable`]: the runtime of the lease was shut down
+    ///   during the release, or did not run while another runtime waited for the release.
     /// - The [errors of every call](Repository#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
@@ -505,6 +518,17 @@ impl<T: Lockable> LeaseGuard<T> {
         guard.grant.token(&LockToken::item_name(&stored.key()))
     }
 
+    /// Records whether the result of a write shows what the guard has written.
+    fn learn<O>(&mut self, result: &Result<O>) {
+        if !matches!(result, Err(Error::Indeterminate { .. })) {
+            self.last_write = LastWrite::Known;
+        }
+    }
+
+    fn deleted(&self) -> Error {
+        Error::Lost(self.guard.grant.lose(Lost::Deleted))
+    }
+
     /// The closure changes a copy of the item's value. If the write fails or the caller drops the
     /// future, the value in the guard stays unchanged.
     async fn write<E: From<Error>>(
@@ -514,6 +538,12 @@ impl<T: Lockable> LeaseGuard<T> {
     ) -> Result<Wrote, E> {
         let (mut session, table, key) = (self.session(ends)?, self.table(), self.stored.key());
         let get = session.get(&key)?;
+        if self.last_write == LastWrite::Unknown {
+            // The closure must not decide on a value that the guard itself may have replaced.
+            self.item = session.read(&get).await?.ok_or_else(|| self.deleted())?;
+            self.stored = decode_stored(&table, self.item.clone())?;
+            self.last_write = LastWrite::Known;
+        }
         loop {
             // A write that releases the lease is the last write of the guard, so the guard needs no
             // copy of the item.
@@ -535,7 +565,10 @@ impl<T: Lockable> LeaseGuard<T> {
             // The guard measures the ttl from a time before the write, so that the lease ends for
             // the guard before it ends for other callers.
             let (expected, sent) = (Some(basis.state.revision.number()), clock::now());
-            match session.update(value, Change::Update(basis), changes).await? {
+            self.last_write = LastWrite::Unknown;
+            let updated = session.update(value, Change::Update(basis), changes).await;
+            self.learn(&updated);
+            match updated? {
                 WriteResult::Applied(stored) => {
                     if ends == AfterWrite::Renew {
                         applied.apply(T::MODEL, &mut self.item);
@@ -547,7 +580,7 @@ impl<T: Lockable> LeaseGuard<T> {
                 }
                 WriteResult::Conflict(met) => {
                     let met = session.after_conflict(&get, &key, expected, met).await?;
-                    self.item = met.ok_or_else(|| Error::Lost(self.guard.grant.lose(Lost::Deleted)))?;
+                    self.item = met.ok_or_else(|| self.deleted())?;
                     // If the item contains the id of the write, DynamoDB has applied an earlier
                     // attempt, and the write has succeeded.
                     if session.has_written(&self.item) {

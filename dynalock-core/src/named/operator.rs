@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     codec::Item,
-    error::Result,
+    error::{Error, Result},
     lease::{
         queue::{
             dequeue::{DequeueResult, dequeue},
@@ -85,7 +85,8 @@ impl Locks {
 
     /// Deletes the row of a lock that is no longer needed, if no caller holds the lock. Returns
     /// `true` if the row of the lock no longer exists. Returns `false` if the lock is held, or was
-    /// first granted within the last minute.
+    /// first granted within the last minute. If DynamoDB's reply was lost, `false` can also mean
+    /// that the call has deleted the row, and another caller has acquired the name since.
     ///
     /// If callers use the name of a retired lock again, the new fences are higher than the old
     /// fences. The first fence in a new lock row is the current time in milliseconds. `retire`
@@ -115,7 +116,9 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The call can fail with any of the [errors of every call](Locks#errors-of-every-call).
+    /// - [`Error::Indeterminate`]: a reply was lost, and the call gave up before it knew whether
+    ///   DynamoDB had deleted the row. The caller can call `retire` again.
+    /// - The [errors of every call](Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -126,9 +129,11 @@ impl Locks {
         let retire = async {
             let row = self.settings.row(name)?;
             let fence = options.now().saturating_sub(MARGIN_MILLIS);
-            match Attempts::new(connection, *limits).write(|| row.retire(fence)).await? {
-                Answered::Applied(_) => Ok(true),
-                Answered::Refused(met) => Ok(met.is_none()),
+            let mut attempts = Attempts::new(connection, *limits);
+            match attempts.write(|| row.retire(fence)).await {
+                Ok(Answered::Applied(_)) => Ok(true),
+                Ok(Answered::Refused(met)) => Ok(met.is_none()),
+                Err(stop) => Err(outcome_of(&attempts, table, stop)),
             }
         };
         observe("retire", Arc::clone(table), retire).await
@@ -158,7 +163,9 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// The call can fail with any of the [errors of every call](Locks#errors-of-every-call).
+    /// - [`Error::Indeterminate`]: a reply was lost, and the call gave up before it knew whether
+    ///   DynamoDB had ended the grant. The caller can call `break_lock` again with the same fence.
+    /// - The [errors of every call](Locks#errors-of-every-call) are possible.
     ///
     /// # Cancel safety
     ///
@@ -169,12 +176,13 @@ impl Locks {
     }
 
     async fn end_grant(&self, name: &str, expected_fence: u64) -> Result<bool> {
-        let Settings { connection, options, limits, .. } = &self.settings;
+        let Settings { connection, table, options, limits, .. } = &self.settings;
         let row = self.settings.row(name)?;
         let mut attempts = Attempts::new(connection, *limits);
-        let met = match attempts.write(|| row.break_lock(expected_fence)).await? {
-            Answered::Applied(_) => return Ok(true),
-            Answered::Refused(met) => met,
+        let met = match attempts.write(|| row.break_lock(expected_fence)).await {
+            Ok(Answered::Applied(_)) => return Ok(true),
+            Ok(Answered::Refused(met)) => met,
+            Err(stop) => return Err(outcome_of(&attempts, table, stop)),
         };
         let record = LockRecord::of(&row.layout, met.as_ref());
         // The request of `Row::break_lock` can only end the grant of a lock without a queue. If
@@ -184,13 +192,14 @@ impl Locks {
             Some(head) if record.last_fence() == Some(expected_fence) => {
                 let mut attempts = Attempts::on(attempts.call_cost(), connection, *limits);
                 let reason = DequeueReason::Operator(head.clone());
-                Ok(match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await? {
-                    DequeueResult::Removed => true,
+                match dequeue(&row, &mut attempts, &reason, record.waiters(), options).await {
+                    Ok(DequeueResult::Removed) => Ok(true),
                     // If a reply was lost, either an earlier attempt of this call has removed the
                     // first queue entry, or the holder has left the queue.
-                    DequeueResult::AlreadyGone => attempts.is_in_doubt(),
-                    DequeueResult::StillThere => false,
-                })
+                    Ok(DequeueResult::AlreadyGone) => Ok(attempts.is_in_doubt()),
+                    Ok(DequeueResult::StillThere) => Ok(false),
+                    Err(stop) => Err(outcome_of(&attempts, table, stop)),
+                }
             }
             // If a reply was lost, either an earlier attempt of this call has ended the grant, or
             // the holder has released the lock.
@@ -225,5 +234,14 @@ impl Locks {
         let item = observe("queue", Arc::clone(&self.settings.table), self.read_row(name.as_ref())).await?;
         let record = LockRecord::of(&LockModel::DEFAULT, item.as_ref());
         Ok(QueuePlace::of(&record, self.settings.options.now()))
+    }
+}
+
+/// Returns the error of a write that the call gave up: [`Error::Indeterminate`] if DynamoDB may have
+/// applied an attempt whose reply was lost.
+fn outcome_of(attempts: &Attempts, table: &Arc<str>, stop: Error) -> Error {
+    match attempts.is_in_doubt() {
+        true => attempts.indeterminate(table, None, None, Some(stop)),
+        false => stop,
     }
 }

@@ -587,6 +587,8 @@ impl<T> Repository<T> {
     /// Deletes the item with the given key, whatever the item contains. If the key has no item,
     /// `delete_unchecked` succeeds. `delete_unchecked` checks neither versions nor leases, so
     /// `delete_unchecked` may delete an item that another caller has just written or has leased.
+    /// After a lost reply, the library repeats the delete. If the lost request arrives late, it may
+    /// delete an item that another caller has created after `delete_unchecked` returned.
     ///
     /// # Examples
     ///

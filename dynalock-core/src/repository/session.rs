@@ -407,9 +407,14 @@ impl<T: Versioned> Session<T> {
         self.repository.patch_intent(key, content, self.policy.clone())
     }
 
+    pub(crate) async fn read(&mut self, get: &GetItem) -> Result<Option<Item>, Error> {
+        self.attempts.read(get).await
+    }
+
     /// Sends a patch, and returns the item after the patch.
     pub(crate) async fn patch(&mut self, key: Key, content: SharedPatch<T>) -> Result<Item, Error> {
         let mut intent = self.patch_intent(key, content);
+        let mut refused_on = None;
         loop {
             let met = match self.write(&intent).await? {
                 WriteResult::Applied(Applied { item: Some(item), .. }) => return Ok(item),
@@ -426,6 +431,12 @@ impl<T: Versioned> Session<T> {
             if let Some(error) = intent.refused_by(&item, self.attempts.spent()) {
                 return Err(error);
             }
+            // DynamoDB has refused the patch twice on the same item, although the library finds the
+            // caller's condition true. DynamoDB's answer counts.
+            if refused_on.as_ref() == Some(&item) && intent.has_condition() {
+                return Err(Error::ConditionFailed(self.conflict(intent.key, None, Some(item))));
+            }
+            refused_on = Some(item.clone());
             // Some DynamoDB-compatible servers refuse a patch without returning the item. If the
             // call had to read the item after the refusal, another writer may have changed the item
             // before the read.

@@ -88,6 +88,10 @@ impl<T: Versioned> PatchIntent<T> {
         !matches!(self.policy, LeasePolicy::Holder { .. })
     }
 
+    pub(crate) fn has_condition(&self) -> bool {
+        self.content.lock().condition().is_some()
+    }
+
     /// Returns the error of a patch whose condition is false for the given item. Returns `None` if
     /// the item allows the patch.
     pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {

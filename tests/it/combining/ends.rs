@@ -237,3 +237,26 @@ fn a_call_whose_worker_ends_during_the_write_is_indeterminate() {
     let error = TwoRuntimes::new().end_during("UpdateItem");
     expect_error!(Err::<(), _>(error), Error::Indeterminate { .. });
 }
+
+/// After a refused batch, the worker pauses on the runtime of its first caller.
+#[test]
+fn a_worker_that_pauses_on_a_runtime_that_stands_still_blocks_nobody() {
+    let runtime = || Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    let products = first.block_on(async {
+        let (shop, table) = Shop::with_items([Product::new("a", 0)]).await;
+        let products = table.items.combining();
+        shop.rival.before_through(&table.others, "UpdateItem", 0, async |others| {
+            others.update_with("a", |product| product.stock += 100).await.unwrap();
+        });
+        assert_eq!(add(&products, 1).await.unwrap().stock, 101);
+        products
+    });
+    assert_eq!(second.block_on(async { add(&products, 10).await }).unwrap().stock, 111);
+    // The worker of the first runtime leaves the queue to its new worker.
+    let (one, other) = first.block_on(async {
+        travel(secs(1)).await;
+        tokio::join!(add(&products, 1), add(&products, 1))
+    });
+    assert_eq!((one.unwrap().stock, other.unwrap().stock), (113, 113));
+}

@@ -31,6 +31,7 @@ cases! {
     the_bookkeeping_of_patches_is_no_content,
     a_null_counts_as_zero_whatever_the_default_is,
     a_sum_of_more_than_38_digits_is_refused_or_stays_readable,
+    the_size_of_a_text_is_the_same_in_the_library_and_in_dynamodb,
 }
 
 async fn baskets(shop: &Shop) -> Table<Basket> {
@@ -401,4 +402,22 @@ async fn a_sum_of_more_than_38_digits_is_refused_or_stays_readable(shop: &Shop) 
     assert!((patched.price - 9e124).abs() < 1e110);
     assert_eq!(out_of_range(&table, table.items.patch("a").add(price, 9.95e125)).await, "price");
     table.items.get("a").await.unwrap().unwrap();
+}
+
+/// The text has 4 characters, 5 UTF-16 code units and 8 bytes.
+async fn the_size_of_a_text_is_the_same_in_the_library_and_in_dynamodb(shop: &Shop) {
+    let table = shop.table_of([Basket { title: "für😀".to_owned(), ..Basket::new("a") }]).await;
+    let a = Basket::ATTR;
+    let combining = table.items.combining();
+    for size in 0..=10 {
+        let add = table.items.patch("a").add(a.count, 1).when(a.title.size().eq(size));
+        let combined = combining.patch("a").add(a.count, 1).when(a.title.size().eq(size));
+        if size == 5 {
+            add.await.unwrap();
+            combined.await.unwrap();
+        } else {
+            expect_error!(add.await, Error::ConditionFailed(_));
+            expect_error!(combined.await, Error::ConditionFailed(_));
+        }
+    }
 }

@@ -113,7 +113,7 @@ impl Draw {
             17 => self.handle::<NumberSet<Vec<i64>>>().contains(number),
             18 => self.handle::<StringSet<Vec<String>>>().contains(text),
             19 => self.handle::<Vec<i64>>().index(self.0.usize(0..2)).ge(number),
-            20 => self.handle::<String>().size().ge(u64::try_from(number.abs()).unwrap()),
+            20 => self.handle::<String>().size().ge(self.0.u64(0..6)),
             21 => self.handle::<Vec<i64>>().size().ne(2),
             22 => self.handle::<Vec<i64>>().eq(vec![number]),
             23 => self.handle::<BTreeMap<String, i64>>().ne(BTreeMap::from([("x".to_owned(), number)])),

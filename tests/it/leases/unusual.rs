@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use dynalock::{Error, Transaction, Versioned};
+use dynalock::{Error, Transaction, Versioned, local::Fault};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Crate, Shop, changed, commit, commit_under, expect_error, millis, n, s, secs, travel};
+use crate::support::{Crate, Refused, Shop, changed, commit, commit_under, expect_error, millis, n, s, secs, travel};
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_that_finds_its_change_made_releases() {
@@ -89,4 +89,18 @@ async fn a_lease_without_an_end_is_a_long_one() {
     lease.commit(|it| it.items = 1).await.unwrap();
     let lease = table.items.lock("a").ttl(millis(200)).await.unwrap();
     lease.release().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_decides_on_the_stored_value_after_a_write_that_was_dropped() {
+    let (shop, table) = Shop::with_items([Crate::new("a", 1)]).await;
+    let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    shop.rival.before("UpdateItem", 1, std::future::pending);
+    let update = lease.update(|it| it.items = 2);
+    assert!(tokio::time::timeout(millis(500), update).await.is_err());
+    let seen = lease.try_update(|it| Refused::here::<()>(it.items.to_string())).await;
+    assert_eq!(seen.unwrap_err().to_string(), "2");
+    let stored = lease.commit(|_| ()).await.unwrap();
+    assert_eq!((stored.items, stored.version()), (2, 2));
 }

@@ -169,3 +169,29 @@ async fn names_are_checked_and_a_missing_table_is_named() {
     let table = expect_error!(elsewhere.acquire("report").await, Error::TableNotFound { table, .. } => table);
     assert_eq!(&*table, "nowhere");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_break_or_a_retirement_that_may_have_happened_is_indeterminate() {
+    let (shop, locks, others) = Shop::with_locks().await;
+    let once = locks.clone().attempts(1);
+    let held = others.acquire("report").heartbeat(false).await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
+    expect_error!(once.break_lock("report", held.fence()).await, Error::Indeterminate { .. });
+    assert_eq!(others.inspect("report").await.unwrap().unwrap().owner, None);
+
+    let queued = others.acquire("report").fair().heartbeat(false).await.unwrap();
+    // The first UpdateItem is refused, and the second one removes the head of the queue.
+    shop.faults.script_on("UpdateItem", 1, Fault::LoseReply);
+    expect_error!(once.break_lock("report", queued.fence()).await, Error::Indeterminate { .. });
+    assert_eq!(others.inspect("report").await.unwrap().unwrap().owner, None);
+
+    travel(secs(120)).await;
+    shop.faults.script_on("DeleteItem", 0, Fault::LoseReply);
+    expect_error!(once.retire("report").await, Error::Indeterminate { .. });
+    assert_eq!(others.inspect("report").await.unwrap().map(|info| info.fence), None);
+
+    shop.faults.script_on("UpdateItem", 0, Fault::LoseRequest);
+    let again = others.acquire("report").heartbeat(false).await.unwrap();
+    shop.faults.script_on("UpdateItem", 0, Fault::Throttle);
+    expect_error!(once.break_lock("report", again.fence()).await, Error::Exhausted { .. });
+}

@@ -181,6 +181,21 @@ fn a_release_whose_runtime_was_shut_down_says_that_it_is_open() {
     expect_error!(error, Error::Unavailable(Unavailable::RuntimeEnded));
 }
 
+/// A program may acquire on one runtime, and release on another runtime while the first stands still.
+#[test]
+fn a_release_ends_although_the_runtime_of_the_lock_stands_still() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let (granted_on, waits_on) = (runtime(), runtime());
+    let shop = Shop::without_faults();
+    let held = granted_on.block_on(async { shop.locks().await.0.acquire("report").await.unwrap() });
+    let (error, elapsed) = waits_on.block_on(async {
+        let started = now();
+        (held.release().await, started.elapsed())
+    });
+    expect_error!(error, Error::Unavailable(Unavailable::RuntimeEnded));
+    assert!(elapsed >= TTL && elapsed <= 2 * TTL, "{elapsed:?}");
+}
+
 #[test]
 fn an_acquire_whose_runtime_was_shut_down_says_so() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();

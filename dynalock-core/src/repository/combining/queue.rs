@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::call::BoxedQueuedCall;
-use crate::key::Key;
+use crate::{clock::Instant, key::Key};
 
 /// The largest number of calls in one batch.
 const MOST_CALLS: usize = 100;
@@ -16,19 +16,30 @@ pub(super) struct CallQueue<C> {
     waiting: VecDeque<C>,
     /// The largest number of calls in the next batch.
     most: usize,
+    /// The end of the pause after a refused batch, while the worker pauses. The next caller takes the
+    /// queue over, because the runtime of the pausing worker may stand still.
+    pauses_until: Option<Instant>,
 }
 
 /// The queues of one `Combining` handle, at most one queue for each key. Each queue exists as long
 /// as its worker, the task that combines the queued calls into writes.
 pub(super) struct Queues<T>(Mutex<HashMap<Key, CallQueue<BoxedQueuedCall<T>>>>);
 
-/// Says whether a new call is the first call of a new queue.
+/// Says whether the caller of a new call must start a worker for the queue.
 #[must_use]
 pub(super) enum Entered {
-    /// The call is the first call of a new queue, so the caller must start a worker for the queue.
-    First,
+    /// The queue has no worker, or its worker pauses. The new worker begins at the end of the pause.
+    First { pauses_until: Option<Instant> },
     /// The queue already has a worker, which will take the call.
     Behind,
+}
+
+/// Says which worker continues with a queue after the pause of its worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum AfterPause {
+    SameWorker,
+    AnotherWorker,
 }
 
 impl<C> CallQueue<C> {
@@ -50,6 +61,10 @@ impl<C> CallQueue<C> {
         self.most = (calls / 2).max(1);
     }
 
+    pub(super) fn pause_until(&mut self, end: Instant) {
+        self.pauses_until = Some(end);
+    }
+
     /// Doubles the number of calls that the next batch may contain, up to 100 calls.
     pub(super) fn double(&mut self) {
         self.most = (self.most * 2).min(MOST_CALLS);
@@ -61,12 +76,16 @@ impl<T> Queues<T> {
     pub(super) fn enter(&self, key: &Key, call: BoxedQueuedCall<T>) -> Entered {
         match self.lock().entry(key.clone()) {
             Entry::Occupied(mut queue) => {
-                queue.get_mut().waiting.push_back(call);
-                Entered::Behind
+                let queue = queue.get_mut();
+                queue.waiting.push_back(call);
+                match queue.pauses_until.take() {
+                    Some(until) => Entered::First { pauses_until: Some(until) },
+                    None => Entered::Behind,
+                }
             }
             Entry::Vacant(place) => {
-                place.insert(CallQueue { waiting: VecDeque::from([call]), most: MOST_CALLS });
-                Entered::First
+                place.insert(CallQueue { waiting: VecDeque::from([call]), most: MOST_CALLS, pauses_until: None });
+                Entered::First { pauses_until: None }
             }
         }
     }
@@ -81,6 +100,14 @@ impl<T> Queues<T> {
             return None;
         }
         Some(batch)
+    }
+
+    /// Ends the pause of a worker, unless a caller has taken the queue over.
+    pub(super) fn end_pause(&self, key: &Key) -> AfterPause {
+        match self.lock().get_mut(key).and_then(|queue| queue.pauses_until.take()) {
+            Some(_) => AfterPause::SameWorker,
+            None => AfterPause::AnotherWorker,
+        }
     }
 
     /// Removes the queue of a worker that was dropped before the queue was empty.
@@ -117,7 +144,7 @@ mod tests {
     use super::*;
 
     fn queue(calls: impl IntoIterator<Item = usize>) -> CallQueue<usize> {
-        CallQueue { waiting: calls.into_iter().collect(), most: MOST_CALLS }
+        CallQueue { waiting: calls.into_iter().collect(), most: MOST_CALLS, pauses_until: None }
     }
 
     fn filled(queue: &mut CallQueue<usize>) -> Vec<usize> {

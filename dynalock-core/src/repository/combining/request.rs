@@ -77,7 +77,9 @@ where
             change.check(&repository.table)?;
             let (queued, caller) = call(&repository.table, deadline, change);
             match queues.enter(&key, queued) {
-                Entered::First => drop(tokio::spawn(Worker::new(repository, key, queues).run())),
+                Entered::First { pauses_until } => {
+                    drop(tokio::spawn(Worker::new(repository, key, queues).run(pauses_until)));
+                }
                 Entered::Behind => {}
             }
             caller.result().await

@@ -6,10 +6,10 @@ use std::{mem, sync::Arc, time::Duration};
 use super::{
     call::BoxedQueuedCall,
     copy::{CopyWrite, WorkingCopy},
-    queue::{CallQueue, Queues},
+    queue::{AfterPause, CallQueue, Queues},
 };
 use crate::{
-    clock,
+    clock::{self, Instant},
     codec::{Item, Stored},
     error::Error,
     key::Key,
@@ -31,8 +31,9 @@ pub(super) struct Worker<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
     Working,
-    /// The worker has removed its empty queue. Later calls on the key start a new queue and a new
-    /// worker.
+    /// The next call on the key takes the queue over, and starts a new worker.
+    Pausing,
+    /// The worker has removed its empty queue, or a new worker has taken the queue over.
     Done,
 }
 
@@ -103,22 +104,36 @@ impl<T: Versioned + Clone> Worker<T> {
         Self { repository, key, queues, state: WorkerState::Working }
     }
 
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(mut self, pauses_until: Option<Instant>) {
+        if let Some(until) = pauses_until {
+            clock::sleep(until.saturating_duration_since(clock::now())).await;
+        }
         let mut last = None;
         while let Some(calls) = self.queues.next_batch(&self.key) {
             let work = self.work(Batch { calls, runs: 0, refusals: 0 }, last);
             let AfterBatch { next, refusals } =
                 telemetry::detached("batch", Arc::clone(&self.repository.table), work, |_| None).await;
             last = next;
-            // While the worker sleeps, other processes can write the item, and more calls enter the
-            // next batch, so DynamoDB refuses fewer writes. After the sleep, the worker's copy of
-            // the item may be outdated.
             if refusals > 0 {
-                clock::sleep((4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE)).await;
-                last = None;
+                match self.pause().await {
+                    AfterPause::SameWorker => last = None,
+                    AfterPause::AnotherWorker => break,
+                }
             }
         }
         self.state = WorkerState::Done;
+    }
+
+    /// Pauses after a refused batch. During the pause, other processes can write the item, and more
+    /// calls enter the next batch, so DynamoDB refuses fewer writes. After the pause, the worker's
+    /// copy of the item may be outdated.
+    async fn pause(&mut self) -> AfterPause {
+        let pause = (4 * self.repository.connection.round_trip()).min(LONGEST_PAUSE);
+        self.queues.change(&self.key, |queue| queue.pause_until(clock::now() + pause));
+        self.state = WorkerState::Pausing;
+        clock::sleep(pause).await;
+        self.state = WorkerState::Working;
+        self.queues.end_pause(&self.key)
     }
 
     async fn work(&self, mut batch: Batch<T>, last: Option<Item>) -> AfterBatch {
@@ -281,7 +296,12 @@ impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
         // A worker that has not finished its work is dropped only if its runtime was shut down, or
         // if the user's implementation of `Clone` or `Drop` panicked.
-        if self.state == WorkerState::Working {
+        let is_abandoned = match self.state {
+            WorkerState::Working => true,
+            WorkerState::Pausing => self.queues.end_pause(&self.key) == AfterPause::SameWorker,
+            WorkerState::Done => false,
+        };
+        if is_abandoned {
             self.queues.close(&self.key);
         }
     }
