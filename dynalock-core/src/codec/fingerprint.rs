@@ -76,8 +76,7 @@ impl Buffer {
         self.0.push(tag as u8);
     }
 
-    /// Writes a length with a variable number of bytes. In a fingerprint, most lengths take one
-    /// byte.
+    /// Writes the length of a part of the serialized value. Most lengths take one byte.
     fn length(&mut self, length: usize) {
         match u8::try_from(length) {
             Ok(short) if short < u8::MAX => self.0.push(short),

@@ -68,8 +68,9 @@ macro_rules! lease_methods {
     };
     (@deadline $this:ident $lease:tt $limits:tt $example:tt $(#[$more:meta])*) => {
         $crate::retry::limit_methods! { @deadline $this $limits $example
-            /// The deadline applies to each request of a call. The wait for a lease that another
-            /// caller holds may last longer than the deadline.
+            /// The deadline applies separately to each request of a call, including the retries of
+            /// the request. The wait for a lease that another caller holds may last longer than the
+            /// deadline.
             $(#[$more])*
         }
     };

@@ -65,8 +65,9 @@ impl LeasePolicy {
         }
     }
 
-    /// Returns the attribute and the owner text with which the call can detect the release of the
-    /// lease in a later read. `release` returns `None` if the writes of the call do not release a
+    /// Returns the name of the attribute for the released owner, and the owner text that a release
+    /// by this holder stores in the attribute. A later read that finds this text in the attribute
+    /// proves the release. `release` returns `None` if the writes of the call do not release a
     /// lease that is stored in the item.
     pub(crate) fn release(&self, model: &Model) -> Option<Release<'_>> {
         match self {
@@ -149,8 +150,9 @@ impl LeasePolicy {
     }
 }
 
-/// Removes the head of an item's queue if the lease of the head has ended and DynamoDB refused a
-/// write because of the head. Returns `true` if the caller can repeat the refused write.
+/// After DynamoDB has refused a write because of the queue of an item, removes the first entry of
+/// the queue if the lease of its caller has ended. Returns `true` if the caller can repeat the
+/// refused write.
 ///
 /// A write of an item can itself remove an expired owner, but not the expired head of a queue. An
 /// update expression cannot remove the first element of a list that may be missing.

@@ -348,8 +348,8 @@ impl<T, K> Query<T, K> {
         /// The default timeout is the timeout of the repository.
         attempt_timeout;
         ///
-        /// The budget applies to all pages of the read together. The default budget is the budget
-        /// of the repository.
+        /// The capacity budget applies to all pages of the read together. The default capacity budget
+        /// is the capacity budget of the repository.
         ///
         /// The library assumes that each page consumes as many read units as the previous page. If
         /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the

@@ -144,7 +144,8 @@ impl<T: Versioned> Session<T> {
     }
 
     /// Returns the version and the state that the item must have for the write of a `Stored` to
-    /// succeed. Without a condition of the caller, the state is `None`.
+    /// succeed. If the caller has set no condition on the write, the field `state` of the returned
+    /// value is `None`.
     pub(super) fn expected(&self, basis: &Basis) -> ExpectedState {
         let version = basis.state.revision.number();
         ExpectedState { version, state: self.condition.is_some().then(|| basis.state.clone()) }

@@ -40,8 +40,8 @@ impl Revision {
         self.version.unwrap_or(0)
     }
 
-    /// Returns `true` if the item has both a version and write ids. The state of such an item is
-    /// identified by its version and its incarnation (a random id in `_writes`).
+    /// Returns `true` if the item has both a version and write ids. The version and the incarnation
+    /// (a random id in `_writes`) identify the state of an item that has both.
     pub(crate) fn is_tracked(&self) -> bool {
         self.version.is_some() && self.ring.is_some()
     }

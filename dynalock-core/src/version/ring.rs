@@ -76,7 +76,8 @@ impl WriteId {
         &self.bytes
     }
 
-    /// Returns the id in the encoding of the attributes [`PATCHES`](super::PATCHES).
+    /// Returns the write id as a binary value, as the attributes for patch ids
+    /// ([`PATCHES`](super::PATCHES)) store the id.
     pub(crate) fn to_attribute(self) -> AttributeValue {
         AttributeValue::B(Blob::new(self.bytes))
     }

@@ -1,9 +1,9 @@
 //! Patches: changes of an item that the caller has not read.
 //!
 //! A patch increments the stored version and requires no particular version, so a patch does not
-//! conflict with other writers. A patch stores the write id in the attributes [`PATCHES`]. Creates,
-//! updates and replaces store the write id in `_writes`, but a patch cannot add an id to `_writes`
-//! without a read of the item.
+//! conflict with other writers. A patch stores its write id in the first of the attributes
+//! [`PATCHES`], and moves the older ids to the next attributes. Creates, updates and replaces store
+//! the write id in `_writes`, but a patch cannot add an id to `_writes` without a read of the item.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -58,7 +58,8 @@ impl ExpiryObserver {
         self.seems_free = false;
     }
 
-    /// The item to lock does not exist, so its row has no lease attributes.
+    /// Forgets the lease attributes that were read earlier, because the item to lock does not
+    /// exist.
     pub(crate) fn forget(&mut self) {
         self.observed = None;
     }
@@ -76,8 +77,9 @@ impl ExpiryObserver {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Counts an attempt that is sent because the lease seems to have ended. Each refusal of such
-    /// an attempt lengthens the next pause, up to a second.
+    /// Counts an attempt that is sent because the lease seems to have ended. Each refusal of an
+    /// attempt that was sent because the lease seemed to have ended lengthens the next pause. The
+    /// pause is never longer than one second.
     pub(crate) fn expects_the_end(&mut self) {
         self.denials = self.denials.saturating_add(1);
     }

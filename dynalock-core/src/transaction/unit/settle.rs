@@ -276,10 +276,10 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
 }
 
 /// Returns the next step of a commit after `TransactionConflict`. Another run of the closure sends
-/// another request, so DynamoDB could apply a delayed duplicate of the refused request as well. A
-/// change of an item that the closure has read prevents a second application, because the change
-/// makes the condition of the other request false. Without such a change, the commit sends the same
-/// request again, and its token prevents a second application.
+/// another request, so DynamoDB could apply a delayed duplicate of the refused request as well. If
+/// the commit changes an item that the closure has read, DynamoDB applies only one of the two
+/// requests, because the change makes the condition of the other request false. Without such a
+/// change, the commit sends the same request again, and its token prevents a second application.
 fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterContention {
     let changes_a_read_item = |(operation, position): (&Operation, &WritePosition)| {
         let expected = operation.intent().map(|intent| intent.target().expected);
@@ -335,8 +335,9 @@ fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
 }
 
-/// Returns an item for the next run of the closure, with the content from the refusal if the item
-/// caused the refusal. Returns `None` if the next run must read the item.
+/// Returns the item that the next run of the closure uses instead of a read. If the condition on
+/// the item caused the cancellation, the returned item has the content that DynamoDB returned with
+/// the cancellation. Returns `None` if the next run must read the item.
 fn carried(held: KnownItem, refused: &Cancelled) -> Option<KnownItem> {
     let KnownItem { item_ref, item, .. } = held;
     let is_of = |reason: &OperationReason<'_>| {

@@ -115,9 +115,9 @@ impl<T: Versioned> IntentOf<T> {
         self.change.basis().is_some_and(|basis| revision_in(item, T::MODEL.version) == basis.state.revision)
     }
 
-    /// Returns `true` if the stored item has attributes that neither the type nor the value
-    /// contains. The condition of a PutItem does not compare such attributes, so a PutItem could
-    /// undo a change of another program.
+    /// Returns `true` if the stored item has an attribute that `T` does not name and that no
+    /// flattened field of the caller's value has written. The condition of a PutItem does not
+    /// compare such attributes, so a PutItem could undo a change of another program.
     pub(crate) fn keeps_foreign(&self, stored: &Item, changes: &Changes) -> bool {
         let is_known = |name: &str| {
             T::MODEL.attributes.contains(&name)
