@@ -13,7 +13,7 @@ use crate::{
     codec::{Item, digest_item, key_item, key_of},
     error::{Error, Result},
     explain::ExplainedRequest,
-    key::Key,
+    key::{Key, KeyValue},
     model::{ItemExpiry, KeyModel, Model},
     operation::{Access, ItemPage, PageRequest, PageStart, Segment},
     retry::{Attempts, CallCost, Connection, Limits},
@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub(super) call_cost: Option<Arc<CallCost>>,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
+    /// The partition that a query reads, or `None` for a scan.
+    pub(super) partition: Option<Partition>,
     /// The key attributes whose values identify the position of an item in the order of a query.
     pub(super) keys: Vec<KeyModel>,
     /// The rule by which the read leaves out expired items, or `None` if the read returns expired
@@ -36,6 +38,12 @@ pub(super) struct Plan {
     /// `true` if the query must read whole items from the table, because the index does not hold
     /// whole items.
     pub(super) fetches: bool,
+}
+
+/// The partition key of a query, in the table or in an index, and its value in canonical notation.
+pub(super) struct Partition {
+    pub(super) key: KeyModel,
+    pub(super) value: KeyValue,
 }
 
 /// Returns the maximum number of items that the next request of a read evaluates. `wanted` is the
@@ -134,6 +142,12 @@ impl Plan {
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()
+    }
+
+    /// Returns `false` if no item of the read has the value `value` in the key attribute `key`,
+    /// because `key` is the partition key of the query, and the query reads another partition.
+    pub(super) fn may_hold(&self, key: &KeyModel, value: &KeyValue) -> bool {
+        self.partition.as_ref().is_none_or(|partition| partition.key != *key || partition.value == *value)
     }
 
     /// Returns a hash of the settings that a page token is valid for: table, index, partition,

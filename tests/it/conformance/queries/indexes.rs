@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::types::{KeySchemaElement, Projection};
 use dynalock::{Error, KeyAttribute, Repository, Stored, Versioned, query::PageToken};
 use serde::{Deserialize, Serialize};
 
+use super::other_errors_of_edited_tokens;
 use crate::support::{Shop, Table, expect_error};
 
 cases![
@@ -17,6 +18,7 @@ cases![
     fetch_reads_the_items_of_a_partial_index,
     pages_of_an_index_miss_nothing,
     a_token_belongs_to_its_index,
+    a_changed_character_of_a_token_of_an_index_is_an_error_of_the_token_or_names_another_place,
     an_index_without_a_sort_key_is_read,
     an_index_that_the_table_does_not_have_is_an_error_that_says_what_to_do,
     an_empty_key_of_an_index_is_refused_before_it_is_sent,
@@ -241,6 +243,22 @@ async fn a_token_belongs_to_its_index(shop: &Shop) {
         Error::PageToken { .. }
     );
     assert_eq!(table.items.query_index(Sale::INDEX.by_time, "alice").page(token).await.unwrap().items.len(), 2);
+}
+
+async fn a_changed_character_of_a_token_of_an_index_is_an_error_of_the_token_or_names_another_place(shop: &Shop) {
+    let table = sales(shop).await;
+    let open = || table.items.query_index(Sale::INDEX.by_status, Status::Open).limit(1);
+    let by_total = || table.items.query_index(Sale::INDEX.by_total, 100).limit(1);
+    let by_time = || table.items.query_index(Sale::INDEX.by_time, "alice").sort("2026-11"..).limit(1);
+    let token = open().page(None).await.unwrap().next.unwrap();
+    let errors = other_errors_of_edited_tokens(&token, async |token| open().page(Some(token)).await);
+    assert_eq!(errors.await, [""; 0]);
+    let token = by_total().page(None).await.unwrap().next.unwrap();
+    let errors = other_errors_of_edited_tokens(&token, async |token| by_total().page(Some(token)).await);
+    assert_eq!(errors.await, [""; 0]);
+    let token = by_time().page(None).await.unwrap().next.unwrap();
+    let errors = other_errors_of_edited_tokens(&token, async |token| by_time().page(Some(token)).await);
+    assert_eq!(errors.await, [""; 0]);
 }
 
 async fn an_index_without_a_sort_key_is_read(shop: &Shop) {
