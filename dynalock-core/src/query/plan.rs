@@ -123,12 +123,14 @@ impl Plan {
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
     }
 
-    /// Converts the refusal of a read from a missing index into [`Error::IndexNotFound`].
+    /// Converts the refusal of a read from a missing index into [`Error::IndexNotFound`], and names
+    /// the index in the error for an index with another key.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
                 Error::IndexNotFound { table: Arc::clone(self.table()), index, spent: refusal.spent() }
             }
+            (Error::TableMismatch { table, reason, .. }, index) => Error::TableMismatch { table, index, reason },
             (error, _) => error,
         }
     }
