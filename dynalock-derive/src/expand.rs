@@ -412,7 +412,10 @@ fn constructor(item: &Item<'_>) -> TokenStream {
         item.table,
     );
 
+    // Like the unused handles, an unused constructor is no mistake. The compiler reports the unused
+    // constructor of a struct from a `macro_rules!`.
     quote! {
+        #[allow(dead_code)]
         impl #impl_generics #ident #ty_generics #where_clause {
             #[doc = #doc]
             #[must_use]
