@@ -94,6 +94,15 @@ pub(crate) fn sum(one: &str, other: &str) -> Option<String> {
 /// The largest number of significant digits that DynamoDB stores in a number.
 const MOST_DIGITS: usize = 38;
 
+/// Returns whether the text is a number that DynamoDB stores: a number with at most 38 significant
+/// digits, which is zero or whose absolute value is from 1e-130 to less than 1e126.
+pub(crate) fn is_stored(text: &str) -> bool {
+    normal(text).is_some_and(|Normal { digits, exponent, .. }| {
+        let places = i64::try_from(digits.len()).unwrap_or(i64::MAX).saturating_add(exponent.into());
+        digits.len() <= MOST_DIGITS && (-129..=126).contains(&places)
+    })
+}
+
 impl Normal {
     /// Returns the number divided by ten to the power of `exponent`. Returns `None` if the result
     /// is not a whole number, or does not fit into an `i128`.
@@ -214,6 +223,17 @@ mod tests {
         }
         for text in ["-1", "-0.5", "x", "1e40"] {
             assert_eq!(rounded_up(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn dynamodb_stores_38_digits_from_1e_130_to_1e126() {
+        let nines = "9".repeat(38);
+        for text in ["0", "-7", "1.5", "1e-130", "-1e-130", "9e125", &nines, &format!("{nines}e88"), "00.0"] {
+            assert!(is_stored(text), "{text}");
+        }
+        for text in ["", "-", "x", "1e", "1_000", "1e126", "9e-131", &format!("{nines}9"), &format!("{nines}e89")] {
+            assert!(!is_stored(text), "{text}");
         }
     }
 

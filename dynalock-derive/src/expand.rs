@@ -232,8 +232,11 @@ fn mirror(item: &Item<'_>) -> TokenStream {
     let krate = &item.krate;
     match &item.version {
         Version::Field(Attribute { ident, ty, .. }) => {
+            // The words `self` and `version` have the span of the macro call. With the span of the
+            // type, a type from a `macro_rules!` could not refer to the parameters of the method.
+            let (field, version) = (quote!(self.#ident), quote!(version));
             let mirror = quote_spanned! {ty.span()=>
-                <#ty as #krate::private::VersionField>::mirror(&mut self.#ident, version)
+                <#ty as #krate::private::VersionField>::mirror(&mut #field, #version)
             };
             quote! {
                 fn mirror_version(&mut self, version: ::core::primitive::u64) {
@@ -255,8 +258,10 @@ fn mirror_times(item: &Item<'_>) -> Option<TokenStream> {
     let mirror = |time: &Time<'_>, word: &str| {
         let Attribute { ident, ty, .. } = time.field;
         let stored = Ident::new(word, Span::call_site());
+        // As in `mirror`, the words `self` and `times` have the span of the macro call.
+        let (field, stored) = (quote!(self.#ident), quote!(times.#stored));
         quote_spanned! {ty.span()=>
-            <#ty as #krate::private::KeptTimeField>::mirror(&mut self.#ident, times.#stored);
+            <#ty as #krate::private::KeptTimeField>::mirror(&mut #field, #stored);
         }
     };
     let created_at = created_at.as_ref().map(|time| mirror(time, "created_at"));
@@ -407,7 +412,10 @@ fn constructor(item: &Item<'_>) -> TokenStream {
         item.table,
     );
 
+    // Like the unused handles, an unused constructor is no mistake. The compiler reports the unused
+    // constructor of a struct from a `macro_rules!`.
     quote! {
+        #[allow(dead_code)]
         impl #impl_generics #ident #ty_generics #where_clause {
             #[doc = #doc]
             #[must_use]

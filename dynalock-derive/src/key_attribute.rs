@@ -5,7 +5,7 @@
 //! writes for the variant.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::{
     Attribute, Data, DataEnum, DataStruct, DeriveInput, Field, Fields, Generics, LitStr, Path, Type, parse_quote,
     spanned::Spanned as _,
@@ -17,6 +17,7 @@ use crate::{
     errors::Errors,
     expand::type_ident,
     serde,
+    type_name::{has_name, is_byte_list},
 };
 
 /// The form in which serde writes a value of a key type.
@@ -233,29 +234,11 @@ fn is_skipped(field: &Field) -> bool {
 }
 
 fn is_phantom(ty: &Type) -> bool {
-    last_word(ty).is_some_and(|word| word == "PhantomData")
+    has_name(ty, &["PhantomData"])
 }
 
 /// Returns whether the type has the name `ByteBuf` or `ByteArray`. Serde writes the types `ByteBuf`
 /// and `ByteArray` of the crate `serde_bytes` as bytes.
 fn is_byte_buffer(ty: &Type) -> bool {
-    last_word(ty).is_some_and(|word| word == "ByteBuf" || word == "ByteArray")
-}
-
-fn is_byte_list(ty: &Type) -> bool {
-    let is_byte = |ty: &Type| last_word(ty).is_some_and(|word| word == "u8");
-    match ty {
-        Type::Array(array) => is_byte(&array.elem),
-        Type::Path(_) => {
-            last_word(ty).is_some_and(|word| word == "Vec") && ty.to_token_stream().to_string().contains("< u8 >")
-        }
-        _ => false,
-    }
-}
-
-fn last_word(ty: &Type) -> Option<&Ident> {
-    match ty {
-        Type::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
-        _ => None,
-    }
+    has_name(ty, &["ByteBuf", "ByteArray"])
 }

@@ -203,6 +203,7 @@ mod index;
 mod lockable;
 mod serde;
 mod suggest;
+mod type_name;
 
 mod model;
 

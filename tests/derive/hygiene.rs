@@ -103,7 +103,77 @@ mod beside_others {
     impl Keyed for Order {}
 }
 
-use dynalock::Versioned;
+/// Items and keys whose types and attributes are arguments of a `macro_rules!`. The compiler puts
+/// each type from a `$ty:ty` into an invisible group.
+mod made_by_macros {
+    use dynalock::{KeyAttribute, Versioned};
+    use serde::{Deserialize, Serialize};
+    use serde_bytes::ByteBuf;
+
+    macro_rules! item {
+        ($(#[$meta:meta])* struct $name:ident { $($(#[$of_field:meta])* $field:ident: $ty:ty,)* }) => {
+            $(#[$meta])*
+            pub(super) struct $name {
+                $($(#[$of_field])* pub(super) $field: $ty,)*
+            }
+        };
+    }
+
+    macro_rules! note {
+        ($name:ident { $($(#[$of_field:meta])* $field:ident: $ty:ty,)* }) => {
+            #[derive(Serialize, Deserialize, Versioned)]
+            #[dynalock(table = "notes", index(name = "by_author", partition_key = "author"))]
+            pub(super) struct $name {
+                $($(#[$of_field])* pub(super) $field: $ty,)*
+            }
+        };
+    }
+
+    macro_rules! key {
+        ($name:ident($ty:ty)) => {
+            #[derive(Serialize, Deserialize, KeyAttribute)]
+            pub(super) struct $name(pub(super) $ty);
+        };
+    }
+
+    key!(Digest(ByteBuf));
+
+    item! {
+        #[derive(Serialize, Deserialize, Versioned)]
+        #[dynalock(table = "files")]
+        struct File {
+            #[dynalock(partition_key)]
+            digest: Digest,
+            #[dynalock(version)]
+            version: u64,
+            #[dynalock(created_at)]
+            created_at: Option<u64>,
+            #[dynalock(updated_at)]
+            #[serde(default)]
+            updated_at: i64,
+            size: Option<u32>,
+        }
+    }
+
+    note!(Note {
+        #[dynalock(partition_key)]
+        id: String,
+        #[dynalock(version)]
+        version: u64,
+        #[dynalock(updated_at = "millis")]
+        updated_at: Option<i64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        author: Option<String>,
+        text: Option<Vec<String>>,
+    });
+}
+
+use dynalock::{
+    KeyAttribute as _, Versioned,
+    condition::{Attribute, Defaulted},
+    private::KeptTimes,
+    table::{KeyType, KeyValue},
+};
 
 use crate::key;
 
@@ -142,4 +212,33 @@ fn other_items_do_not_matter() {
     let line = OrderLine { id: "a".to_owned() };
     assert_eq!(Keyed::key(&order), "another");
     assert_eq!(Versioned::key(&order), line.key());
+}
+
+#[test]
+fn a_type_from_a_macro_is_read_like_a_type_by_hand() {
+    use made_by_macros::{Digest, File, Note};
+
+    let _: Attribute<File, Option<u32>, Defaulted> = File::ATTR.size;
+    let _: Attribute<Note, Option<String>, Defaulted> = Note::ATTR.author;
+    let _: Attribute<Note, Option<Vec<String>>, Defaulted> = Note::ATTR.text;
+    let digest = Digest(serde_bytes::ByteBuf::from([1, 2]));
+    assert_eq!((Digest::TYPE, digest.to_key_value()), (KeyType::B, KeyValue::B(vec![1, 2])));
+}
+
+#[test]
+fn a_struct_from_a_macro_mirrors_its_version_and_its_times() {
+    use made_by_macros::{Digest, File, Note};
+
+    let times = KeptTimes { created_at: Some(3), updated_at: Some(4) };
+    let digest = Digest(serde_bytes::ByteBuf::from([1, 2]));
+    let mut file = File { digest, version: 0, created_at: None, updated_at: 0, size: None };
+    file.mirror_version(9);
+    file.mirror_times(times);
+    assert_eq!((file.version, file.created_at, file.updated_at, file.size), (9, Some(3), 4, None));
+    assert_eq!(key::<File>(&file), file.key());
+
+    let mut note = Note { id: "a".to_owned(), version: 0, updated_at: None, author: None, text: None };
+    note.mirror_version(9);
+    note.mirror_times(times);
+    assert_eq!((note.version, note.updated_at, note.author, note.text), (9, Some(4), None, None));
 }

@@ -71,4 +71,18 @@ struct TooMany {
     a: String,
 }
 
+macro_rules! order {
+    ($courier:ty) => {
+        #[derive(Serialize, Deserialize, Versioned)]
+        #[dynalock(table = "orders", index(name = "sparse", partition_key = "courier"))]
+        struct FromMacro {
+            #[dynalock(partition_key)]
+            customer: String,
+            courier: $courier,
+        }
+    };
+}
+
+order!(Option<String>);
+
 fn main() {}

@@ -94,6 +94,15 @@ struct NothingElseFails {
     number: Pair,
 }
 
+macro_rules! newtype {
+    ($name:ident($ty:ty)) => {
+        #[derive(Serialize, Deserialize, KeyAttribute)]
+        struct $name($ty);
+    };
+}
+
+newtype!(ListFromMacro(Vec<u8>));
+
 mod hex {
     pub fn serialize<S: serde::Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&format_args!("{number:x}"))

@@ -404,19 +404,22 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key attributes of the table differ from the key attributes of the struct. The failed
-    /// call has written nothing.
+    /// The key attributes of the table, or of the index that the call reads, differ from the key
+    /// attributes of the struct. The failed call has written nothing.
     ///
     /// [`Repository::create_table`](crate::Repository::create_table) compares the key attributes of
     /// the table with the key attributes of the struct, and reports the difference. If a call other
     /// than `create_table` returns `TableMismatch`, the error contains DynamoDB's message, which
-    /// has less detail.
-    #[error("the key of table `{table}` differs from the key of its type: {reason}")]
+    /// has less detail. [`Repository::verify_table`](crate::Repository::verify_table) reports all
+    /// differences of the table and of its indexes.
+    #[error("the key of {}table `{table}` differs from the key of its type: {reason}", of_index(*index))]
     #[non_exhaustive]
     TableMismatch {
         /// The name of the table.
         table: Arc<str>,
-        /// The difference between the key attributes of the table and of the struct.
+        /// The name of the index that the call reads, or `None` if the call uses the table itself.
+        index: Option<&'static str>,
+        /// The difference between the key attributes of the table or index and of the struct.
         reason: String,
     },
 
@@ -586,6 +589,11 @@ impl Error {
 /// `#[dynalock(show_key)]`, `key` is `None`, and the returned text is `this key`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
+}
+
+/// Returns the text that names an index before the name of its table in an error message.
+fn of_index(name: Option<&str>) -> String {
+    name.map(|name| format!("index `{name}` of ")).unwrap_or_default()
 }
 
 /// Returns the text that names a lock in an error message. If the lock is the lease on an item of a

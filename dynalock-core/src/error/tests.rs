@@ -111,7 +111,7 @@ fn without_spent() -> Vec<(Error, bool)> {
         (Error::Unavailable(Unavailable::RuntimeEnded), false),
         (Error::Unavailable(Unavailable::NotActive), true),
         (Error::Unavailable(Unavailable::Unreadable("why".into())), true),
-        (Error::TableMismatch { table: table(), reason: "a reason".to_owned() }, false),
+        (Error::TableMismatch { table: table(), index: None, reason: "a reason".to_owned() }, false),
         (Error::Misconfigured(Misconfigured::Region("why".into())), false),
         (Error::PageToken { table: table(), reason: "a reason" }, false),
         (Error::InvalidSetting(InvalidSetting::Attempts), false),

@@ -4,7 +4,7 @@ use super::{
     feed::{self, Feed},
     kind::{Consistent, InSegments, InTable, Ordered, Paged, Partitioned, Ranged, Reads, WholeTable},
     page::{self, Page},
-    plan::Plan,
+    plan::{Partition, Plan},
     range::{Prefix, SortBounds},
     spec::QuerySpec,
     stream::ItemStream,
@@ -16,7 +16,7 @@ use crate::{
     explain::Explained,
     expression::{Condition, Placeholders},
     key::KeyValue,
-    model::{IndexModel, IndexScope, KeyModel, Projection, Versioned},
+    model::{IndexModel, IndexScope, KeyModel, Model, Projection, Versioned},
     operation::{Access, PageRequest, Selection},
     repository::Repository,
     retry::{CallCost, Limits, limit_methods},
@@ -711,11 +711,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             return Ok(None);
         }
         let filter = self.filter.as_ref().map(|filter| filter.render(table, &mut to)).transpose()?;
-        // An index can hold several items with the same index key. DynamoDB identifies a position
-        // in an index by the key attributes of the index and of the table. An attribute may be part
-        // of both the index key and the table key.
-        let of_index = index.into_iter().flat_map(IndexModel::key_attributes);
-        let keys: Vec<_> = model.key_attributes().chain(of_index.filter(|key| !model.is_key(key.name))).collect();
+        let keys = place_keys(model, index);
         let expires = model.times.expires.map(|expires| expires.name);
         let expires = expires.filter(|name| self.settings.expired == ExpiredItems::Absent && self.holds(name));
         let selection = match selection {
@@ -726,6 +722,8 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             }
             selection => selection,
         };
+        let partition = self.settings.partition.clone();
+        let partition = partition.map(|value| Partition { key: partition_key, value: value.canonical() });
         let (names, values) = to.finish();
         let (table, index) = (Arc::clone(table), index.map(|index| index.name));
         // A count needs only the entries of the index, so a count does not read the items from the
@@ -735,7 +733,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let connection = Arc::clone(&self.repository.connection);
         let hides_expired = (self.settings.expired == ExpiredItems::Absent).then(|| self.repository.item_expiry());
         let call_cost = CallCost::begin_call(connection.meter.as_ref(), limits.budget);
-        Ok(Some(Plan { connection, limits, call_cost, model, request, keys, hides_expired, fetches }))
+        Ok(Some(Plan { connection, limits, call_cost, model, request, partition, keys, hides_expired, fetches }))
     }
 
     /// Returns `true` if the items that the read finds can contain the attribute `name`. A table
@@ -748,6 +746,15 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
             Projection::Include(names) => names.contains(&name),
         })
     }
+}
+
+/// Returns the key attributes that identify a position in the table or in an index.
+fn place_keys(model: &Model, index: Option<&IndexModel>) -> Vec<KeyModel> {
+    // An index can hold several items with the same index key, so DynamoDB identifies a position in
+    // an index by the key attributes of the index and of the table. An attribute may be part of both
+    // the index key and the table key.
+    let of_index = index.into_iter().flat_map(IndexModel::key_attributes);
+    model.key_attributes().chain(of_index.filter(|key| !model.is_key(key.name))).collect()
 }
 
 /// Returns the key condition of a query for one partition and a range of sort keys.

@@ -13,7 +13,7 @@ use crate::{
     codec::{Item, digest_item, key_item, key_of},
     error::{Error, Result},
     explain::ExplainedRequest,
-    key::Key,
+    key::{Key, KeyValue},
     model::{ItemExpiry, KeyModel, Model},
     operation::{Access, ItemPage, PageRequest, PageStart, Segment},
     retry::{Attempts, CallCost, Connection, Limits},
@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub(super) call_cost: Option<Arc<CallCost>>,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
+    /// The partition that a query reads, or `None` for a scan.
+    pub(super) partition: Option<Partition>,
     /// The key attributes whose values identify the position of an item in the order of a query.
     pub(super) keys: Vec<KeyModel>,
     /// The rule by which the read leaves out expired items, or `None` if the read returns expired
@@ -36,6 +38,12 @@ pub(super) struct Plan {
     /// `true` if the query must read whole items from the table, because the index does not hold
     /// whole items.
     pub(super) fetches: bool,
+}
+
+/// The partition key of a query, in the table or in an index, and its value in canonical notation.
+pub(super) struct Partition {
+    pub(super) key: KeyModel,
+    pub(super) value: KeyValue,
 }
 
 /// Returns the maximum number of items that the next request of a read evaluates. `wanted` is the
@@ -115,12 +123,14 @@ impl Plan {
         Ok(keys.iter().filter_map(|key| found.remove(key)).collect())
     }
 
-    /// Converts the refusal of a read from a missing index into [`Error::IndexNotFound`].
+    /// Converts the refusal of a read from a missing index into [`Error::IndexNotFound`], and names
+    /// the index in the error for an index with another key.
     fn explained(&self, error: Error) -> Error {
         match (error, self.request.index) {
             (Error::Rejected(refusal), Some(index)) if refusal.is_of_missing_index() => {
                 Error::IndexNotFound { table: Arc::clone(self.table()), index, spent: refusal.spent() }
             }
+            (Error::TableMismatch { table, reason, .. }, index) => Error::TableMismatch { table, index, reason },
             (error, _) => error,
         }
     }
@@ -134,6 +144,12 @@ impl Plan {
     pub(super) fn place_of(&self, item: &Item) -> Item {
         let value = |key: &KeyModel| Some((key.name.to_owned(), item.get(key.name)?.clone()));
         self.keys.iter().filter_map(value).collect()
+    }
+
+    /// Returns `false` if no item of the read has the value `value` in the key attribute `key`,
+    /// because `key` is the partition key of the query, and the query reads another partition.
+    pub(super) fn may_hold(&self, key: &KeyModel, value: &KeyValue) -> bool {
+        self.partition.as_ref().is_none_or(|partition| partition.key != *key || partition.value == *value)
     }
 
     /// Returns a hash of the settings that a page token is valid for: table, index, partition,

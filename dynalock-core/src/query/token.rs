@@ -12,6 +12,7 @@ use crate::{
     codec::{Item, scalar},
     error::Result,
     key::KeyValue,
+    number,
 };
 
 /// A page token identifies the last item of a page, so that a query can continue after this item.
@@ -72,7 +73,8 @@ impl PageToken {
     }
 
     /// Returns the key attributes in a page token. Returns an error if another query or scan made
-    /// the page token, or if the signature of the page token is wrong.
+    /// the page token, if the signature of the page token is wrong, or if no item of the query can
+    /// have the key in the page token.
     pub(super) fn open(&self, plan: &Plan, secret: Option<&Secret>) -> Result<Item> {
         const OTHER_QUERY: &str = "it belongs to another query";
         const UNSIGNED: &str = "it is not signed with the key of this query";
@@ -88,7 +90,7 @@ impl PageToken {
         }
         let mut place = Item::new();
         for key in &plan.keys {
-            let value = take(&mut rest).filter(|value| value.key_type() == key.key_type && !value.is_empty());
+            let value = take(&mut rest).filter(|value| key.refusal_of(value).is_none() && plan.may_hold(key, value));
             let value = value.ok_or_else(|| plan.token_error(MALFORMED))?;
             place.insert(key.name.to_owned(), (&value).into());
         }
@@ -143,6 +145,8 @@ fn put(to: &mut Vec<u8>, value: &KeyValue) {
     to.extend(content);
 }
 
+/// Takes a key value from the content of a page token. Returns `None` if the content is not a key
+/// value, because a client can change the content of an unsigned page token.
 fn take(from: &mut &[u8]) -> Option<KeyValue> {
     let (&tag, rest) = from.split_first()?;
     let (length, rest) = rest.split_first_chunk()?;
@@ -151,7 +155,7 @@ fn take(from: &mut &[u8]) -> Option<KeyValue> {
     let text = || String::from_utf8(content.to_vec()).ok();
     match tag {
         b'S' => text().map(KeyValue::S),
-        b'N' => text().map(KeyValue::N),
+        b'N' => text().map(number::canonical).filter(|digits| number::is_stored(digits)).map(KeyValue::N),
         b'B' => Some(KeyValue::B(content.to_vec())),
         _ => None,
     }

@@ -37,7 +37,8 @@ pub(crate) async fn create(creation: Creation<'_>) -> Result<()> {
     let mut attempts = Attempts::new(connection, limits);
     let described = until_active(&mut attempts, creation).await?;
     if let Some(difference) = key_differences(model, &described).first() {
-        return Err(Error::TableMismatch { table: Arc::clone(table), reason: difference.to_string() });
+        let (table, reason) = (Arc::clone(table), difference.to_string());
+        return Err(Error::TableMismatch { table, index: None, reason });
     }
     match model.times.expires {
         Some(expires) => until_time_to_live_is_on(&mut attempts, creation, expires.name).await,

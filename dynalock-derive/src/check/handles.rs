@@ -7,6 +7,7 @@ use crate::{
     attr::FieldAttrs,
     model::{Field, Struct},
     serde::{self, DefaultAttr},
+    type_name,
 };
 
 /// The handle of an attribute, for conditions and patches.
@@ -104,9 +105,7 @@ fn is_fixed(field: &Field<'_>) -> bool {
 
 /// Returns whether serde reads a missing attribute as `None`.
 fn is_option(field: &Field<'_>) -> bool {
-    let Type::Path(path) = field.ty else { return false };
-    let is_named_so = path.path.segments.last().is_some_and(|segment| segment.ident == "Option");
-    is_named_so && !field.serde.read_by_other_code()
+    type_name::is_option(field.ty) && !field.serde.read_by_other_code()
 }
 
 fn default<'a>(field: &Field<'a>, container: &serde::StructAttrs) -> Option<Default<'a>> {

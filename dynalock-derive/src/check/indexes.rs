@@ -2,7 +2,7 @@
 //! have the same name.
 
 use proc_macro2::{Ident, Span};
-use syn::{LitStr, Path, Type, TypePath, ext::IdentExt as _};
+use syn::{LitStr, ext::IdentExt as _};
 
 use super::{Attribute, roles::dependent};
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     index::{IndexAttrs, Projection},
     model::{Field, Struct},
     suggest::nearest,
+    type_name::is_option,
 };
 
 /// An index of the table, after all checks.
@@ -224,9 +225,4 @@ fn distinct(attrs: &[IndexAttrs], errors: &mut Errors) {
             );
         }
     }
-}
-
-fn is_option(ty: &Type) -> bool {
-    let Type::Path(TypePath { path: Path { segments, .. }, .. }) = ty else { return false };
-    segments.last().is_some_and(|segment| segment.ident == "Option")
 }

@@ -222,8 +222,8 @@ async fn every_call_says_that_the_key_of_the_table_differs(shop: &Shop) {
         // DynamoDB Local does not name the action of a transaction, so the error names all tables.
         assert!(text.starts_with("the key of table `") && text.contains(name), "{text}");
         assert!(text.contains("` differs from the key of its type: "), "{text}");
-        assert!(text.contains("`create_table` compares both keys"), "{text}");
-        expect_error!(Err::<(), _>(error), Error::TableMismatch { .. });
+        assert!(text.contains("`verify_table` compares the table with its type"), "{text}");
+        expect_error!(Err::<(), _>(error), Error::TableMismatch { index: None, .. });
     }
 }
 

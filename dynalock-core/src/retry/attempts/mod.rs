@@ -415,8 +415,8 @@ impl Attempts {
 /// Returns the error of a request that DynamoDB refused because the key attributes of the table
 /// differ from the key attributes in the request.
 pub(crate) fn mismatch(table: &Arc<str>, refusal: &Refusal) -> Error {
-    let reason = format!("{refusal}; `create_table` compares both keys and says what differs");
-    Error::TableMismatch { table: Arc::clone(table), reason }
+    let reason = format!("{refusal}; `verify_table` compares the table with its type and says what differs");
+    Error::TableMismatch { table: Arc::clone(table), index: None, reason }
 }
 
 /// Returns the error for a server that reports a false condition for a request without a condition.

@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::types::{KeySchemaElement, Projection};
 use dynalock::{Error, KeyAttribute, Repository, Stored, Versioned, query::PageToken};
 use serde::{Deserialize, Serialize};
 
+use super::other_errors_of_edited_tokens;
 use crate::support::{Shop, Table, expect_error};
 
 cases![
@@ -17,8 +18,10 @@ cases![
     fetch_reads_the_items_of_a_partial_index,
     pages_of_an_index_miss_nothing,
     a_token_belongs_to_its_index,
+    a_changed_character_of_a_token_of_an_index_is_an_error_of_the_token_or_names_another_place,
     an_index_without_a_sort_key_is_read,
     an_index_that_the_table_does_not_have_is_an_error_that_says_what_to_do,
+    an_index_with_another_key_than_its_type_is_named,
     an_empty_key_of_an_index_is_refused_before_it_is_sent,
     rows_of_separate_leases_are_not_in_an_index_of_their_key,
 ];
@@ -243,6 +246,22 @@ async fn a_token_belongs_to_its_index(shop: &Shop) {
     assert_eq!(table.items.query_index(Sale::INDEX.by_time, "alice").page(token).await.unwrap().items.len(), 2);
 }
 
+async fn a_changed_character_of_a_token_of_an_index_is_an_error_of_the_token_or_names_another_place(shop: &Shop) {
+    let table = sales(shop).await;
+    let open = || table.items.query_index(Sale::INDEX.by_status, Status::Open).limit(1);
+    let by_total = || table.items.query_index(Sale::INDEX.by_total, 100).limit(1);
+    let by_time = || table.items.query_index(Sale::INDEX.by_time, "alice").sort("2026-11"..).limit(1);
+    let token = open().page(None).await.unwrap().next.unwrap();
+    let errors = other_errors_of_edited_tokens(&token, async |token| open().page(Some(token)).await);
+    assert_eq!(errors.await, [""; 0]);
+    let token = by_total().page(None).await.unwrap().next.unwrap();
+    let errors = other_errors_of_edited_tokens(&token, async |token| by_total().page(Some(token)).await);
+    assert_eq!(errors.await, [""; 0]);
+    let token = by_time().page(None).await.unwrap().next.unwrap();
+    let errors = other_errors_of_edited_tokens(&token, async |token| by_time().page(Some(token)).await);
+    assert_eq!(errors.await, [""; 0]);
+}
+
 async fn an_index_without_a_sort_key_is_read(shop: &Shop) {
     let table = sales(shop).await;
     let keys = table.items.query_index(Sale::INDEX.by_total, 500).collect().await.unwrap();
@@ -276,6 +295,45 @@ async fn an_index_that_the_table_does_not_have_is_an_error_that_says_what_to_do(
         assert!(text.contains("`by_status`") && text.contains("UpdateTable"), "{text}");
         assert!(matches!(error, Error::IndexNotFound { index: "by_status", .. }), "{error:?}");
     }
+}
+
+/// The items of the test, with other keys of their indexes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[serde(rename_all = "camelCase")]
+#[dynalock(
+    table = "sales",
+    index(name = "by_status", partition_key = "placed_at"),
+    index(name = "by.total", partition_key = "total_cents")
+)]
+struct Resale {
+    #[dynalock(partition_key)]
+    customer: String,
+    #[dynalock(sort_key)]
+    number: u64,
+    placed_at: String,
+    total_cents: String,
+}
+
+async fn an_index_with_another_key_than_its_type_is_named(shop: &Shop) {
+    let table = sales(shop).await;
+    let resales: Repository<Resale> = shop.named(table.name());
+    let other_name = resales.query_index(Resale::INDEX.by_status, "2026-11-01");
+    let other_type = resales.query_index(Resale::INDEX.by_total, "100");
+    for (index, result) in [
+        ("by_status", other_name.clone().collect().await.map(drop)),
+        ("by_status", other_name.count().await.map(drop)),
+        ("by.total", other_type.page(None).await.map(drop)),
+    ] {
+        let error = expect_error!(result, error @ Error::TableMismatch { .. } => error);
+        let text = error.to_string();
+        let start =
+            format!("the key of index `{index}` of table `{}` differs from the key of its type: ", table.name());
+        assert!(text.starts_with(&start), "{text}");
+        assert!(text.ends_with("`verify_table` compares the table with its type and says what differs"), "{text}");
+        assert!(matches!(error, Error::TableMismatch { index: Some(named), .. } if named == index), "{error:?}");
+    }
+    let report = resales.verify_table().await.unwrap();
+    assert!(report.to_string().contains("by_status"), "{report}");
 }
 
 async fn an_empty_key_of_an_index_is_refused_before_it_is_sent(shop: &Shop) {

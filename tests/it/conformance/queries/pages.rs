@@ -5,7 +5,7 @@ use dynalock::{
     query::{Page, PageToken},
 };
 
-use super::orders;
+use super::{orders, other_errors_of_edited_tokens};
 use crate::support::{Order, Shop, expect_error};
 
 cases![
@@ -18,6 +18,7 @@ cases![
     a_token_of_another_query_is_refused,
     a_limit_may_change_from_page_to_page,
     a_token_that_was_edited_is_refused,
+    a_changed_character_of_a_token_is_an_error_of_the_token_or_names_another_place,
     a_signed_token_is_refused_where_it_was_not_signed,
     a_token_shows_no_key_in_debug,
 ];
@@ -148,6 +149,25 @@ async fn a_token_that_was_edited_is_refused(shop: &Shop) {
         assert!(error.to_string().contains("ask for the first page again"), "{error}");
     }
     assert_eq!(shop.requests(), before);
+}
+
+async fn a_changed_character_of_a_token_is_an_error_of_the_token_or_names_another_place(shop: &Shop) {
+    let table = orders(shop, [111_111_111, 222_222_222, 333_333_333]).await;
+    let query = || table.items.query("alice").limit(1);
+    let ranged = || query().sort(1..).descending();
+    let scan = || table.items.scan().limit(1);
+    let token = query().page(None).await.unwrap().next.unwrap();
+    let errors = other_errors_of_edited_tokens(&token, async |token| {
+        let page = query().page(Some(token)).await;
+        page.inspect(|page| assert!(page.items.iter().flatten().all(|order| order.customer == "alice")))
+    });
+    assert_eq!(errors.await, [""; 0]);
+    let token = ranged().page(None).await.unwrap().next.unwrap();
+    let errors = other_errors_of_edited_tokens(&token, async |token| ranged().page(Some(token)).await);
+    assert_eq!(errors.await, [""; 0]);
+    let token = scan().page(None).await.unwrap().next.unwrap();
+    let errors = other_errors_of_edited_tokens(&token, async |token| scan().page(Some(token)).await);
+    assert_eq!(errors.await, [""; 0]);
 }
 
 async fn a_signed_token_is_refused_where_it_was_not_signed(shop: &Shop) {
