@@ -97,8 +97,10 @@ async fn a_guard_decides_on_the_stored_value_after_a_write_that_was_dropped() {
     let mut lease = table.items.lock("a").heartbeat(false).await.unwrap();
     shop.faults.script_on("UpdateItem", 0, Fault::LoseReply);
     shop.rival.before("UpdateItem", 1, std::future::pending);
-    let update = lease.update(|it| it.items = 2);
-    assert!(tokio::time::timeout(millis(500), update).await.is_err());
+    tokio::select! {
+        ended = lease.update(|it| it.items = 2) => panic!("{ended:?}"),
+        () = travel(millis(500)) => {}
+    }
     let seen = lease.try_update(|it| Refused::here::<()>(it.items.to_string())).await;
     assert_eq!(seen.unwrap_err().to_string(), "2");
     let stored = lease.commit(|_| ()).await.unwrap();
