@@ -90,6 +90,11 @@ impl Key {
         self.sort.as_ref().unwrap_or(&self.partition).is_lease_row()
     }
 
+    /// Returns whether one of the key values is longer than DynamoDB allows.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.values().zip(MAX_BYTES).any(|(value, max_bytes)| value.len() > max_bytes)
+    }
+
     /// Converts the key of a separate lease row into the key of the leased item. A key without the
     /// suffix `#lock` stays unchanged.
     pub(crate) fn of_item(self) -> Self {
@@ -126,6 +131,12 @@ impl fmt::Display for Key {
         }
     }
 }
+
+/// The longest partition key that DynamoDB allows.
+pub(crate) const MAX_PARTITION_BYTES: usize = 2048;
+
+/// The longest partition key and the longest sort key that DynamoDB allows.
+pub(crate) const MAX_BYTES: [usize; 2] = [MAX_PARTITION_BYTES, 1024];
 
 /// The suffix that turns the key of an item into the key of its separate lease row.
 const SUFFIX: &str = "#lock";
@@ -204,9 +215,14 @@ impl KeyValue {
     /// assert!(KeyValue::S(String::new()).is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the length of a string in UTF-8 bytes, of bytes, or of the digits of a number.
+    pub(crate) fn len(&self) -> usize {
         match self {
-            Self::S(text) | Self::N(text) => text.is_empty(),
-            Self::B(bytes) => bytes.is_empty(),
+            Self::S(text) | Self::N(text) => text.len(),
+            Self::B(bytes) => bytes.len(),
         }
     }
 }

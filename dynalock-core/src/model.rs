@@ -427,10 +427,14 @@ pub struct KeyModel {
 impl KeyModel {
     /// Returns the reason why DynamoDB would refuse the given value for the key attribute. Returns
     /// `None` for a valid key value.
-    pub(crate) fn refusal_of(&self, value: &KeyValue) -> Option<&'static str> {
+    pub(crate) fn refusal_of(&self, value: &KeyValue, max_bytes: usize) -> Option<&'static str> {
+        const TOO_LONG: &str = "DynamoDB allows 2,048 bytes in a partition key and 1,024 bytes in a sort key";
         const OTHER_TYPE: &str = "its `KeyAttribute` makes another type than it declares";
         if value.is_empty() {
             return Some("it is empty");
+        }
+        if value.len() > max_bytes {
+            return Some(TOO_LONG);
         }
         (value.key_type() != self.key_type).then_some(OTHER_TYPE)
     }

@@ -236,8 +236,8 @@ pub enum Error {
         table: Arc<str>,
     },
 
-    /// A key is invalid: either the key is empty, or serde and the `KeyAttribute` implementation
-    /// convert the key to different values.
+    /// A key is invalid. Either the key is empty, or the key is longer than DynamoDB allows, or
+    /// serde and the `KeyAttribute` implementation convert the key to different values.
     #[error("the key attribute `{attribute}` of table `{table}` cannot be used: {reason}")]
     #[non_exhaustive]
     InvalidKey {

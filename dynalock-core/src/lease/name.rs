@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use crate::key::MAX_PARTITION_BYTES;
+
 /// The character U+001F (unit separator), which no name and no namespace of a lock may contain.
 const SEPARATOR: char = '\u{1f}';
 
@@ -14,10 +16,14 @@ pub(crate) fn row_name(name: &str, namespace: Option<&str>) -> Result<Arc<str>, 
     if name.contains(SEPARATOR) || namespace.is_some_and(|namespace| namespace.contains(SEPARATOR)) {
         return Err("it contains U+001F, which stands between a name and its namespace");
     }
-    Ok(match namespace {
+    let row_name: Arc<str> = match namespace {
         Some(namespace) => format!("{name}{SEPARATOR}{namespace}").into(),
         None => name.into(),
-    })
+    };
+    if row_name.len() > MAX_PARTITION_BYTES {
+        return Err("the name, or the name and its namespace with one byte between them, has more than 2,048 bytes");
+    }
+    Ok(row_name)
 }
 
 /// Returns the name of a lock in the form that errors show, or `None` for an empty name.

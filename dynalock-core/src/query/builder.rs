@@ -15,7 +15,7 @@ use crate::{
     error::{Error, InvalidSetting, Result},
     explain::Explained,
     expression::{Condition, Placeholders},
-    key::KeyValue,
+    key::{KeyValue, MAX_PARTITION_BYTES},
     model::{IndexModel, IndexScope, KeyModel, Model, Projection, Versioned},
     operation::{Access, PageRequest, Selection},
     repository::Repository,
@@ -696,7 +696,7 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         let mut to = Placeholders::default();
         let access = match &self.settings.partition {
             Some(partition) => {
-                if let Some(reason) = partition_key.refusal_of(partition) {
+                if let Some(reason) = partition_key.refusal_of(partition, MAX_PARTITION_BYTES) {
                     let (table, attribute) = (Arc::clone(table), partition_key.name);
                     return Err(Error::InvalidKey { table, attribute, reason });
                 }

@@ -11,7 +11,7 @@ use super::plan::Plan;
 use crate::{
     codec::{Item, scalar},
     error::Result,
-    key::KeyValue,
+    key::{KeyValue, MAX_PARTITION_BYTES},
     number,
 };
 
@@ -90,7 +90,9 @@ impl PageToken {
         }
         let mut place = Item::new();
         for key in &plan.keys {
-            let value = take(&mut rest).filter(|value| key.refusal_of(value).is_none() && plan.may_hold(key, value));
+            let is_possible =
+                |value: &KeyValue| key.refusal_of(value, MAX_PARTITION_BYTES).is_none() && plan.may_hold(key, value);
+            let value = take(&mut rest).filter(is_possible);
             let value = value.ok_or_else(|| plan.token_error(MALFORMED))?;
             place.insert(key.name.to_owned(), (&value).into());
         }

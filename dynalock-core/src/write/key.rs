@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{
     codec::{Item, key_item},
     error::Error,
-    key::Key,
+    key::{Key, MAX_BYTES},
     model::{ItemRef, KeyModel, Model},
     operation::GetItem,
 };
@@ -37,13 +37,21 @@ pub(crate) fn lease_row_key(model: &Model, table: &Arc<str>, key: &Key) -> Resul
 
 /// Returns the attributes of a key. Returns an error if DynamoDB would refuse the key.
 pub(crate) fn checked_key(model: &Model, table: &Arc<str>, key: &Key) -> Result<Item, Error> {
-    for (attribute, value) in model.key_attributes().zip(key.values()) {
-        if let Some(reason) = attribute.refusal_of(value) {
+    for ((attribute, value), max_bytes) in model.key_attributes().zip(key.values()).zip(MAX_BYTES) {
+        if let Some(reason) = attribute.refusal_of(value, max_bytes) {
             return Err(invalid(table, attribute, reason));
         }
     }
-    if model.lock_in_row().is_some() && key.is_lease_row() {
-        return Err(invalid(table, model.last_key(), "it ends in `#lock`, like the key of a separate lease row"));
+    if model.lock_in_row().is_some() {
+        const RESERVED: &str = "it ends in `#lock`, like the key of a separate lease row";
+        const NO_ROOM: &str =
+            "the key of its separate lease row has five bytes more, and is longer than DynamoDB allows";
+        if key.is_lease_row() {
+            return Err(invalid(table, model.last_key(), RESERVED));
+        }
+        if key.lease_row().is_some_and(|row| row.is_too_long()) {
+            return Err(invalid(table, model.last_key(), NO_ROOM));
+        }
     }
     Ok(key_item(model, key))
 }

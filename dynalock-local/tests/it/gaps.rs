@@ -67,6 +67,26 @@ async fn a_start_key_of_another_segment_is_accepted() {
 }
 
 #[tokio::test]
+async fn an_index_key_may_have_more_bytes_than_a_key() {
+    let orders = orders().await;
+
+    let put = orders.put_request(order("alice", 1, &"x".repeat(2049), "2026-01-01")).send().await;
+
+    assert_eq!(code(&put), None);
+}
+
+#[tokio::test]
+async fn a_filter_may_have_more_than_300_operators() {
+    let orders = orders().await;
+    let filter = vec!["cents = :n"; 200].join(" OR ");
+
+    let scan = orders.client.scan().table_name("orders").filter_expression(filter);
+    let scan = scan.expression_attribute_values(":n", n(1)).send().await;
+
+    assert_eq!(code(&scan), None);
+}
+
+#[tokio::test]
 async fn a_projection_of_a_local_index_lacks_what_the_index_does_not_hold() {
     let orders = orders().await;
     orders.put(order("alice", 1, "open", "2026-01-01")).await;

@@ -6,10 +6,11 @@ use dynalock::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Digest, Product, Shop, b, expect_error, n, s};
+use crate::support::{Digest, Product, Shop, b, commit, expect_error, n, s};
 
 cases![
     an_empty_key_is_refused_without_a_request,
+    a_key_is_at_most_as_long_as_dynamodb_allows,
     a_numeric_key_names_its_item,
     a_composite_key_names_its_item,
     a_newtype_is_a_key,
@@ -34,6 +35,39 @@ async fn an_empty_key_is_refused_without_a_request(shop: &Shop) {
         assert_eq!(attribute, "sku");
     }
     assert_eq!(shop.requests(), 0);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]
+#[dynalock(table = "files")]
+struct File {
+    #[dynalock(partition_key)]
+    folder: String,
+    #[dynalock(sort_key)]
+    name: String,
+}
+
+async fn a_key_is_at_most_as_long_as_dynamodb_allows(shop: &Shop) {
+    let table = shop.table::<File>().await;
+    // Each of these letters has two bytes.
+    let file = |folder: usize, name: usize| File { folder: "ä".repeat(folder), name: "ö".repeat(name) };
+    table.items.create(file(1024, 512)).await.unwrap();
+    let sent = shop.requests();
+    for (too_long, expected) in [(file(1025, 1), "folder"), (file(1, 513), "name")] {
+        let key = || (too_long.folder.as_str(), too_long.name.as_str());
+        for result in [
+            table.items.get(key()).await.map(drop),
+            table.items.get_many([("a", "b"), key()]).await.map(drop),
+            table.items.create(too_long.clone()).await.map(drop),
+            table.items.update_with(key(), |file| file.name.clear()).await.map(drop),
+            table.items.delete_unchecked(key()).await,
+            commit(&shop.client, |tx| tx.check_exists(&table.items, key())).await.map(drop),
+        ] {
+            let attribute = expect_error!(result, Error::InvalidKey { attribute, .. } => attribute);
+            assert_eq!(attribute, expected);
+        }
+    }
+    expect_error!(table.items.query("ä".repeat(1025)).page(None).await, Error::InvalidKey { attribute: "folder", .. });
+    assert_eq!(shop.requests(), sent);
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Versioned)]

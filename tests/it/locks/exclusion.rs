@@ -163,6 +163,11 @@ async fn a_name_that_was_retired_goes_on_above_its_fence() {
 async fn names_are_checked_and_a_missing_table_is_named() {
     let (shop, locks, _) = Shop::with_locks().await;
     expect_error!(locks.acquire("").await, Error::InvalidKey { attribute: "name", .. });
+    locks.acquire("a".repeat(2048)).await.unwrap().release().await.unwrap();
+    expect_error!(locks.acquire("a".repeat(2049)).await, Error::InvalidKey { attribute: "name", .. });
+    let office = locks.clone().namespace("office");
+    office.acquire("a".repeat(2041)).await.unwrap().release().await.unwrap();
+    expect_error!(office.acquire("a".repeat(2042)).await, Error::InvalidKey { attribute: "name", .. });
     assert_eq!(locks.verify_table().await.unwrap().differences(), []);
     let elsewhere = dynalock::Locks::new(&shop.client, "nowhere");
     expect_error!(elsewhere.verify_table().await, Error::TableNotFound { .. });

@@ -89,6 +89,17 @@ async fn empty_keys_and_empty_sets_are_refused() {
 }
 
 #[tokio::test]
+async fn the_bytes_of_a_key_are_limited() {
+    let keys = [("p", ScalarAttributeType::S), ("q", ScalarAttributeType::S)];
+    let table = Table::create_keyed(client(), "the_bytes_of_a_key_are_limited", &keys).await;
+    let put = |p: usize, q: usize| table.put_request(item([("p", s("ä".repeat(p))), ("q", s("ä".repeat(q)))])).send();
+
+    assert_eq!(code(&put(1024, 512).await), None);
+    assert_eq!(code(&put(1025, 1).await), INVALID);
+    assert_eq!(code(&put(1, 513).await), INVALID);
+}
+
+#[tokio::test]
 async fn equal_numbers_are_one_key() {
     let name = "equal_numbers_are_one_key";
     let table = Table::create_keyed(client(), name, &[("id", ScalarAttributeType::N)]).await;

@@ -15,6 +15,19 @@ async fn a_key_that_could_be_that_of_a_row_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_leaves_room_for_the_suffix_of_its_lease_row() {
+    let (shop, table) = Shop::with_two::<Archive>().await;
+    let longest = "a".repeat(2043);
+    table.items.create(Archive::new(&longest, 1)).await.unwrap();
+    table.items.lock(&longest).await.unwrap().commit(|it| it.items = 2).await.unwrap();
+    let sent = shop.requests();
+    let longer = "a".repeat(2044);
+    expect_error!(table.items.create(Archive::new(&longer, 1)).await, Error::InvalidKey { attribute: "id", .. });
+    expect_error!(table.items.lock(&longer).await, Error::InvalidKey { attribute: "id", .. });
+    assert_eq!(shop.requests(), sent);
+}
+
+#[tokio::test(start_paused = true)]
 async fn such_a_key_is_like_any_other_where_there_are_no_rows() {
     let (_, table) = Shop::with_table::<Product>().await;
     let stored = table.items.create(Product::new("a#lock", 5)).await.unwrap();
