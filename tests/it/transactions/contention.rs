@@ -135,6 +135,23 @@ async fn contention_without_end_is_exhausted() {
     assert!(matches!(*last, Error::Cancelled(_)), "{last:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_closure_that_changes_an_item_through_a_repository_conflicts_with_itself() {
+    let (shop, table) = alice_and_bob().await;
+    let table = &table;
+    let unit = transact(&shop.client, |tx| async move {
+        let alice = tx.get(&table.items, "alice").await?.expect("an account");
+        let mut bob = tx.get(&table.items, "bob").await?.expect("an account");
+        table.items.update_with("alice", |alice| alice.transfers += 1).await?;
+        bob.cents += alice.cents;
+        tx.update(&table.items, bob);
+        Ok::<_, Error>(())
+    });
+    let last = expect_error!(unit.attempts(20).await, Error::Exhausted { last, .. } => last);
+    assert!(matches!(*last, Error::Cancelled(_)), "{last:?}");
+    assert_eq!(cents(table).await, [5, 5]);
+}
+
 /// Lets workers transfer money between a hot account and the others, while transactions take time.
 /// Each transfer must be acknowledged within the default deadline.
 async fn crowd(faults: Faults) {

@@ -65,6 +65,9 @@ use crate::{
 /// ```
 ///
 /// The closure may run several times, so it should only read, decide and write through its [`Tx`].
+/// If the closure changes an item with a call of a repository after reading the item through the
+/// [`Tx`], each run conflicts with the closure's own change, and the unit of work ends with
+/// [`Error::Exhausted`].
 /// The closure reads one item after another, so the closure may see states of items that never
 /// existed at the same moment. If the reads were inconsistent, an item has changed since its read,
 /// so DynamoDB refuses the commit. Without [`snapshot`](UnitOfWork::snapshot), the caller may
