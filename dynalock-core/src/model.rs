@@ -1,7 +1,7 @@
 //! The types that describe a struct: its keys, attributes, indexes and lease settings.
 //! `#[derive(Versioned)]` generates the description of a struct as a constant.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, hash::Hash, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Serialize, de::DeserializeOwned};
@@ -21,7 +21,7 @@ use crate::key::{Key, KeyType, KeyValue};
 pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The key type that `#[derive(Versioned)]` generates, for example `ProductKey` for a struct
     /// `Product`.
-    type Key: Into<Key> + Send;
+    type Key: Into<Key> + Clone + fmt::Debug + Eq + Hash + Send + Sync + 'static;
 
     /// The names and settings that `#[derive(Versioned)]` has read from the attributes of the
     /// struct.

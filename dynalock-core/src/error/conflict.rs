@@ -151,12 +151,6 @@ impl fmt::Display for Difference<'_> {
     }
 }
 
-impl fmt::Display for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; read it again, or use `update_with`", self.difference())
-    }
-}
-
 debug_fields!(Conflict, self => {
     table: self.0.item_ref.table,
     expected: self.0.item_ref.expected,

@@ -52,7 +52,7 @@ pub enum Error {
     ///
     /// After a conflict, read the item again, or start from the item that [`Conflict::current`]
     /// returns. The method `update_with` reads the item and repeats the change after each conflict.
-    #[error("{0}")]
+    #[error("{}; read it again, or use `update_with`", .0.difference())]
     Conflict(Conflict),
 
     /// A create found a stored item with the key of the new item. The failed create has written

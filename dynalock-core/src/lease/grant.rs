@@ -149,7 +149,7 @@ impl Grant {
 
     /// The remaining time of a lost lock is zero.
     pub(crate) fn remaining(&self) -> Duration {
-        match self.lost_now() {
+        match &*self.lost.borrow() {
             Some(_) => Duration::ZERO,
             None => self.lease().deadline.saturating_duration_since(clock::now()),
         }

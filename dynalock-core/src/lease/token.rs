@@ -10,7 +10,7 @@ use crate::key::{Key, KeyValue};
 /// a lock for a token. Another task or process can resume the lock from the token. `Display`,
 /// `FromStr` and serde convert a token to a string and back. Every process that has the token can
 /// use the lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct LockToken {
     /// The name of the lock's row.
     pub(crate) name: Arc<str>,
@@ -20,6 +20,10 @@ pub struct LockToken {
     pub(crate) ttl: Duration,
     pub(crate) kind: GrantKind,
 }
+
+// The owner lets every program that knows the owner use the lock, and the name may be the key of an
+// item, so `Debug` shows neither.
+debug_fields!(LockToken, self => { fence: self.fence, ttl: self.ttl });
 
 impl LockToken {
     /// Encodes the key of an item as a text. The token for the lease of an item contains the

@@ -20,7 +20,7 @@ use crate::{
         queue::enter::QueueLimits,
         row::{LeaseSubject, Row},
     },
-    model::{IntoKey, LockModel, LockPlace, Lockable},
+    model::{IntoKey, LockPlace, Lockable},
     repository::Repository,
     retry::{Attempts, CallCost, Limits},
     telemetry::{BoxedCall, observe},
@@ -238,8 +238,7 @@ impl<T> Repository<T> {
     where
         T: Lockable,
     {
-        // A lockable type always has lease attributes.
-        let layout = T::MODEL.lock.unwrap_or(LockModel::DEFAULT);
+        let layout = const { T::MODEL.lock.expect("`Lockable` is implemented by `#[lockable]` alone") };
         let (table, item) = (Arc::clone(&self.table), checked_key(T::MODEL, &self.table, key)?);
         Ok(match layout.place {
             LockPlace::Item => {

@@ -98,6 +98,21 @@ impl Locks {
         }
     }
 
+    /// Returns the name of the table of the locks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # fn example(client: &aws_sdk_dynamodb::Client) {
+    /// let locks = dynalock::Locks::new(client, "locks");
+    /// println!("locks in the table {}", locks.table_name());
+    /// # }
+    /// ```
+    pub fn table_name(&self) -> &str {
+        &self.settings.table
+    }
+
     /// Selects the namespace of the handle's locks. Two locks in different namespaces are
     /// independent, even if they have the same name.
     ///

@@ -160,6 +160,25 @@ impl<T> Repository<T> {
         self
     }
 
+    /// Returns the name of the table, for example for a request that the program sends with the AWS
+    /// SDK.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use dynalock_core as dynalock;
+    /// # mod shop { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doctest/shop.rs")); }
+    /// # use shop::Product;
+    /// # async fn size(client: &aws_sdk_dynamodb::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let products = dynalock::Repository::<Product>::new(client).table("products-eu");
+    /// let description = client.describe_table().table_name(products.table_name()).send().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn table_name(&self) -> &str {
+        &self.table
+    }
+
     limit_methods! {
         self, [self.limits], {
             /// ```
