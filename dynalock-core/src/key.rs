@@ -128,10 +128,10 @@ impl fmt::Display for Key {
     }
 }
 
-/// The longest partition key that DynamoDB allows.
+/// The longest partition key that DynamoDB allows, in bytes.
 pub(crate) const MAX_PARTITION_BYTES: usize = 2048;
 
-/// The longest partition key and the longest sort key that DynamoDB allows.
+/// The longest partition key and the longest sort key that DynamoDB allows, in bytes.
 pub(crate) const MAX_BYTES: [usize; 2] = [MAX_PARTITION_BYTES, 1024];
 
 /// The suffix that turns the key of an item into the key of its separate lease row.

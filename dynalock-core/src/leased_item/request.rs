@@ -227,8 +227,8 @@ impl<T> Repository<T> {
             // the heartbeat would leave a renewed lease without a guard.
             let stored = decode_stored(table, item.clone())?;
             grant.beat().await?;
-            // `resume` makes the guard last, because a drop of the guard after an error would
-            // release the lease.
+            // `resume` makes the guard only after all steps that can fail, because a drop of the
+            // guard would release the lease.
             Ok(LeaseGuard::new(self.clone(), HeldGrant::new(grant, background), stored, item))
         };
         observe("resume", Arc::clone(table), resume).await

@@ -120,8 +120,9 @@ impl<O, N, Q> Acquire<O, N, Q> {
     }
 
     /// Stores bytes in the row of the lock. Other callers read the stored bytes with
-    /// [`inspect`](crate::Locks::inspect), and the next holder with [`LockGuard::payload`]. The
-    /// stored bytes stay in the row of the lock when the lock is released.
+    /// [`inspect`](crate::Locks::inspect), and the next holder reads the stored bytes with
+    /// [`LockGuard::payload`]. The stored bytes stay in the row of the lock when the lock is
+    /// released.
     ///
     /// # Examples
     ///

@@ -103,11 +103,11 @@ impl<T: Versioned + Clone> Request<T, Update<T>> {
     /// Returns the request that the update, touch or replace would send. `explain` sends no
     /// request.
     ///
-    /// If the value comes from [`Stored::assume`], or if a `replace` writes an item that contains a
-    /// lease, the call reads the item before the write. If the update expression would be too long,
-    /// the call reads the item, and then sends a put of the whole item. If the call reads the item
-    /// before the write, the result contains only the read, and is not
-    /// [complete](Explained::is_complete).
+    /// The call reads the item before the write in three cases. In the first case, the value comes
+    /// from [`Stored::assume`]. In the second case, a `replace` writes an item of a type that
+    /// stores leases in its items. In the third case, the update expression would be too long, so
+    /// the call sends a put of the whole item. If the call reads the item before the write, the
+    /// result contains only the read, and is not [complete](Explained::is_complete).
     ///
     /// # Examples
     ///
@@ -423,8 +423,8 @@ pub(crate) fn write<T: Versioned>(session: &mut Session<T>, value: T, change: Ch
     let intent = session.intent(value, change);
     let read = |session: &Session<T>| Ok(Explained::before_write(vec![session.get(&intent.key())?.into()]));
     match &intent.change {
-        // If an item contains its lease, a `replace` first reads the stored item, to find the
-        // attributes that the `replace` must remove.
+        // If a type stores leases in its items, a `replace` first reads the stored item, to find
+        // the attributes that the `replace` must remove.
         Change::Replace(basis) if T::MODEL.lock_in_item().is_some() => {
             basis.check_key(session.table(), &intent.value)?;
             return read(session);

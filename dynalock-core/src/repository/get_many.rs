@@ -62,7 +62,7 @@ impl<T: Versioned> Repository<T> {
         self.request(GetMany { keys, expired: ExpiredItems::Absent })
     }
 
-    /// Makes a `Stored` from an item that the program has read by the SDK. The program can write
+    /// Makes a `Stored` from an item that the program has read with the SDK. The program can write
     /// the `Stored` like a value that the repository has read, with the same checks of the version.
     /// `read` accepts expired items. The item must be complete, so read the item without a
     /// projection expression.

@@ -77,7 +77,7 @@ struct ImportCall<T> {
     results: Vec<ItemResult<Stored<T>>>,
 }
 
-/// A value of an import whose write DynamoDB has not yet confirmed.
+/// A value whose write DynamoDB has not yet confirmed.
 struct Open<T> {
     index: usize,
     id: WriteId,

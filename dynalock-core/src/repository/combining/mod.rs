@@ -89,9 +89,10 @@ use crate::{
 ///
 /// If no worker runs for a key, or the worker pauses, a new call on the key starts a worker in the
 /// tokio runtime of the caller. The worker ends when its queue is empty. If callers on several
-/// runtimes share a handle, each of these runtimes must keep running, for example as a
-/// multi-threaded runtime. The calls on a key wait for a worker whose runtime stands still. If the
-/// runtime of a worker is shut down before the queue is empty, the waiting calls fail with
+/// runtimes share a handle, each of these runtimes must keep running, because the calls on a key
+/// wait for a worker whose runtime stands still. A multi-threaded runtime keeps running, but a
+/// current-thread runtime runs only during `block_on`. If the runtime of a worker is shut down
+/// before the queue is empty, the waiting calls fail with
 /// [`Unavailable::WorkerEnded`](crate::error::Unavailable::WorkerEnded). If the write of a batch is
 /// in flight when the runtime is shut down, the calls of the batch fail with
 /// [`Error::Indeterminate`].

@@ -39,7 +39,8 @@ enum WorkerState {
 struct Batch<T> {
     calls: Vec<BoxedQueuedCall<T>>,
     runs: u32,
-    /// The number of writes of the batch that DynamoDB refused because another writer was faster.
+    /// The number of writes of the batch that DynamoDB refused because another writer had changed
+    /// the item.
     refusals: u32,
 }
 
@@ -283,8 +284,9 @@ impl<T> Drop for Worker<T> {
 }
 
 impl<T> Batch<T> {
-    /// A caller that stops waiting after the freeze gets an unknown outcome. The removal of calls
-    /// must follow the freeze, because a caller could otherwise stop waiting between the two steps.
+    /// Each call is marked as in flight before the batch drops the calls whose callers have stopped
+    /// waiting. In the reverse order, a caller that stops waiting between the two steps could be
+    /// told that nothing was written.
     fn freeze(&mut self, attempts: u32) {
         for call in &self.calls {
             call.freeze(attempts);
