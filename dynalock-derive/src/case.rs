@@ -1,4 +1,4 @@
-//! The rules of `#[serde(rename_all = "..")]`, as serde applies them to fields.
+//! The rules of `#[serde(rename_all = "..")]`, as serde applies the rules to fields.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RenameRule {

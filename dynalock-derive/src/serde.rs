@@ -127,12 +127,12 @@ impl FieldAttrs {
         skips
     }
 
-    /// Returns whether a function that `with` or `serialize_with` names writes the field.
+    /// Returns whether serde writes the field by a function in `with` or `serialize_with`.
     pub(crate) fn written_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "deserialize_with")
     }
 
-    /// Returns whether a function that `with` or `deserialize_with` names reads the field.
+    /// Returns whether serde reads the field by a function in `with` or `deserialize_with`.
     pub(crate) fn read_by_other_code(&self) -> bool {
         self.with.iter().any(|word| word != "serialize_with")
     }

@@ -1,5 +1,5 @@
-//! Checks the names of attributes: serde must write each attribute from one field and read it into
-//! the same field, and no name may be reserved.
+//! Checks the names of attributes: serde must write each attribute from one field and read the
+//! attribute into the same field, and no name may be reserved.
 
 use std::collections::HashMap;
 
