@@ -182,10 +182,10 @@ impl Locks {
         /// If the row of the lock is smaller than 4 KB, an eventually consistent read by a waiter
         /// costs half a read unit. Reads by the next waiter of a queue are strongly consistent, and
         /// cost one read unit each. With 250 milliseconds between two reads, the next waiter of a
-        /// queue consumes about 4 read units a second, and each other waiter about 2. The longer
-        /// the interval between two reads, the later a waiter notices the release of the lock. The
-        /// interval between two reads does not affect the time after which the lease of a crashed
-        /// holder ends.
+        /// queue consumes about 4 read units a second, and each other waiter consumes about 2 read
+        /// units a second. The longer the interval between two reads, the later a waiter notices
+        /// the release of the lock. The interval between two reads does not affect the time after
+        /// which the lease of a crashed holder ends.
         refresh;
         /// If DynamoDB does not answer a request, the call ends at the deadline of the request. The
         /// default deadline of a request is 5 seconds. The transaction that acquires several locks
@@ -383,8 +383,8 @@ impl Locks {
         Acquire::new(Settings { wait: Some(Wait::No), ..self.settings.clone() }, name.into())
     }
 
-    /// Acquires several locks by one transaction: either all of the locks or none. A call can name
-    /// up to 100 locks.
+    /// Acquires several locks by one transaction: either all of the locks or none. A call of
+    /// `acquire_all` can name up to 100 locks.
     ///
     /// Without [`fair`](crate::lock::Acquire::fair), the call holds none of the locks while it
     /// waits, so calls for the same locks cannot deadlock. A call without `fair` waits until all
