@@ -10,13 +10,13 @@ use crate::number;
 /// has one.
 ///
 /// The generated key types, for example `ProductKey` for a `Product`, convert into a `Key`. A `Key`
-/// contains only the values of the key attributes. The names of the key attributes are in the
-/// [`Model`](crate::private::Model).
+/// contains only the values of the key attributes, and not their names.
 ///
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::{Key, table::KeyValue};
+/// # use dynalock_core as dynalock;
+/// use dynalock::{Key, table::KeyValue};
 ///
 /// let key = Key::new(KeyValue::S("alice".into()), Some(KeyValue::N("7".into())));
 /// assert_eq!(key.to_string(), r#""alice", 7"#);

@@ -10,9 +10,9 @@ use crate::key::{Key, KeyType, KeyValue};
 
 /// A struct whose values are the items of a DynamoDB table, each with a version.
 ///
-/// `#[derive(Versioned)]` implements the trait `Versioned` and describes the struct in the constant
-/// `MODEL`. A [`Repository`](crate::Repository) builds its requests from the constant `MODEL` of
-/// the struct.
+/// `#[derive(Versioned)]` implements the trait `Versioned`. A hidden constant of the implementation
+/// describes the struct, and a [`Repository`](crate::Repository) builds its requests from this
+/// description.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a versioned item",
     label = "no `Versioned` implementation",
@@ -25,6 +25,7 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
 
     /// The names and settings that `#[derive(Versioned)]` has read from the attributes of the
     /// struct.
+    #[doc(hidden)]
     const MODEL: &'static Model;
 
     /// Returns the key that the key fields of the struct contain.
@@ -43,14 +44,17 @@ pub trait Versioned: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn key(&self) -> Key;
 
     /// Converts an untyped key from a query of an index into the generated key type.
+    #[doc(hidden)]
     fn typed_key(key: Key) -> Self::Key;
 
     /// Writes the version of the stored item into the field with `#[dynalock(version)]`. If the
     /// type has no field with `#[dynalock(version)]`, `mirror_version` does nothing.
+    #[doc(hidden)]
     fn mirror_version(&mut self, version: u64);
 
     /// Writes the times that the item stores into the fields with `#[dynalock(created_at)]` and
     /// `#[dynalock(updated_at)]`. `mirror_times` ignores a time for which the type has no field.
+    #[doc(hidden)]
     fn mirror_times(&mut self, _times: KeptTimes) {}
 }
 

@@ -76,7 +76,8 @@ use std::{
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::cost::Units;
+/// # use dynalock_core as dynalock;
+/// use dynalock::cost::Units;
 ///
 /// let units = Units::whole(2) + Units::HALF;
 /// assert_eq!(units.to_string(), "2.5");
@@ -99,7 +100,8 @@ impl Units {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::Units;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::Units;
     ///
     /// assert_eq!(Units::whole(3).to_string(), "3");
     /// ```
@@ -119,7 +121,8 @@ impl Units {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::Units;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::Units;
     ///
     /// assert_eq!(Units::HALF.as_f64(), 0.5);
     /// ```
@@ -133,7 +136,8 @@ impl Units {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::Units;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::Units;
     ///
     /// assert!(Units::ZERO.is_zero());
     /// ```
@@ -207,7 +211,8 @@ impl Capacity {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::{Capacity, Units};
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::{Capacity, Units};
     ///
     /// let capacity = Capacity { read: Units::HALF, write: Units::whole(2) };
     /// assert_eq!(capacity.total().to_string(), "2.5");
@@ -248,7 +253,8 @@ impl fmt::Display for Capacity {
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::cost::Cost;
+/// # use dynalock_core as dynalock;
+/// use dynalock::cost::Cost;
 ///
 /// let cost = Cost::default();
 /// assert_eq!(cost.to_string(), "0 read and 0 write units");
@@ -300,7 +306,8 @@ impl Cost {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::cost::Cost;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::cost::Cost;
     ///
     /// let names = Cost::default().by_cause().map(|(name, _)| name);
     /// assert_eq!(names, ["useful", "conflicts", "retries", "polls", "heartbeats"]);

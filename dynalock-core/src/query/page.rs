@@ -43,7 +43,8 @@ impl<R> Page<R> {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::query::Page;
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::query::Page;
     ///
     /// let page = Page::new(vec![1, 2, 3], Some("3".into()));
     /// assert_eq!(page.items.len(), 3);

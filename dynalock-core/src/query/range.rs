@@ -91,7 +91,8 @@ impl SortBounds {
     /// # Examples
     ///
     /// ```
-    /// use dynalock_core::{query::SortBounds, table::KeyValue};
+    /// # use dynalock_core as dynalock;
+    /// use dynalock::{query::SortBounds, table::KeyValue};
     ///
     /// let n = |number: u64| KeyValue::N(number.to_string());
     /// assert!(SortBounds::Between(n(9), n(100)).contains(&n(10)));

@@ -35,7 +35,8 @@ use crate::{
 /// # Examples
 ///
 /// ```
-/// use dynalock_core::query::PageToken;
+/// # use dynalock_core as dynalock;
+/// use dynalock::query::PageToken;
 ///
 /// // The page token `next` comes from the address of a web page.
 /// fn token(next: Option<String>) -> Option<PageToken> {
