@@ -29,8 +29,8 @@ use crate::{
 ///
 /// A lock is a lease: the lock ends after its ttl unless the holder renews the lock. A background
 /// task renews the lease while the lock is held. If the holder crashes, the lease expires. The
-/// module [`lock`](crate::lock) specifies the protocol of the locks, and the assumptions and limits
-/// of this protocol.
+/// module [`lock::protocol`](crate::lock::protocol) specifies the protocol of the locks, and the
+/// assumptions and limits of this protocol.
 ///
 /// # Examples
 ///
