@@ -207,7 +207,7 @@ pub enum Error {
 
     /// The caller has lost the lock, and another caller may already hold the lock.
     #[error("the lock is lost: {0}")]
-    Lost(#[from] Lost),
+    Lost(Lost),
 
     /// The call needs an existing item, but the table has no item with the given key.
     #[error("no item under {} in table `{table}`; create it, or use `upsert_with`", shown(.key.as_deref()))]
@@ -478,12 +478,18 @@ pub enum Error {
     /// Serde cannot read a stored item into the struct. The failed call has written nothing, unless
     /// the call is a patch, which may have been applied.
     #[error("{} does not fit its struct: {}", .0, .0.reason())]
-    Decode(#[source] CodecError),
+    Decode(CodecError),
 
     /// Serde cannot serialize a value that the caller passed, or DynamoDB cannot store the value.
     /// The failed call has written nothing.
     #[error("{} cannot be stored: {}", .0, .0.reason())]
-    Encode(#[source] CodecError),
+    Encode(CodecError),
+}
+
+impl From<Lost> for Error {
+    fn from(lost: Lost) -> Self {
+        Self::Lost(lost)
+    }
 }
 
 impl Error {

@@ -64,7 +64,7 @@ impl<T: Versioned> Repository<T> {
 
     /// Makes a `Stored` from an item that the program has read with the SDK. The program can write
     /// the `Stored` like a value that the repository has read, with the same checks of the version.
-    /// `read` accepts expired items. The item must be complete, so read the item without a
+    /// `decode` accepts expired items. The item must be complete, so read the item without a
     /// projection expression.
     ///
     /// # Examples
@@ -76,7 +76,7 @@ impl<T: Versioned> Repository<T> {
     /// # async fn example(client: &aws_sdk_dynamodb::Client, products: &dynalock::Repository<Product>) -> Result<(), Box<dyn std::error::Error>> {
     /// let output = client.scan().table_name("products").send().await?;
     /// for item in output.items.unwrap_or_default() {
-    ///     let product = products.read(item)?;
+    ///     let product = products.decode(item)?;
     ///     println!("{} at version {}", product.sku, product.version());
     /// }
     /// # Ok(())
@@ -88,7 +88,7 @@ impl<T: Versioned> Repository<T> {
     /// - [`Error::Decode`](crate::Error::Decode): the item cannot be decoded into a `T`.
     /// - [`Error::Corrupt`](crate::Error::Corrupt): the item contains an invalid value in an
     ///   attribute of the library, for example in `_writes`.
-    pub fn read(&self, item: Item) -> Result<Stored<T>> {
+    pub fn decode(&self, item: Item) -> Result<Stored<T>> {
         decode_stored(&self.table, item)
     }
 }
@@ -143,7 +143,7 @@ impl<T: Versioned> IntoFuture for Request<T, GetMany> {
             // If the keys of the call are all different, each item moves out of the map without a
             // copy.
             let mut item = |key: &Key| if repeats { found.get(key).cloned() } else { found.remove(key) };
-            keys.iter().map(|key| item(key).map(|item| repository.read(item)).transpose()).collect()
+            keys.iter().map(|key| item(key).map(|item| repository.decode(item)).transpose()).collect()
         })
     }
 }
