@@ -524,8 +524,6 @@ impl Error {
         self.facts().spent.map(|spent| spent.elapsed)
     }
 
-    /// Converts the result of one attempt to acquire a lock: the error [`Error::Locked`] becomes
-    /// `Ok(None)`.
     pub(crate) fn none_if_locked<G>(acquired: Result<G>) -> Result<Option<G>> {
         match acquired {
             Ok(guard) => Ok(Some(guard)),
@@ -585,25 +583,20 @@ impl Error {
     }
 }
 
-/// Returns the text that names a key in an error message. For a type without
-/// `#[dynalock(show_key)]`, `key` is `None`, and the returned text is `this key`.
+/// `key` is `None` for a type without `#[dynalock(show_key)]`.
 fn shown(key: Option<&str>) -> String {
     key.map_or_else(|| "this key".to_owned(), |key| format!("key `{key}`"))
 }
 
-/// Returns the text that names an index before the name of its table in an error message.
 fn of_index(name: Option<&str>) -> String {
     name.map(|name| format!("index `{name}` of ")).unwrap_or_default()
 }
 
-/// Returns the text that names a lock in an error message. If the lock is the lease on an item of a
-/// type without `#[dynalock(show_key)]`, the name is `None` and the text is `a lock`.
+/// `name` is `None` for the lease on an item of a type without `#[dynalock(show_key)]`.
 fn shown_lock(name: Option<&str>) -> String {
     name.map_or_else(|| "a lock".to_owned(), |name| format!("the lock `{name}`"))
 }
 
-/// Returns the message of the failure that ended a call. If a conflict ended the call, the returned
-/// message contains advice for the caller.
 fn last_failure(last: &Error) -> String {
     match last {
         Error::Conflict(conflict) => format!(
