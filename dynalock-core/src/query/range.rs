@@ -131,7 +131,6 @@ impl SortBounds {
     }
 }
 
-/// Returns the order in which DynamoDB sorts two keys of the same type.
 fn compare(one: &KeyValue, other: &KeyValue) -> Option<Ordering> {
     match (one, other) {
         // DynamoDB sorts strings by their UTF-8 bytes, like `str` in Rust.
