@@ -458,8 +458,7 @@ impl<P: Place> Size<P> {
 fn test<P: Place>(place: P, test: impl FnOnce(DocumentPath) -> SerdeResult<Test>) -> Condition<P::Item> {
     let path = place.into_path().document;
     // The methods that make conditions return no `Result`, so the condition stores the error of an
-    // invalid operand. A call that uses a condition with an invalid operand returns the error from
-    // the condition.
+    // invalid operand.
     Condition::new(test(path.clone()).unwrap_or_else(|fault| Test::Fault(path, fault)))
 }
 

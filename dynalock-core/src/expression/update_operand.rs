@@ -90,14 +90,13 @@ pub(super) mod sealed {
     pub trait Addition<D>: Sized {
         fn zero() -> Self;
 
-        /// Returns the addition of `delta` to an attribute, or `None` if DynamoDB cannot store the
-        /// delta. If the attribute is missing, the addition starts from `self`.
+        /// Returns `None` if DynamoDB cannot store the delta. If the attribute is missing, the
+        /// addition starts from `self`.
         fn add(self, delta: D) -> Option<Sum>;
     }
 
     pub trait SetType {
-        /// Returns a set of the `elements`, or `None` if an element does not have the element type
-        /// of the set.
+        /// Returns `None` if an element does not have the element type of the set.
         fn collect(elements: Vec<AttributeValue>) -> Option<AttributeValue>;
     }
 }
