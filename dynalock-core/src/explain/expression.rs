@@ -32,14 +32,12 @@ pub struct ExplainedExpression {
 enum Part {
     /// Text without user data: operators, functions and attribute names.
     Text(String),
-    /// The key of a map. Map keys are user data.
+    /// A map key, which is user data.
     MapKey(String),
     Value(AttributeValue),
 }
 
 impl ExplainedExpression {
-    /// Replaces each placeholder of an expression by the name or value that the placeholder stands
-    /// for.
     pub(super) fn new(text: &str, names: Option<&HashMap<String, String>>, values: Option<&Item>) -> Self {
         let mut resolved = Self { parts: Vec::new() };
         let mut rest = text;
