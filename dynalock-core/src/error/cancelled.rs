@@ -23,7 +23,7 @@ use crate::{
 pub struct Cancelled(Arc<CancelledParts>);
 
 /// The number of a transaction, unique in this process. The handle of an operation contains the
-/// number, and a transaction refuses the handle of another transaction.
+/// number of the transaction, and a transaction refuses the handle of another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransactionId(u64);
 

@@ -79,10 +79,10 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The stored item does not allow the patch, and the patch has written nothing. An attribute
-    /// that the patch changes may have another type than the field of the struct, or may be stored
-    /// under an alias of the field. A value on the document path of a change, or an attribute that
-    /// the patch requires, may be missing.
+    /// The stored item does not allow the patch, and the patch has written nothing. One possible
+    /// cause is an attribute that has another type than the field of the struct, or that is stored
+    /// under an alias of the field. Another possible cause is a missing attribute that the patch
+    /// requires, or a missing value on the document path of a change.
     #[error("a patch cannot change `{attribute}` of an item in table `{table}`: {reason} ({spent})")]
     #[non_exhaustive]
     Unpatchable {
@@ -221,8 +221,8 @@ pub enum Error {
         spent: Spent,
     },
 
-    /// The key of a value differs from the key of the item from which the value was read, or from
-    /// the key of the item whose etag the value has. The failed call has written nothing.
+    /// The key of a value differs from the key of the item that was read, or from the key of the
+    /// item to which the etag belongs. The failed call has written nothing.
     ///
     /// DynamoDB cannot change the key of an item. To change a key, create an item with the new key,
     /// and delete the old item.

@@ -172,7 +172,7 @@ pub enum Unavailable {
     #[error("the SDK did not send the request: {0}")]
     NotSent(Arc<str>),
     /// The client could not open the connection, or the connection was interrupted. DynamoDB may
-    /// have applied the request.
+    /// have applied a request whose connection was interrupted.
     #[error("the connection failed: {0}")]
     Connection(Arc<str>),
     /// DynamoDB did not answer before the timeout of the request. DynamoDB may have applied the

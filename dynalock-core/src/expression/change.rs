@@ -55,7 +55,8 @@ pub(crate) struct PatchTexts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatchFault {
     OutOfRange,
-    /// The text is the field `reason` of [`Error::Unpatchable`](crate::Error::Unpatchable).
+    /// The contained text becomes the field `reason` of
+    /// [`Error::Unpatchable`](crate::Error::Unpatchable).
     Unfit(&'static str),
 }
 
@@ -143,12 +144,14 @@ impl PatchChange {
 
     fn require(&self, texts: &mut PatchTexts, to: &mut Placeholders) {
         for (requirement, _) in self.requirements() {
-            // A requirement contains no operand of the caller, so `render` cannot fail.
+            // A requirement on the path of a change contains no operand of the caller, so `render`
+            // cannot fail.
             texts.conditions.extend(requirement.render(to));
         }
     }
 
-    /// Returns the conditions on the path of the change, each with the reason of the refusal.
+    /// Returns the conditions on the path of the change. Each condition has the text that explains
+    /// to the caller why the condition is false.
     fn requirements(&self) -> Vec<(Test, &'static str)> {
         // If a field is stored under an alias, a change would store the field a second time.
         let aliases = self.path.aliases().into_iter().map(|alias| (Test::Absent(alias), ALIAS));
@@ -180,8 +183,8 @@ impl PatchChange {
     }
 
     pub(super) fn fault(&self, item: &Item) -> Option<PatchFault> {
-        // If the map around the value is missing, the reason of the error must be the missing map,
-        // and not the missing value.
+        // If the map around the value is missing, the error must report the missing map, and not
+        // the missing value.
         if let Some((_, reason)) = self.requirements().into_iter().find(|(requirement, _)| !requirement.is_true(item)) {
             return Some(PatchFault::Unfit(reason));
         }

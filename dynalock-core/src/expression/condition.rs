@@ -32,8 +32,8 @@ pub(crate) fn lives(expires: &str, over: [u64; 2], to: &mut Placeholders) -> Str
 /// version of the item and its incarnation (the random id that each create stores).
 ///
 /// For an item without a version or without write ids, the condition compares all attributes that
-/// the read returned. An attribute that the read did not return must be absent if the Rust type has
-/// a field for it, or if `written` contains its name.
+/// the read returned. Each attribute that the read did not return, but that the Rust type or
+/// `written` names, must be absent.
 pub(crate) fn unchanged<'a>(
     model: &'a Model,
     State { revision, image }: &'a State,

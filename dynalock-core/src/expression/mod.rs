@@ -216,7 +216,8 @@ impl Joined {
         self.text.push(')');
     }
 
-    /// `pair` avoids the slower `fmt`, because most terms consist of one name and one value.
+    /// Most terms consist of one name and one value. `pair` writes such a term without the slower
+    /// `fmt`.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();
         self.text.push_str(before);

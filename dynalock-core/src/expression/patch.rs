@@ -146,8 +146,8 @@ impl<T> PatchContent<T> {
             if matches!(kind, ChangeKind::Insert(..) | ChangeKind::Delete(_)) && !path.is_top_level() {
                 return invalid(InvalidPatch::NestedSet { attribute: path.to_string() });
             }
-            // DynamoDB would also refuse overlapping changes, but DynamoDB's error would not name
-            // both attributes.
+            // DynamoDB would refuse overlapping changes, but DynamoDB's error would not name both
+            // attributes.
             if let Some(other) = self.changes[..index].iter().find(|other| other.path.overlaps(path)) {
                 let (first, second) = (other.path.to_string(), path.to_string());
                 return invalid(InvalidPatch::Overlap { first, second });
@@ -169,7 +169,7 @@ impl<T> PatchContent<T> {
     }
 
     /// Returns the indexes of the changes that replace a null in `item`. DynamoDB refuses the usual
-    /// request of such a change, so a second request replaces the null.
+    /// request for an item with a null, so a second request replaces the null.
     pub(crate) fn nulls(&self, item: &Item) -> Vec<usize> {
         let is_null = |change: &PatchChange| {
             change.path.find(item).is_some_and(AttributeValue::is_null) && change.value_over_null().is_some()

@@ -118,8 +118,7 @@ pub struct Path<T, V, R = Required> {
     of: PhantomData<fn(T) -> R>,
 }
 
-/// The start value of a patch: the value that a patch changes if the attribute is missing in the
-/// item.
+/// The value from which a patch starts if the item does not have the attribute.
 pub enum Missing<V> {
     /// If the attribute is missing, DynamoDB refuses the patch, because the condition of the
     /// request requires the attribute.

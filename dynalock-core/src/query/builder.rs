@@ -155,7 +155,7 @@ impl<T, K> Query<T, K> {
         query
     }
 
-    /// The changed query takes only the keys from the index, and reads the items from the table.
+    /// The returned query takes only the keys from the index, and reads the items from the table.
     pub(super) fn fetching<F>(mut self) -> Query<T, F> {
         self.settings.fetches = true;
         self.of_kind()
@@ -259,8 +259,8 @@ impl<T, K> Query<T, K> {
     /// units of the query. If the caller sets several filters, the result contains only items that
     /// meet all conditions.
     ///
-    /// The filter of a query must not name a key attribute, or DynamoDB refuses the query. To limit
-    /// a query to a range of sort keys, use [`sort`](Self::sort).
+    /// DynamoDB refuses a query whose filter names a key attribute. To limit a query to a range of
+    /// sort keys, use [`sort`](Self::sort).
     ///
     /// # Examples
     ///
@@ -351,7 +351,7 @@ impl<T, K> Query<T, K> {
         /// the next request would exceed the budget, a [`stream`](Self::stream) first returns the
         /// items of the earlier pages, and then returns the error. A [`page`](Self::page) contains
         /// fewer items than its [`limit`](Self::limit) if the budget does not allow a further
-        /// request. The next page begins with the first item that was not returned.
+        /// request. The next page begins after the last returned item.
         budget;
     }
 

@@ -44,7 +44,8 @@ enum Next {
     Coming {
         after: Option<Item>,
         page: Coming,
-        /// The demand at the time when the segment sent the request.
+        /// `asked` is `Demand::Now` if the caller already waited for the page when the segment sent
+        /// the request.
         asked: Demand,
     },
     Here(ItemPage),
