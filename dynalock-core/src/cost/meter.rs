@@ -70,7 +70,6 @@ pub struct KeyCost {
     pub cost: Cost,
 }
 
-/// The capacity that one request has consumed for one key.
 pub(crate) struct Charge {
     pub(crate) cause: Cause,
     /// The text of the key, or `None` for a query or a scan.

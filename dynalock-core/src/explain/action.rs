@@ -45,7 +45,6 @@ pub struct ExplainedAction {
 enum UnitRate {
     Read(Units),
     Write(Units),
-    /// The units of a lease row do not depend on the size of the item.
     LeaseRow(Units),
 }
 
@@ -383,7 +382,6 @@ impl ExplainedAction {
         }
     }
 
-    /// Each written line begins with the text `indent`.
     pub(super) fn write_lines(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{indent}{} {}", self.operation, self.table)?;
         if let Some(index) = self.index {

@@ -74,8 +74,7 @@ impl ExplainedExpression {
         }
     }
 
-    /// Adds an operator with one space on each side. The library sends expressions without
-    /// unnecessary spaces, for example `#0=:0`.
+    /// The library sends expressions without unnecessary spaces, for example `#0=:0`.
     fn operator(&mut self, operator: &str) {
         let is_spaced = matches!(self.parts.last(), Some(Part::Text(last)) if last.ends_with(' '));
         self.text(&format!("{}{operator} ", if is_spaced { "" } else { " " }));

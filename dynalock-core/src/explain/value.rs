@@ -12,7 +12,6 @@ use crate::{
 /// The format `{}` shows the type of the value, and `{:#}` shows the content of the value.
 pub(super) struct ValueText<'v>(pub(super) &'v AttributeValue);
 
-/// The attributes of an item or a key, sorted by attribute name.
 pub(super) struct ItemText<'i>(pub(super) &'i Item);
 
 impl fmt::Display for ValueText<'_> {

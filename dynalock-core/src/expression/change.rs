@@ -25,11 +25,9 @@ pub(super) enum ChangeKind {
     Insert(AttributeValue, Presence),
     Delete(AttributeValue),
     Remove,
-    /// A change whose value cannot be encoded.
     Fault(SerdeError),
 }
 
-/// Says whether a change requires that the attribute exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
@@ -150,8 +148,6 @@ impl PatchChange {
         }
     }
 
-    /// Returns the conditions on the path of the change. Each condition has the text that explains
-    /// to the caller why the condition is false.
     fn requirements(&self) -> Vec<(Test, &'static str)> {
         // If a field is stored under an alias, a change would store the field a second time.
         let aliases = self.path.aliases().into_iter().map(|alias| (Test::Absent(alias), ALIAS));

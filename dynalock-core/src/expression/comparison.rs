@@ -14,7 +14,6 @@ use crate::{
     error::{SerdeError, SerdeResult},
 };
 
-/// The maximum number of operands of the operator `IN`.
 const MOST_OPERANDS: usize = 100;
 
 /// A type of attributes for which DynamoDB defines a size: strings, bytes, lists, maps and sets.

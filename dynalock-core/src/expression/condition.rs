@@ -97,8 +97,6 @@ fn same_attribute(name: &str, item: &Item, terms: &mut Joined, to: &mut Placehol
     }
 }
 
-/// Returns the condition that the stored item and `item` agree in each attribute in `names`: the
-/// values are equal, or both items lack the attribute.
 pub(crate) fn same_attributes<'n>(
     names: impl IntoIterator<Item = &'n str>,
     item: &Item,

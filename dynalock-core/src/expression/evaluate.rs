@@ -50,7 +50,6 @@ impl Operand {
     }
 }
 
-/// Returns `None` if DynamoDB defines no size for the type of the value.
 pub(super) fn size(value: &AttributeValue) -> Option<usize> {
     match value {
         // DynamoDB Local counts the size of a string in UTF-16 code units, and not in bytes.
@@ -81,7 +80,6 @@ pub(super) fn is_between(value: &AttributeValue, low: &AttributeValue, high: &At
     compare(value, ">=", low) && compare(value, "<=", high)
 }
 
-/// Returns `None` if DynamoDB defines no order for the types of the two values.
 fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
     match (left, right) {
         // DynamoDB orders strings by UTF-8 bytes, and not by the rules of a human language.
@@ -94,7 +92,6 @@ fn order(left: &AttributeValue, right: &AttributeValue) -> Option<Ordering> {
 
 fn equal(left: &AttributeValue, right: &AttributeValue) -> bool {
     match (left, right) {
-        // Equal numbers may be written in different ways, for example `1` and `1.0`.
         (AttributeValue::N(left), AttributeValue::N(right)) => same_number(left, right),
         (AttributeValue::L(left), AttributeValue::L(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))

@@ -33,7 +33,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::codec::Item;
 
-/// The names and values for which the expressions of one request contain placeholders.
 #[derive(Default)]
 pub(crate) struct Placeholders {
     names: Vec<String>,
@@ -216,8 +215,7 @@ impl Joined {
         self.text.push(')');
     }
 
-    /// Most terms consist of one name and one value. `pair` writes such a term without the slower
-    /// `fmt`.
+    /// `pair` writes a term without the slower `fmt`.
     fn pair(&mut self, before: &str, name: Name, between: &str, Value(value): Value) {
         self.separate();
         self.text.push_str(before);

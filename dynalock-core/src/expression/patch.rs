@@ -156,7 +156,6 @@ impl<T> PatchContent<T> {
         Ok(())
     }
 
-    /// Returns the size of the values in bytes, by DynamoDB's rules.
     pub(crate) fn size(&self) -> usize {
         let size = |change: &PatchChange| match &change.kind {
             ChangeKind::Set(value) | ChangeKind::SetIfAbsent(value) | ChangeKind::Insert(value, _) => size_of(value),

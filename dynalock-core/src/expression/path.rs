@@ -358,8 +358,7 @@ impl DocumentPath {
         })
     }
 
-    /// If `value` is `None`, `put` removes the stored value. If a part of the path is missing in
-    /// the item, `put` does not change the item.
+    /// If a part of the path is missing in the item, `put` does not change the item.
     pub(super) fn put(&self, item: &mut Item, value: Option<AttributeValue>) {
         let Some((end, parents)) = self.steps.split_last() else {
             put_entry(item, self.root.name, value);
@@ -413,7 +412,6 @@ impl DocumentPath {
         fields.flat_map(|(step, field)| field.aliases.iter().map(move |alias| self.with_alias(step, alias))).collect()
     }
 
-    /// Returns `None` for the path of a top-level attribute.
     pub(super) fn parent(&self) -> Option<Self> {
         self.steps.split_last().map(|(_, parent)| Self { root: self.root, steps: parent.to_vec() })
     }

@@ -117,7 +117,6 @@ impl<T> fmt::Debug for Condition<T> {
     }
 }
 
-/// One part of a condition, for example a comparison.
 #[derive(Clone)]
 pub(super) enum Test {
     Exists(DocumentPath),
@@ -128,7 +127,6 @@ pub(super) enum Test {
     In(DocumentPath, Vec<AttributeValue>),
     /// A call of the DynamoDB function with the given name, for example `contains`.
     Function(&'static str, DocumentPath, AttributeValue),
-    /// A comparison whose operand cannot be encoded.
     Fault(DocumentPath, SerdeError),
     All(Vec<Test>),
     Any(Vec<Test>),

@@ -67,7 +67,6 @@ pub struct Query<T, K> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// The settings of a [`Query`] that do not depend on its types.
 #[derive(Clone)]
 struct Settings {
     limits: Limits,
@@ -155,7 +154,6 @@ impl<T, K> Query<T, K> {
         query
     }
 
-    /// The returned query takes only the keys from the index, and reads the items from the table.
     pub(super) fn fetching<F>(mut self) -> Query<T, F> {
         self.settings.fetches = true;
         self.of_kind()
@@ -727,7 +725,6 @@ impl<T: Versioned, K: Reads<T>> Query<T, K> {
         Ok(Some(Plan { connection, limits, call_cost, model, request, partition, keys, hides_expired, fetches }))
     }
 
-    /// A table holds all attributes of an item, but an index may hold only some of the attributes.
     fn holds(&self, name: &str) -> bool {
         self.settings.index.is_none_or(|index| match index.projection {
             Projection::All => true,

@@ -26,7 +26,7 @@ pub(super) struct Feed {
     segments: Vec<SegmentFeed>,
 }
 
-/// The pages of one segment of a parallel scan. For any other read, `segment` is `None`.
+/// `segment` is `None` for a read without segments.
 struct SegmentFeed {
     plan: Arc<Plan>,
     segment: Option<Segment>,
@@ -44,8 +44,6 @@ enum Next {
     Coming {
         after: Option<Item>,
         page: Coming,
-        /// `asked` is `Demand::Now` if the caller already waited for the page when the segment sent
-        /// the request.
         asked: Demand,
     },
     Here(ItemPage),

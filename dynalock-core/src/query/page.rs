@@ -100,8 +100,8 @@ pub(super) async fn read(
         if is_full || after.is_none() {
             break;
         }
-        // If DynamoDB answers each request at once, the loop never returns to tokio's scheduler.
-        // `yield_now` lets other tasks run, and lets a timeout around the call fire.
+        // `yield_now` lets other tasks run, and lets a timeout around the call fire, even if
+        // DynamoDB answers each request at once.
         tokio::task::yield_now().await;
     }
     // The loop has shortened the list of keys to `most` keys, so `fetch` reads only items that the

@@ -22,7 +22,6 @@ use crate::{
 pub(super) struct Plan {
     pub(super) connection: Arc<Connection>,
     pub(super) limits: Limits,
-    /// `call_cost` is `None` for a read without a meter and without a budget.
     pub(super) call_cost: Option<Arc<CallCost>>,
     pub(super) model: &'static Model,
     pub(super) request: PageRequest,
@@ -36,20 +35,19 @@ pub(super) struct Plan {
     pub(super) fetches: bool,
 }
 
-/// The partition that a query reads. The `value` is in canonical notation.
+/// The `value` of a `Partition` is in canonical notation.
 pub(super) struct Partition {
     pub(super) key: KeyModel,
     pub(super) value: KeyValue,
 }
 
-/// Returns the maximum number of items that the next request of a read evaluates. `wanted` is the
-/// number of items that the caller still needs, or `None` for all items. `requests` is the number
-/// of earlier requests for the same page or segment.
+/// `wanted` is the number of items that the caller still needs, or `None` for all items. `requests`
+/// is the number of earlier requests for the same page or segment.
 pub(super) fn request_limit(wanted: Option<usize>, requests: u32) -> Option<i32> {
     // DynamoDB applies the limit before the filter, so a request may find too few items. The limit
     // doubles with each request, so that a read needs few requests even if the filter leaves out
     // most items. After 20 doublings, the limit is at least a million items, and a DynamoDB page of
-    // 1 MB holds no more. The shifted `u32` still fits into a `u64`.
+    // 1 MB holds no more.
     const MOST_DOUBLINGS: u32 = 20;
     let items = u32::try_from(wanted?).unwrap_or(u32::MAX);
     let evaluated = u64::from(items) << requests.min(MOST_DOUBLINGS);
@@ -61,7 +59,6 @@ impl Plan {
         &self.request.table
     }
 
-    /// Telemetry shows the read of a page under the returned name.
     pub(super) fn operation(&self) -> &'static str {
         match self.request.access {
             Access::Query { .. } => "query",
@@ -98,8 +95,7 @@ impl Plan {
         Ok(page)
     }
 
-    /// The result contains only items that still exist in the table, in the order of `named`. If
-    /// the query does not read items from the table, `fetch` returns `named` unchanged.
+    /// The result contains only items that still exist in the table, in the order of `named`.
     pub(super) async fn fetch(&self, named: Vec<Item>, limits: Limits) -> Result<Vec<Item>> {
         if !self.fetches || named.is_empty() {
             return Ok(named);
@@ -180,8 +176,6 @@ impl Plan {
         Error::PageToken { table: Arc::clone(self.table()), reason }
     }
 
-    /// Returns the limits for the remaining requests of a page whose first request was sent at
-    /// `began`.
     pub(super) fn limits_since(&self, began: Instant) -> Limits {
         let elapsed = clock::now().duration_since(began);
         Limits { deadline: self.limits.deadline.saturating_sub(elapsed), ..self.limits }

@@ -121,7 +121,6 @@ impl Secret {
         mac.chain_update(content)
     }
 
-    /// Returns `None` if the signature is wrong.
     fn verified<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
         const SIGNATURE: usize = 32;
         let (content, signature) = bytes.split_last_chunk::<SIGNATURE>()?;
