@@ -130,8 +130,7 @@ pub trait Ranged<T, R, M>: sealed::Sealed {
     fn bounds(range: R) -> SortBounds;
 }
 
-/// The kinds of reads that return items in the order of a sort key: the queries, because a query
-/// reads one partition.
+/// The kinds of reads that return items in the order of a sort key: all queries, but no scans.
 #[diagnostic::on_unimplemented(message = "a scan has no order", label = "only a query has an order")]
 pub trait Ordered: sealed::Sealed {}
 
