@@ -109,8 +109,7 @@ impl Units {
         Self { halves: units.saturating_mul(2) }
     }
 
-    /// Converts a consumed capacity that DynamoDB has reported. DynamoDB reports each capacity as a
-    /// multiple of half a unit.
+    /// DynamoDB reports each capacity as a multiple of half a unit.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float saturates")]
     pub(crate) fn reported(units: f64) -> Self {
         Self { halves: (units * 2.0).round() as u64 }
@@ -153,8 +152,8 @@ impl Units {
         Self { halves: self.halves.saturating_sub(other.halves) }
     }
 
-    /// Returns one of `parts` shares of the units. The sum of all shares is exactly the number of
-    /// units.
+    /// Divides the units into `parts` shares, and returns the share with the given index. The sum
+    /// of all shares is exactly the number of units.
     pub(crate) fn part(self, index: usize, parts: usize) -> Self {
         let (index, parts) = (index as u64, parts.max(1) as u64);
         Self { halves: self.halves / parts + u64::from(index < self.halves % parts) }
@@ -274,7 +273,6 @@ pub struct Cost {
     pub heartbeats: Capacity,
 }
 
-/// The cause to which the library assigns the cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     Useful,
@@ -333,8 +331,7 @@ impl Cost {
         } += capacity;
     }
 
-    /// Returns one number by which two costs can be compared. A write unit counts five times as
-    /// much as a read unit.
+    /// A write unit counts five times as much as a read unit.
     fn price(&self) -> Units {
         let Capacity { read, write } = self.total();
         read + write.times(5)
@@ -377,14 +374,12 @@ pub(crate) fn read_units(bytes: usize) -> Units {
     Units::whole(read_blocks(bytes))
 }
 
-/// Converts a size in bytes into kilobytes, rounded up. A missing item has the size 0, and counts
-/// as one kilobyte.
+/// A missing item has the size 0, and counts as one kilobyte.
 pub(crate) fn write_blocks(bytes: usize) -> u64 {
     bytes.div_ceil(1024).max(1) as u64
 }
 
-/// Converts a size in bytes into blocks of 4 KB, rounded up. A missing item has the size 0, and
-/// counts as one block.
+/// A missing item has the size 0, and counts as one block of 4 KB.
 pub(crate) fn read_blocks(bytes: usize) -> u64 {
     bytes.div_ceil(4096).max(1) as u64
 }

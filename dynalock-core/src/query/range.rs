@@ -132,10 +132,8 @@ impl SortBounds {
     }
 }
 
-/// Returns the order in which DynamoDB sorts two keys of the same type.
 fn compare(one: &KeyValue, other: &KeyValue) -> Option<Ordering> {
     match (one, other) {
-        // DynamoDB sorts strings by their UTF-8 bytes, like `str` in Rust.
         (KeyValue::S(one), KeyValue::S(other)) => Some(one.cmp(other)),
         (KeyValue::B(one), KeyValue::B(other)) => Some(one.cmp(other)),
         (KeyValue::N(one), KeyValue::N(other)) => number::compare(one, other),
