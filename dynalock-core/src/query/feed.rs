@@ -38,8 +38,8 @@ enum Next {
     /// The segment has not requested the next page. The page begins after the contained key, or at
     /// the first item for `None`.
     After(Option<Item>),
-    /// An early request for the next page failed. The segment repeats the request when the caller
-    /// waits for the page.
+    /// The request for the next page failed while the caller had items of another page. The segment
+    /// repeats the request when the caller waits for the page.
     Failed(Option<Item>),
     Coming {
         after: Option<Item>,
@@ -78,7 +78,7 @@ impl Feed {
 
     pub(super) fn ask_ahead(&mut self, wanted: Option<usize>, context: &mut Context<'_>) {
         for segment in &mut self.segments {
-            // A failed early request stays in the segment as `Next::Failed`.
+            // A failed request stays in the segment as `Next::Failed`, so `advance` returns no error.
             let _ = segment.advance(Demand::Ahead, wanted, context);
         }
     }
@@ -140,7 +140,9 @@ impl SegmentFeed {
                     }
                     // The caller may handle the items of one page for so long that the deadline of
                     // the next page passes.
-                    Poll::Ready(Err(_)) if *asked == Demand::Ahead => self.next = Next::Failed(after.take()),
+                    Poll::Ready(Err(_)) if [*asked, demand].contains(&Demand::Ahead) => {
+                        self.next = Next::Failed(after.take());
+                    }
                     Poll::Ready(Err(error)) => return Err(error),
                 },
                 Next::Here(_) | Next::End => return Ok(()),
