@@ -12,7 +12,7 @@ use crate::error::{SerdeError as Error, SerdeResult as Result};
 
 /// A receiver for the attributes of a value, in the order in which serde writes them.
 pub(super) trait AttributeSink {
-    /// Receives one attribute before serde serializes the value of the attribute.
+    /// The receiver gets each attribute before serde serializes the value.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;
 }
 
@@ -20,7 +20,6 @@ pub(super) fn walk<T: Serialize>(value: &T, sink: &mut impl AttributeSink) -> Re
     value.serialize(Walk { sink, key: None })
 }
 
-/// A serializer that visits only the top level of a value.
 struct Walk<'a, S> {
     sink: &'a mut S,
     key: Option<String>,

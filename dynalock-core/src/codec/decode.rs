@@ -33,7 +33,6 @@ pub(crate) fn decode_stored<T: Versioned>(table: &Arc<str>, item: Item) -> Resul
     Ok(Stored::new(value, basis))
 }
 
-/// Returns the state of an item, or an error if the version or the write ids cannot be read.
 pub(crate) fn state_of(model: &Model, table: &Arc<str>, item: &Item) -> Result<State, Error> {
     let revision = revision(model, table, item.get(model.version), item.get(WRITES).cloned())?;
     // Without a version or without write ids, only the whole item identifies its state.
@@ -79,7 +78,7 @@ pub(super) fn is_tracked(model: &Model, item: &Item) -> bool {
     item.contains_key(model.version) && item.contains_key(WRITES)
 }
 
-/// Returns the state of an item, and removes the write ids from the item.
+/// Removes the write ids from the item.
 fn take_state(model: &Model, table: &Arc<str>, item: &mut Item) -> Result<State, Error> {
     // The copy `image` must contain the write ids.
     let image = (!is_tracked(model, item)).then(|| Box::new(image(model, item)));

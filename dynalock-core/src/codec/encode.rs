@@ -36,7 +36,6 @@ pub(crate) fn encode_attribute<V: Serialize + ?Sized>(value: &V) -> SerdeResult<
 
 #[derive(Default, Clone)]
 pub(crate) struct Changes {
-    /// The added and changed attributes, with their new values.
     pub(crate) set: Vec<(Cow<'static, str>, AttributeValue)>,
     /// The attributes that serde no longer writes.
     pub(crate) remove: Vec<Cow<'static, str>>,
@@ -67,7 +66,7 @@ impl Changes {
         after
     }
 
-    /// Returns the size in bytes of the new attributes, by DynamoDB's rules.
+    /// Returns the size in bytes by DynamoDB's rules.
     pub(crate) fn size(&self) -> usize {
         self.set.iter().map(|(name, value)| name.len() + size_of(value)).sum()
     }
@@ -85,7 +84,6 @@ pub(super) struct Fingerprints {
     attributes: Vec<Fingerprinted>,
 }
 
-/// The name of an attribute, and the byte range of its fingerprint in the buffer.
 #[derive(Clone)]
 struct Fingerprinted {
     name: Cow<'static, str>,
@@ -118,8 +116,6 @@ impl Fingerprints {
         Ok(keys.differ)
     }
 
-    /// Returns the attributes of `value` that have changed since the library computed the
-    /// fingerprints.
     pub(super) fn changes<T: Versioned>(&self, value: &T) -> SerdeResult<Changes> {
         let mut diff = Diff {
             before: self,
@@ -223,8 +219,8 @@ struct Diff<'a> {
 }
 
 impl Diff<'_> {
-    /// Returns the index of the fingerprint of the attribute `name`. Serde usually writes the
-    /// attributes in the same order, so the search starts after the last found attribute.
+    /// Serde usually writes the attributes in the same order, so the search starts after the last
+    /// found attribute.
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = match self.before.attributes.get(self.at) {
             Some(here) if here.name == name => Some(self.at),

@@ -1,5 +1,3 @@
-//! The time to live of items.
-
 use std::time::Duration;
 
 use super::Item;
@@ -23,14 +21,12 @@ pub(crate) struct ExpiredTimes {
     pub(crate) last: u64,
 }
 
-/// Returns the time to live of an item in epoch seconds, or `None` if `attribute` is not a number
-/// that can be a time to live.
+/// Returns epoch seconds, or `None` if `attribute` cannot be a time to live.
 pub(crate) fn expiry_time(item: &Item, attribute: &str) -> Option<u64> {
     number::rounded_up(item.get(attribute)?.as_n().ok()?)
 }
 
 impl ItemExpiry {
-    /// The default clock skew is the default clock skew of expired leases.
     pub(crate) const DEFAULT: Self = Self { max_skew: Duration::from_secs(2), clock_offset: 0 };
 
     /// DynamoDB does not delete an item whose time to live is more than five years ago, for example

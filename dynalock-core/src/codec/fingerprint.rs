@@ -41,7 +41,6 @@ impl Buffer {
         Self(Vec::with_capacity(512))
     }
 
-    /// Appends the fingerprint of a value, and returns the byte range of the fingerprint.
     pub(super) fn push<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<Range<usize>> {
         let start = self.0.len();
         value.serialize(&mut *self)?;
@@ -55,7 +54,6 @@ impl Buffer {
         Ok(start..self.0.len())
     }
 
-    /// Returns an error if the value cannot be stored.
     pub(super) fn check<V: Serialize + ?Sized>(&mut self, value: &V) -> Result<()> {
         self.0.clear();
         value.serialize(self)
@@ -122,11 +120,10 @@ enum Tag {
     Struct,
 }
 
-/// Hashes the entries of a map. The hash must not depend on the order of the entries, because a
-/// `HashMap` can write them in any order.
+/// Hashes the entries of a map. The hash must not depend on their order, because a `HashMap` can
+/// write the entries in any order.
 pub(super) struct Entries<'a> {
     parent: &'a mut Buffer,
-    /// The position in the buffer at which the current map entry begins.
     start: usize,
     sum: u128,
 }

@@ -51,8 +51,8 @@ pub(super) fn remove_aliases<T: Versioned>(
         aliases.extend(removed.filter_map(|(name, value)| alias_of(name, value)));
     }
 
-    // The first call of `shows_all` succeeds for nearly all writes, because an item usually
-    // contains no aliases.
+    // Nearly all writes end after the first call of `shows_all`, because an item usually contains
+    // no aliases.
     let names: Vec<String> = changes.set.iter().map(|(name, _)| name.clone().into_owned()).collect();
     let is_complete = shows_all::<T>(table, changes.after(T::MODEL, stored), &names, None).is_ok();
     if is_complete && aliases.is_empty() {

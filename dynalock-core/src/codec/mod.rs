@@ -78,8 +78,7 @@ pub(crate) fn key_of(model: &Model, item: &Item) -> Option<Key> {
     Some(Key::new(value(model.partition_key)?, sort))
 }
 
-/// Returns `true` if two values of a key attribute are equal. Two notations of one number, for
-/// example `0.1` and `1e-1`, are equal.
+/// Two notations of one number, for example `0.1` and `1e-1`, are the same key value.
 pub(crate) fn is_same_key_value(one: Option<&AttributeValue>, other: Option<&AttributeValue>) -> bool {
     let canonical = |value: &AttributeValue| scalar(value.clone()).map(KeyValue::canonical);
     one == other || one.and_then(canonical).is_some_and(|one| Some(one) == other.and_then(canonical))
@@ -101,7 +100,6 @@ pub(crate) fn scalar(value: AttributeValue) -> Option<KeyValue> {
     }
 }
 
-/// Returns `true` if two reads of one key found the same state of the item, or no item.
 pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>) -> bool {
     match (one, other) {
         (None, None) => true,

@@ -54,7 +54,6 @@ pub struct Stored<T> {
 #[derive(Clone)]
 pub(crate) struct Basis {
     pub(crate) state: State,
-    /// The create time and the update time, each only if the type has a field for the time.
     pub(crate) times: KeptTimes,
     /// The fingerprints of the value before its first mutable access, or `None` before that access.
     /// A mutable access cannot return an error, so the next write of the value returns the error of
@@ -122,7 +121,6 @@ impl<T> Stored<T> {
         Self { value, origin: Ok(basis) }
     }
 
-    /// Returns the etag for a value from [`assume`](Self::assume).
     pub(crate) fn origin(&self) -> Result<&Basis, &Etag> {
         self.origin.as_ref()
     }
@@ -222,7 +220,6 @@ impl<T: Versioned> Stored<T> {
         Self::unchanged(value, Basis::written(revision, Content::of(T::MODEL, &Item::new()), KeptTimes::default()))
     }
 
-    /// Makes a `Stored` whose value equals the stored item.
     pub(crate) fn unchanged(mut value: T, basis: Basis) -> Self {
         value.mirror_version(basis.state.revision.number());
         value.mirror_times(basis.times);
@@ -235,8 +232,6 @@ impl Basis {
         Self { state, times, before: None, content }
     }
 
-    /// Returns the data for the next write, after a write that has left `revision`, `content` and
-    /// `times` in the item.
     pub(crate) fn written(revision: Revision, content: Content, times: KeptTimes) -> Self {
         Self::read(State { revision, image: None }, content, times)
     }
@@ -275,8 +270,7 @@ impl Basis {
         }
     }
 
-    /// Returns `true` if serde wrote the attribute before the first change of the value. Returns
-    /// `false` without a mutable access.
+    /// Returns `false` if the program has had no mutable access to the value.
     pub(crate) fn had(&self, name: &str) -> bool {
         matches!(&self.before, Some(Ok(before)) if before.contains(name))
     }

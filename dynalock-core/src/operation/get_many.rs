@@ -43,9 +43,7 @@ impl GetMany {
     }
 }
 
-/// A TransactGetItems request, which reads all items at the same moment.
 pub(crate) struct TransactGet {
-    /// The table and the key of each item.
     pub(crate) item_refs: Vec<(Arc<str>, Item)>,
 }
 

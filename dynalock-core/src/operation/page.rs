@@ -9,7 +9,6 @@ use aws_sdk_dynamodb::{
 use super::classify::{Failure, ServiceFailure, classify};
 use crate::{codec::Item, telemetry::request};
 
-/// The settings of a Query or a Scan that are the same for all pages.
 pub(crate) struct PageRequest {
     pub(crate) table: Arc<str>,
     pub(crate) index: Option<&'static str>,

@@ -3,15 +3,14 @@ use aws_sdk_dynamodb::types::CancellationReason;
 use super::classify::Failure;
 use crate::error::{ActionReason, CancellationClass, Refusal};
 
-/// The reasons of a cancelled transaction: one reason for each action, in the order of the actions.
+/// The reasons are in the order of the actions of the transaction.
 pub(crate) struct ActionReasons {
     reasons: Vec<ActionReason>,
     whole: Refusal,
 }
 
 impl ActionReasons {
-    /// Parses the reasons of a cancelled transaction. `whole` is the error of the whole
-    /// transaction.
+    /// `whole` is the error of the whole transaction.
     pub(super) fn read(reasons: Option<Vec<CancellationReason>>, whole: Refusal) -> Self {
         let reasons = reasons.unwrap_or_default().into_iter().map(|reason| read(reason, &whole)).collect();
         Self { reasons, whole }
@@ -31,8 +30,6 @@ impl ActionReasons {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }
 
-    /// Returns the index of the first action whose key attributes differ from the key attributes of
-    /// the table.
     pub(crate) fn key_schema(&self) -> Option<usize> {
         self.reasons.iter().position(|reason| reason.refusal.is_of_key_schema())
     }
@@ -51,10 +48,8 @@ impl ActionReasons {
         self.reasons.iter().any(|reason| reason.class() == Some(CancellationClass::Capacity))
     }
 
-    /// Returns the most severe cancellation reason as the failure of the whole request.
     pub(crate) fn into_failure(self) -> Failure {
         let worst = self.reasons.into_iter().max_by_key(|reason| reason.class().map_or(0, severity));
-        // If DynamoDB sent no reasons, the failure contains the error of the whole transaction.
         let Some(worst) = worst else { return Failure::Permanent(self.whole) };
         let class = worst.class();
         let ActionReason { refusal, item } = worst;

@@ -50,7 +50,7 @@ impl Transact {
         self.tables.len()
     }
 
-    /// Sends the transaction. A [`Failure::Cancelled`] has exactly one reason for each action.
+    /// A [`Failure::Cancelled`] has exactly one reason for each action.
     pub(crate) async fn send(&self, client: &Client) -> Result<(), Failure> {
         let unsent = self.actions.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.meter(unsent.as_deref());
@@ -104,7 +104,7 @@ impl Transact {
     }
 }
 
-/// Returns the sorted names of all tables of a request, without duplicates.
+/// The names are sorted, without duplicates.
 pub(crate) fn table_names<'t>(all: impl IntoIterator<Item = &'t Arc<str>>) -> Arc<str> {
     let mut names: Vec<&Arc<str>> = Vec::new();
     for table in all {

@@ -39,8 +39,7 @@ pub(crate) enum Action {
     Check,
 }
 
-/// Sets the parameters that all kinds of writes have. `conditional` is a macro, because the
-/// builders of the SDK have no common trait.
+/// `conditional` is a macro, because the builders of the SDK have no common trait.
 macro_rules! conditional {
     ($builder:expr, $write:ident) => {
         $builder
@@ -97,7 +96,6 @@ impl Write {
         sent.map(|()| None)
     }
 
-    /// Returns placeholders whose numbers follow the numbers in the expressions of the write.
     pub(crate) fn placeholders(&self) -> Placeholders {
         let names = self.names.as_ref().map_or(0, HashMap::len);
         let values = self.values.as_ref().map_or(0, HashMap::len);

@@ -50,8 +50,8 @@ pub(super) struct Commit<'a> {
 }
 
 impl Commit<'_> {
-    /// Sends a transaction, and returns the state of each item after the transaction. If an expired
-    /// lease or an expired item made a condition false, `run` sends a changed request.
+    /// Returns the state of each item after the transaction. If an expired lease or an expired item
+    /// made a condition false, `run` sends a changed request.
     pub(super) async fn run(mut self) -> Result<Vec<Option<Basis>>, Error> {
         loop {
             let writes = mem::take(&mut self.assembly.writes);
@@ -97,7 +97,7 @@ impl Commit<'_> {
         }
     }
 
-    /// Sends attempts with the same token, so that DynamoDB applies the request at most once in ten
+    /// All attempts have the same token, so that DynamoDB applies the request at most once in ten
     /// minutes.
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
@@ -188,8 +188,6 @@ impl Commit<'_> {
         WriteResult::Applied(())
     }
 
-    /// Decides from the cancellation reason of one write whether DynamoDB has applied an earlier
-    /// attempt of the transaction.
     fn verdict(&self, write: usize, reason: &ActionReason) -> Verdict {
         if shows_id(reason.item.as_ref(), self.stamps.id) {
             return Verdict::Applied;
@@ -254,8 +252,6 @@ impl Commit<'_> {
         if may_pass && self.attempts.may_go_on(Duration::ZERO) { Ok(()) } else { Err(self.cancelled(reasons)) }
     }
 
-    /// Changes an operation if a lease or the item has expired, or if a patch needs another update
-    /// expression.
     fn adapt(&mut self, reasons: &[ActionReason]) -> Result<Adapted, Error> {
         let mut adapted = Adapted::No;
         for index in 0..self.operations.len() {
@@ -287,8 +283,6 @@ impl Commit<'_> {
         (self.operations[index].guarded().is_some() || !is_guarded()).then_some(reason)
     }
 
-    /// Returns the error of a lease, for example [`Error::Locked`], or [`Error::Cancelled`] with a
-    /// reason for each operation.
     fn cancelled(&self, reasons: &[ActionReason]) -> Error {
         let by_lease = |index: usize| {
             let met = self.by_lease(index, reasons)?.item.as_ref();

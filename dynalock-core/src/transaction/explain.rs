@@ -37,8 +37,6 @@ pub(super) fn resolve(pending: &mut Vec<PendingOperation>) -> Result<Resolved> {
     Ok(Resolved::Operations(operations.collect()))
 }
 
-/// Restores the pending operations after `explain`, so that the caller can still change the
-/// transaction.
 pub(super) fn pending(operations: Vec<Operation>) -> Vec<PendingOperation> {
     let pending = |Operation { item_ref, kind, .. }| PendingOperation::ready(item_ref, kind);
     operations.into_iter().map(pending).collect()

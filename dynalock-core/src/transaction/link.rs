@@ -7,12 +7,10 @@ use crate::{
     retry::{Attempts, CallCost, Connection, ConnectionMeter, Limits, TableMeter},
 };
 
-/// The connection and the cost meters of a transaction.
 #[derive(Clone)]
 pub(super) struct Link {
     client: Client,
     connection: Option<Arc<Connection>>,
-    /// The cost meters of the repositories, with the names of their tables.
     meters: Vec<(Arc<str>, ConnectionMeter)>,
     call_cost: Option<Arc<CallCost>>,
 }

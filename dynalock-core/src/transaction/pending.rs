@@ -37,7 +37,6 @@ pub(super) enum PendingState {
 pub(super) type Resolve = Box<dyn FnOnce(Item, &Etag) -> Result<Option<OperationKind>, Error> + Send + Sync>;
 
 impl PendingOperation {
-    /// Makes an operation for which the commit reads no item.
     pub(super) fn ready(item_ref: ItemRef, kind: OperationKind) -> Self {
         Self { item_ref, is_write: matches!(kind, OperationKind::Write(_)), state: PendingState::Ready(kind) }
     }

@@ -11,7 +11,6 @@ use crate::{
     write::operation::Operation,
 };
 
-/// Reads the item of each value with an etag.
 pub(super) async fn resolve(
     attempts: &mut Attempts,
     transaction: TransactionId,
@@ -28,8 +27,8 @@ pub(super) async fn resolve(
                 if !etag.is_of(&item_ref.key) {
                     return Err(Error::KeyChanged { table: item_ref.table });
                 }
-                // The library compares the item with the etag once. Later, the condition of the
-                // write requires that the item has not changed since this read.
+                // The condition of the write requires that the item has not changed since this
+                // read.
                 let item = attempts.read(&item_ref.read()?).await?;
                 match item.clone().map(|item| resolve(item, &etag)).transpose()?.flatten() {
                     Some(kind) => kind,

@@ -29,8 +29,6 @@ pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -
     }
 }
 
-/// Returns the write id that the library derives from the caller's token, or `None` if the caller
-/// did not set a token.
 pub(super) fn known_id(stamps: &WriteStamps) -> Option<WriteId> {
     (stamps.id.repeats == Repeats::Ever).then_some(stamps.id)
 }
@@ -43,8 +41,6 @@ pub(super) fn shows_any(item: Option<&Item>, ids: &[WriteId]) -> bool {
     ids.iter().any(|id| shows_id(item, *id))
 }
 
-/// Returns an error if an item contains the write id `known`, because an earlier call has committed
-/// the transaction.
 pub(super) fn refuse_committed(
     attempts: &Attempts,
     operations: &[Operation],

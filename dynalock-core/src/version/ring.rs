@@ -25,7 +25,7 @@ const OF_TOKEN: u8 = 1 << 7;
 /// How long a write may be repeated with the same write id and the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
-    /// Only the call that sent the write repeats the write.
+    /// Only the sending call repeats the write.
     InThisCall,
     /// A program with the token of the write can repeat the write at any time.
     Ever,
@@ -58,7 +58,7 @@ impl WriteId {
         Self { bytes: rng.u64(..).to_be_bytes(), repeats: Repeats::InThisCall }
     }
 
-    /// The caller must derive the generator `rng` from the token.
+    /// The generator `rng` must come from the token.
     pub(crate) fn of_token(rng: &mut fastrand::Rng) -> Self {
         Self { repeats: Repeats::Ever, ..Self::draw(rng) }
     }
@@ -144,8 +144,7 @@ impl Ring {
         self.0[..ID_LEN].copy_from_slice(&incarnation.0);
     }
 
-    /// Returns the time of the last write in seconds since the epoch. Earlier versions of the
-    /// library and writes with a token of the caller stored no time.
+    /// Returns seconds since the epoch. Writes with a token of the caller stored no time.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
@@ -166,7 +165,6 @@ impl Ring {
             Repeats::InThisCall if self.has_rested(now) => (Some(now), 1),
             Repeats::InThisCall => (Some(now), self.ids().len()),
         };
-        // `keep` includes the new write id.
         let kept = self.ids().take(kept.min(usize::from(keep).saturating_sub(1)));
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }

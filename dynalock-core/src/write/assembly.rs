@@ -31,7 +31,6 @@ const LARGEST_TRANSACTION: usize = 4 * 1024 * 1024;
 pub(crate) struct Assembly {
     /// The writes of the items and of the separate lease rows, in the order of the operations.
     pub(crate) writes: Vec<Write>,
-    /// For each operation, the indexes of its writes in the field `writes`.
     pub(crate) positions: Vec<WritePosition>,
     /// For each operation, the state of the written item after the transaction.
     pub(crate) next: Vec<Option<Basis>>,
@@ -43,7 +42,6 @@ pub(crate) struct Assembly {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct WriteSize {
     bytes: usize,
-    /// The index of the operation from which the library made the write.
     operation: usize,
 }
 
@@ -101,9 +99,8 @@ impl Assembly {
         let asks = group.asks_for_lease(lead, &plan.write);
         let lease = position.lease.or_else(|| asks.then_some(position.write));
         for &index in &group.indexes {
-            // A guard of a separate lease row gets the cancellation reason of the write of the
-            // lease row. Each other operation gets the cancellation reason of the write of the
-            // item.
+            // A guard of a separate lease row gets the cancellation reason of the lease row. Each
+            // other operation gets the cancellation reason of the item.
             let of_row = position.lease.filter(|_| group.operations[index].is_of_lease_row());
             self.positions[index] = WritePosition { write: of_row.unwrap_or(position.write), lease, ..position };
         }
@@ -160,8 +157,6 @@ impl<'o> ItemOperations<'o> {
         }
     }
 
-    /// Returns the owner and the fence that the lease must have, if the transaction contains a
-    /// guard of the item's lease.
     fn guarded(&self) -> Option<&'o HolderProof> {
         self.indexes.iter().find_map(|&index| self.operations[index].guarded())
     }
@@ -204,7 +199,6 @@ impl<'o> ItemOperations<'o> {
             if operation.is_of_lease_row() && is_of_item {
                 match &mut plan.companion {
                     Some(row) => require(row, &operation.item_ref, requirement)?,
-                    // Without a write of the lease row, the transaction only checks the lease row.
                     None => plan.companion = Some(Box::new(check(&operation.item_ref, requirement)?)),
                 }
             } else {
@@ -225,8 +219,7 @@ impl<'o> OnlyWrite<'o> {
         Some(Self { operations, lead, intent: operations[lead].intent()? })
     }
 
-    /// Returns the item of each operation. All operations get the same `reason`, because they are
-    /// one write.
+    /// All operations get the same `reason`, because they are one write.
     pub(crate) fn parts(&self, reason: &ActionReason) -> Vec<(ItemRef, ActionReason)> {
         self.operations.iter().map(|operation| (operation.item_ref.clone(), reason.clone())).collect()
     }

@@ -28,11 +28,9 @@ pub(crate) enum Requirement {
     Condition(UserCondition),
 }
 
-/// Returns the text of the caller's condition. The table name is for error messages.
 pub(crate) type UserCondition = Box<dyn Fn(&Arc<str>, &mut Placeholders) -> Result<String, Error> + Send + Sync>;
 
-/// Returns a ConditionCheck of an item. For a guard of a lease in a separate row, the
-/// ConditionCheck tests the lease row.
+/// For a guard of a lease in a separate row, the ConditionCheck tests the lease row.
 pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Write, Error> {
     let ItemRef { table, model, key, .. } = item_ref;
     let key = match requirement {
@@ -44,7 +42,6 @@ pub(crate) fn check(item_ref: &ItemRef, requirement: &Requirement) -> Result<Wri
     Ok(check)
 }
 
-/// Adds the condition `requirement` to a write or a ConditionCheck of the same item.
 pub(crate) fn require(write: &mut Write, item_ref: &ItemRef, requirement: &Requirement) -> Result<(), Error> {
     let model = item_ref.model;
     let mut placeholders = write.placeholders();

@@ -13,7 +13,6 @@ use crate::{
 pub(crate) struct Operation {
     pub(crate) item_ref: ItemRef,
     pub(crate) kind: OperationKind,
-    /// What the write does with the separate lease row.
     pub(crate) companion: CompanionWrite,
 }
 
@@ -50,8 +49,6 @@ impl Operation {
         self.intent().map(|intent| intent.target().expected)
     }
 
-    /// Returns the state of the item that the condition of the operation requires, or `None` if the
-    /// item may be in several states.
     pub(crate) fn rests_on(&self) -> Option<&State> {
         match &self.kind {
             OperationKind::Write(intent) => intent.state(),
@@ -71,7 +68,6 @@ impl Operation {
         self.guarded().is_some() && self.item_ref.model.lock_in_row().is_some()
     }
 
-    /// Returns `None` if no lease has caused the refusal.
     pub(crate) fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match &self.kind {
             OperationKind::Write(intent) => intent.refusal(met, judged_at, spent),

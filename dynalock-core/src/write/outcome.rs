@@ -7,7 +7,6 @@ use crate::{error::Error, operation::Failure, retry::Attempts};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
-    /// DynamoDB has answered each attempt.
     Known,
     /// The reply to an attempt was lost. DynamoDB may have applied the attempt,
     /// or may still apply the attempt.
@@ -19,7 +18,6 @@ impl AttemptOutcome {
         if failure.leaves_doubt() { Self::Unknown } else { self }
     }
 
-    /// Returns the error `stop`, or [`Error::Indeterminate`] if the outcome is unknown.
     pub(crate) fn end(self, attempts: &Attempts, table: &Arc<str>, expected: Option<u64>, stop: Error) -> Error {
         match self {
             Self::Known => stop,

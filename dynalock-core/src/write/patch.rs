@@ -29,7 +29,7 @@ use crate::{
     version::{Expected, PATCHES, WRITES, version_in},
 };
 
-/// The content of a patch, which the caller's builder and the operation of the transaction share.
+/// The caller's builder and the operation of the transaction share one `SharedPatch`.
 pub(crate) struct SharedPatch<T>(Arc<Mutex<PatchContent<T>>>);
 
 pub(crate) struct PatchIntent<T> {
@@ -87,8 +87,6 @@ impl<T: Versioned> PatchIntent<T> {
         self.content.lock().condition().is_some()
     }
 
-    /// Returns the error of a patch whose condition is false for the given item, or `None` if the
-    /// item allows the patch.
     pub(crate) fn refused_by(&self, item: &Item, spent: Spent) -> Option<Error> {
         let content = self.content.lock();
         let table = || Arc::clone(&self.table);
@@ -129,8 +127,8 @@ impl<T: Versioned> PatchIntent<T> {
         let model = T::MODEL;
         let key = to.name(model.partition_key.name);
         let (version, writes) = (to.name(model.version), to.name(WRITES));
-        // The patch of an item with stray ids writes a new incarnation (a random id in `_writes`).
-        // The item must therefore still have write ids and no version.
+        // The patch of an item with stray ids writes a new incarnation (a random id in `_writes`),
+        // so the item must still have write ids and no version.
         let condition = if self.seen.has_stray_ids {
             format!("attribute_exists({key}) AND attribute_not_exists({version}) AND attribute_exists({writes})")
         } else {

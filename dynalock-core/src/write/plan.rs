@@ -34,7 +34,6 @@ pub(crate) struct WritePosition {
     /// The index of the write with the lease condition: the write of the item or of the separate
     /// lease row.
     pub(crate) lease: Option<usize>,
-    /// The time in epoch milliseconds that the write compares with the end of a lease.
     pub(crate) judged_at: Option<u64>,
 }
 
@@ -90,7 +89,6 @@ impl Plan {
 }
 
 impl WritePosition {
-    /// Returns the cancellation reason for the lease condition, if the lease condition was false.
     pub(crate) fn refused_lease<'r>(&self, reasons: &'r [ActionReason]) -> Option<&'r ActionReason> {
         reasons.get(self.lease?).filter(|reason| reason.class() == Some(CancellationClass::Conflict))
     }

@@ -29,7 +29,6 @@ pub(crate) enum WriteResult<A, C = Option<Item>> {
 
 pub(crate) struct Applied {
     pub(crate) proof: Proof,
-    /// The state of the item after the write, or `None` for a delete or a patch.
     pub(crate) next: Option<Basis>,
     /// The item after a patch, if the reply to the patch or a later read has returned the item.
     pub(crate) item: Option<Item>,
@@ -64,8 +63,6 @@ pub(crate) struct Writer<'a> {
     pub(crate) attempts: &'a mut Attempts,
     pub(crate) stamps: WriteStamps,
     pub(crate) delivery: Delivery,
-    /// What the next attempt does with the item's lease row: a check of the lease, or the removal
-    /// of an expired lease.
     pub(crate) companion: &'a mut CompanionWrite,
     pub(crate) outcome: AttemptOutcome,
 }
@@ -221,7 +218,6 @@ impl Writer<'_> {
             // for each attempt. After a lost reply, the write id in the item shows whether DynamoDB
             // has applied the write.
             Delivery::Plain => None,
-            // DynamoDB refuses a remembered token with different content.
             Delivery::Once => Some(random::token(self.attempts.rng())),
         };
         let facts = PlanFacts { next: plan.next.take(), position: plan.position(0), late };
@@ -234,7 +230,6 @@ impl Writer<'_> {
         Ok((content, facts))
     }
 
-    /// Sleeps until the next attempt, or returns the error of a failure that ends the call.
     async fn pause(&mut self, failure: Failure) -> Result<(), Error> {
         let table = Arc::clone(self.intent.target().table);
         let stop = match failure {
@@ -257,14 +252,12 @@ impl Writer<'_> {
         Err(self.stop(stop))
     }
 
-    /// Returns `error`, or [`Error::Indeterminate`] if the outcome of an attempt is unknown.
     fn stop(&self, error: Error) -> Error {
         let Target { table, expected, .. } = self.intent.target();
         self.outcome.end(self.attempts, table, expected.version(), error)
     }
 
-    /// Decides the result of a write that DynamoDB refused because the condition on the item was
-    /// false. Returns `None` if the call should send another attempt.
+    /// Returns `None` if the call should send another attempt.
     async fn judge_condition(
         &mut self,
         facts: &PlanFacts,
@@ -284,8 +277,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Decides the result of a write that DynamoDB refused because the condition on the separate
-    /// lease row was false. Returns `None` if the call should send another attempt.
+    /// Returns `None` if the call should send another attempt.
     async fn judge_lease_row(
         &mut self,
         facts: &PlanFacts,
@@ -373,8 +365,6 @@ impl Writer<'_> {
         self.attempts.read(&get).await.map_err(|error| self.stop(error))
     }
 
-    /// After a false condition, decides whether DynamoDB has applied an earlier attempt of the
-    /// write.
     fn judge(&self, facts: &PlanFacts, item: Option<Item>) -> Result<WriteResult<Applied>, Error> {
         let doubt = match self.delivery {
             _ if self.outcome == AttemptOutcome::Known => Doubt::None,

@@ -2,7 +2,6 @@ use crate::version::{Incarnation, WriteId};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteStamp {
-    /// The write id is the same in all attempts of the write.
     pub(crate) id: WriteId,
     /// The random id that an item gets if the attempt creates the item.
     pub(crate) incarnation: Incarnation,

@@ -40,7 +40,6 @@ pub(crate) struct IntentOf<T> {
     pub(crate) expiry: ItemExpiry,
 }
 
-/// The kind of a write, and the state of the item that the write requires.
 pub(crate) enum Change {
     Create,
     /// Sets the changed attributes. In a transaction, an update without changed attributes only
@@ -64,7 +63,6 @@ pub(crate) enum Change {
 pub(crate) struct WholeItem {
     pub(crate) key: Item,
     pub(crate) item: Item,
-    /// The state of the item after the PutItem.
     pub(crate) next: Basis,
 }
 
@@ -90,14 +88,12 @@ impl Change {
 }
 
 impl<T: Versioned> IntentOf<T> {
-    /// Combines the caller's value with `next`, the state of the item after the write.
     pub(crate) fn into_stored(self, next: Option<Basis>) -> Stored<T> {
         // `next` is `None` only for a delete, and the library makes no `Stored` for a delete.
         let nothing = || Basis::written(Revision::default(), Content::of(T::MODEL, &Item::new()), KeptTimes::default());
         Stored::unchanged(self.value, next.unwrap_or_else(nothing))
     }
 
-    /// Returns `true` if the item that the library has read had a version and write ids.
     pub(crate) fn is_tracked(&self) -> bool {
         self.change.basis().is_some_and(|basis| basis.state.revision.is_tracked())
     }
@@ -156,7 +152,6 @@ impl<T: Versioned> IntentOf<T> {
         Ok(Plan::new(T::MODEL, &key, write, clause)?.leaving(Basis::written(next, content, self.times())))
     }
 
-    /// Returns the times of the create and of the last write after the write.
     pub(super) fn times(&self) -> KeptTimes {
         match (&self.change, self.change.basis()) {
             (Change::Recreate(..), _) | (_, None) => times_of_create(T::MODEL, self.at),
@@ -173,8 +168,7 @@ impl<T: Versioned> IntentOf<T> {
         }
     }
 
-    /// Returns the content of the item after an update. After an overwrite, the content is what
-    /// serde writes for the value.
+    /// After an overwrite, the content of the item is what serde writes for the value.
     fn content_after(&self, changes: &Changes) -> Result<Content, Error> {
         let overwrites = matches!(self.change, Change::Overwrite(..) | Change::Recreate(..));
         match self.change.basis() {
@@ -256,7 +250,6 @@ impl<T: Versioned> IntentOf<T> {
 
     pub(super) fn next(&self, stamp: WriteStamp) -> Result<Revision, Error> {
         let next = match (&self.change, self.change.basis()) {
-            // A create over an expired item writes the same version as a create of a missing item.
             (Change::Recreate(..), _) | (_, None) => {
                 let ring = Ring::new(stamp.incarnation).push(stamp.id, self.at, T::MODEL.write_ids);
                 Some(Revision { version: Some(1), ring: Some(ring) })
@@ -312,7 +305,6 @@ impl<T: Versioned> Intent for IntentOf<T> {
             }
             return Ok(Plan::alone(check));
         }
-        // Only the limits of a transaction need the size of the changes.
         let times = Changes { set: self.changed_times(), ..Changes::default() };
         let changed_bytes = changes.size() + times.size();
         Ok(Plan { changed_bytes, ..self.plan_changes(changes, stamp, clause)? })
@@ -357,8 +349,7 @@ impl<T: Versioned> OwnedIntent for IntentOf<T> {
     }
 }
 
-/// Returns the [`Basis`] for a write of a value with an etag, or `None` if the item has changed
-/// since the caller got the etag. `item` is the stored item.
+/// Returns `None` if the item has changed since the caller got the etag. `item` is the stored item.
 pub(crate) fn basis_at<T: Versioned>(table: &Arc<str>, item: Item, etag: &Etag) -> Result<Option<Basis>, Error> {
     let (current, mut basis) = decode::<T>(table, item)?;
     // The caller has edited the value outside the library, so the changed attributes are the

@@ -42,7 +42,6 @@ pub(crate) trait Intent: Send + Sync {
         false
     }
 
-    /// Returns the lease clause of an attempt that begins now.
     fn clause(&self, repeats: Repeats, companion: CompanionWrite) -> LeaseClause {
         let Target { model, policy, .. } = self.target();
         policy.clause(model, repeats, companion)

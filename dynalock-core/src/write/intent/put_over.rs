@@ -21,7 +21,6 @@ use crate::{
 pub(crate) struct PutOver<'a, T> {
     pub(crate) intent: &'a IntentOf<T>,
     pub(crate) stored: &'a Item,
-    /// The new item, but without the new times, the new version and the new lease attributes.
     pub(crate) content: Item,
 }
 
