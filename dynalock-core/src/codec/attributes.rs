@@ -10,7 +10,6 @@ use serde_dynamo::AttributeValue;
 
 use crate::error::{SerdeError as Error, SerdeResult as Result};
 
-/// A receiver for the attributes of a value, in the order in which serde writes them.
 pub(super) trait AttributeSink {
     /// The receiver gets each attribute before serde serializes the value.
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> Result<()>;

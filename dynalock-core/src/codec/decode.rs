@@ -47,8 +47,6 @@ fn image(model: &Model, item: &Item) -> Item {
     image
 }
 
-/// Returns a copy of an item without the attributes of the library: the version, the ids of writes
-/// and patches, and the lease.
 pub(super) fn without_bookkeeping(model: &Model, item: &Item) -> Item {
     let mut content = image(model, item);
     content.remove(model.version);
@@ -163,8 +161,7 @@ impl<'de> MapAccess<'de> for Attributes {
     }
 }
 
-/// Returns `false` for a value of a type that the SDK does not know. `serde_dynamo` would panic for
-/// such a value.
+/// `serde_dynamo` would panic for a value of a type that the SDK does not know.
 fn is_known(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::L(list) => list.iter().all(is_known),
@@ -173,8 +170,8 @@ fn is_known(value: &AttributeValue) -> bool {
     }
 }
 
-/// Returns the type of a stored value for error messages. For a list or a map, serde may have
-/// refused an inner value, so the text begins with `another value`.
+/// Names the type for an error message. For a list or a map, serde may have refused an inner value,
+/// so the text begins with `another value`.
 fn kind_of(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",

@@ -17,8 +17,8 @@ use crate::{
     version::{PATCHES, WRITES},
 };
 
-/// Encodes the attributes that serde writes for a value. The version, the creation time and the
-/// update time are left out, because only the library may change them.
+/// Encodes the attributes of a value except the version, the creation time and the update time,
+/// which only the library may change.
 pub(super) fn attributes_of<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let mut encode = Encode { item: Item::new(), model: T::MODEL, buffer: Buffer::new() };
     walk(value, &mut encode).map_err(|error| not_encoded(table, error))?;
@@ -133,8 +133,7 @@ impl Fingerprints {
     }
 }
 
-/// Returns `true` if the program may change an attribute. Only the library may change the version
-/// and the times of the create and of the last write.
+/// Only the library may change the version and the times of the create and of the last write.
 fn is_own(model: &Model, name: &str) -> SerdeResult<bool> {
     let reserved = |why| Err(SerdeError::not_storable(why).in_field(name));
     if name == model.version {
@@ -234,7 +233,7 @@ impl Diff<'_> {
 impl AttributeSink for Diff<'_> {
     fn attribute<V: Serialize + ?Sized>(&mut self, name: Cow<'static, str>, value: &V) -> SerdeResult<()> {
         let known = self.find(&name);
-        // The library has checked each attribute with a fingerprint before.
+        // The library has already checked each attribute that has a fingerprint.
         if known.is_none() && !is_own(self.before.model, &name)? {
             return Ok(());
         }

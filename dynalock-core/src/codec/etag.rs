@@ -193,8 +193,8 @@ fn digest_value(hash: &mut SipHasher13, value: &AttributeValue) {
     }
 }
 
-/// Hashes the members of a set in any order, because DynamoDB returns the members of a set in any
-/// order.
+/// The hash of a set does not depend on the order of its members, because DynamoDB returns the
+/// members in any order.
 fn set_of<'a>(hash: &mut SipHasher13, tag: u8, set: impl Iterator<Item = &'a [u8]>) {
     let digest = |element: &[u8]| {
         let mut hash = SipHasher13::new();

@@ -37,7 +37,6 @@ pub(super) struct Buffer(Vec<u8>);
 
 impl Buffer {
     pub(super) fn new() -> Self {
-        // The fingerprints of most values need less than 512 bytes.
         Self(Vec::with_capacity(512))
     }
 

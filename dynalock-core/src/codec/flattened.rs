@@ -41,8 +41,8 @@ pub(super) fn remove_aliases<T: Versioned>(
     let alias_of = |name: &str, value: &AttributeValue| alias_of::<T>(table, stored, written, name, value);
     let is_new = |name: &str| !stored.contains_key(name);
 
-    // Serde has read a removed attribute that is not in the stored item from an alias or from a
-    // default.
+    // If a removed attribute is not in the stored item, serde has read the attribute from an alias
+    // or from a default.
     let mut aliases = Vec::new();
     if changes.remove.iter().any(|name| is_new(name)) {
         let before = read_back::<T>(table, stored.clone())?;
@@ -127,10 +127,10 @@ fn alias_of<T: Versioned>(
     stored.keys().filter(is_candidate).find(is_alias).cloned()
 }
 
-/// Decodes and serializes `item`, which must not contain the library's own attributes.
+/// The argument `item` must not contain the library's own attributes.
 fn read_back<T: Versioned>(table: &Arc<str>, mut item: Item) -> Result<Item, Error> {
-    // Serde needs the times of the create and of the last write if the type has fields for them.
-    // `read_back` does not return the times, so 0 replaces a missing time.
+    // Serde needs the times of the create and of the last write if the type has fields for the
+    // times. `read_back` does not return the times, so 0 replaces a missing time.
     for time in T::MODEL.times.kept() {
         item.entry(time.name.to_owned()).or_insert_with(|| AttributeValue::N("0".to_owned()));
     }

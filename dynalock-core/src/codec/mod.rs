@@ -48,8 +48,7 @@ impl From<&KeyValue> for AttributeValue {
     }
 }
 
-/// Encodes a value as an item. For a type with a flattened field, `encode` verifies that serde can
-/// decode the new item.
+/// For a type with a flattened field, `encode` verifies that serde can decode the new item.
 pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, Error> {
     let item = encode::attributes_of(table, value)?;
     if T::MODEL.flattens {
@@ -58,8 +57,8 @@ pub(crate) fn encode<T: Versioned>(table: &Arc<str>, value: &T) -> Result<Item, 
     Ok(item)
 }
 
-/// Returns the key attributes of an item. The derive macro generates a key type that matches the
-/// table, so `key_item` ignores a superfluous or missing sort key.
+/// The derive macro generates a key type that matches the table, so `key_item` ignores a
+/// superfluous or missing sort key.
 pub(crate) fn key_item(model: &Model, key: &Key) -> Item {
     model
         .key_attributes()
@@ -111,8 +110,8 @@ pub(crate) fn same_state(model: &Model, one: Option<&Item>, other: Option<&Item>
     }
 }
 
-/// Returns the size of an item in bytes, including the names of the attributes, by the rules in the
-/// DynamoDB documentation.
+/// Returns the size in bytes by the rules in the DynamoDB documentation. The size includes the
+/// names of the attributes.
 pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }

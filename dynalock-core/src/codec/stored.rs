@@ -46,8 +46,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Stored<T> {
     value: T,
-    /// The data for the next write of a value that the library has read or written in this process.
-    /// The etag stands for a value that a user has edited elsewhere, for example in a browser.
+    /// The data for the next write. `Err` contains the etag of a value that a user has edited
+    /// outside this process, for example in a browser.
     origin: Result<Basis, Etag>,
 }
 
@@ -67,8 +67,7 @@ pub(crate) struct Basis {
 #[derive(Clone)]
 pub(crate) struct Content(Option<Arc<Item>>);
 
-/// The state of an item at the time of a read. The condition of the next write compares this state
-/// with the item.
+/// The condition of the next write compares the `State` of a read with the stored item.
 #[derive(Clone, PartialEq)]
 pub(crate) struct State {
     pub(crate) revision: Revision,
@@ -275,8 +274,8 @@ impl Basis {
         matches!(&self.before, Some(Ok(before)) if before.contains(name))
     }
 
-    /// Returns the attributes that serde writes for a value with a flattened field. Returns no
-    /// names if the next write compares only the version and the incarnation of the item.
+    /// Returns no names if the next write compares only the version and the incarnation of the
+    /// item.
     pub(crate) fn names_in_flattened<T: Versioned>(&self, value: &T) -> Vec<String> {
         if !T::MODEL.flattens || self.state.image.is_none() {
             return Vec::new();

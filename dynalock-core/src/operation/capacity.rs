@@ -368,9 +368,8 @@ impl Share {
     }
 }
 
-/// Returns the read units and the write units in an answer. DynamoDB reports both separately only
-/// for transactions. A repeated transaction consumes read units if DynamoDB still remembers its
-/// token.
+/// DynamoDB reports read units and write units separately only for transactions. A repeated
+/// transaction consumes read units if DynamoDB still remembers the token.
 fn capacity(consumed: &ConsumedCapacity, is_read: bool) -> Capacity {
     let units = |units: Option<f64>| units.map_or(Units::ZERO, Units::reported);
     match (consumed.read_capacity_units, consumed.write_capacity_units) {

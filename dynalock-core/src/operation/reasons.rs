@@ -24,8 +24,7 @@ impl ActionReasons {
         self.reasons
     }
 
-    /// Returns `true` if a retry of the transaction may succeed, because only contention and a lack
-    /// of capacity have caused the cancellation.
+    /// Returns `true` if contention and a lack of capacity are the only causes of the cancellation.
     pub(crate) fn pass(&self) -> bool {
         CancellationClass::may_pass(self.reasons.iter().filter_map(ActionReason::class))
     }

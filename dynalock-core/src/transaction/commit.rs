@@ -43,7 +43,7 @@ pub(super) struct Commit<'a> {
     pub(super) assembly: Assembly,
     pub(super) stamps: WriteStamps,
     pub(super) token: String,
-    /// The write ids of all runs of the closure, or empty for a transaction without a closure.
+    /// The write ids of all runs of the closure. A transaction without a closure has no runs.
     pub(super) runs: &'a [WriteId],
     pub(super) after_contention: AfterContention,
     pub(super) outcome: AttemptOutcome,
@@ -102,7 +102,6 @@ impl Commit<'_> {
     async fn send_until_known(&mut self, request: &Transact) -> Result<WriteResult<(), Vec<ActionReason>>, Error> {
         let client = self.attempts.connection().client.clone();
         self.outcome = AttemptOutcome::Known;
-        // Before the first request, an error shows that the call has written nothing.
         self.attempts.check_time()?;
         loop {
             let paused = match self.attempts.attempt_of(request.len(), Box::pin(request.send(&client))).await {

@@ -9,7 +9,6 @@ use crate::{
 
 pub(super) enum Resolved {
     Operations(Vec<Operation>),
-    /// The reads that the commit sends before the write, for example because a value has an etag.
     Reads(Vec<ExplainedRequest>),
 }
 

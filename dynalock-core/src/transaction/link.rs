@@ -20,8 +20,8 @@ impl Link {
         Self { client, connection: None, meters: Vec::new(), call_cost: None }
     }
 
-    /// Adds a repository to the transaction. The meter of the repository counts the cost of the
-    /// transaction's requests to the repository's table.
+    /// The meter of the repository counts the cost of the transaction's requests to the
+    /// repository's table.
     pub(super) fn meet<T>(&mut self, Repository { connection, table, .. }: &Repository<T>) {
         if let Some(meter) = &connection.meter
             && !self.meters.iter().any(|(known, _)| known == table)

@@ -1,7 +1,7 @@
 //! Transactions: DynamoDB applies all writes of a transaction or none of them.
 //!
 //! A [`Transaction`] collects operations and sends them in one request. [`transact`] runs a closure
-//! whose reads and writes become one transaction. The module `commit` sends the requests of both.
+//! whose reads and writes become one transaction.
 
 mod handle;
 mod link;

@@ -13,9 +13,8 @@ use crate::{
     write::{operation::Operation, stamp::WriteStamps},
 };
 
-/// Returns the caller's token or a generated token, and the [`WriteStamps`] of the commit. From a
-/// token of the caller, the library derives all ids, so a later call with the token sends the same
-/// ids.
+/// From a token of the caller, the library derives all ids, so a later call with the token sends
+/// the same ids.
 pub(super) fn token_and_stamps(given: Option<String>, attempts: &mut Attempts) -> (String, WriteStamps) {
     match given {
         Some(token) => {

@@ -138,7 +138,6 @@ pub(crate) enum Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// Returns the version that the item must have, or `None` for a write that accepts any version.
     pub(crate) fn version(self) -> Option<u64> {
         match self {
             Self::Absent | Self::Present | Self::Anything => None,
@@ -159,7 +158,6 @@ impl Expected<'_> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// The outcome of each earlier attempt is known.
     None,
     /// The outcome of an earlier attempt is unknown, and only the write ids in the item can show
     /// the outcome.
@@ -174,14 +172,13 @@ pub(crate) enum Doubt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LateCopies {
     MayPass,
-    /// The condition of each duplicate is false. After a heartbeat, for example, the heartbeat
-    /// number in the condition of an earlier write is too low.
+    /// The condition of each delayed duplicate is false. After a heartbeat, for example, the
+    /// heartbeat number in the condition of an earlier write is too low.
     AreRefused,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// DynamoDB has applied an earlier attempt.
     Applied,
     /// DynamoDB has applied no attempt, and can never apply an attempt.
     Conflict,
@@ -199,12 +196,9 @@ pub(crate) enum Verdict {
 /// 3. If the attempts had a ClientRequestToken, the refusal of the write proves that DynamoDB has
 ///    applied no attempt so far. If the item can never return to the state that the write requires,
 ///    the outcome is a conflict, because DynamoDB will refuse all delayed duplicates. If the item
-///    can return to the required state, the outcome of the write is unknown. For a create with a
-///    ClientRequestToken, the outcome is always unknown. After a delete of the item, DynamoDB may
-///    apply a delayed duplicate of the create request.
+///    can return to the required state, the outcome of the write is unknown.
 /// 4. If the attempts had no ClientRequestToken, [`by_ids`] decides from the write ids in the item.
 pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: Option<&Revision>) -> Verdict {
-    // Only an attempt of the write can have stored the write id.
     if found.and_then(|item| item.ring.as_ref()).is_some_and(|ring| ring.contains(id)) {
         return Verdict::Applied;
     }
@@ -217,8 +211,6 @@ pub(crate) fn verdict(expected: Expected<'_>, id: WriteId, doubt: Doubt, found: 
             Verdict::Conflict => late == LateCopies::AreRefused || expected.is_over(found),
             verdict => return verdict,
         },
-        // The refusal proves that DynamoDB has applied no attempt so far. DynamoDB may still apply a
-        // delayed duplicate.
         Doubt::UnderToken => expected.is_over(found),
     };
     if proven { Verdict::Conflict } else { Verdict::Unknown }

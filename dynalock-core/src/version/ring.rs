@@ -22,7 +22,7 @@ const REST: u32 = 15 * 60;
 /// caller.
 const OF_TOKEN: u8 = 1 << 7;
 
-/// How long a write may be repeated with the same write id and the same content.
+/// The time during which a write may be repeated with the same write id and the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
     /// Only the sending call repeats the write.
@@ -87,7 +87,6 @@ impl StoredId {
     }
 
     fn is(self, id: WriteId) -> bool {
-        // Earlier versions of the library stored a random first bit.
         self.0[0] | OF_TOKEN == id.bytes[0] | OF_TOKEN && self.0[1..] == id.bytes[1..]
     }
 }
@@ -144,7 +143,8 @@ impl Ring {
         self.0[..ID_LEN].copy_from_slice(&incarnation.0);
     }
 
-    /// Returns seconds since the epoch. Writes with a token of the caller stored no time.
+    /// Returns the time of the last write in seconds since the epoch. Writes with a token of the
+    /// caller stored no time.
     pub(super) fn time(&self) -> Option<u32> {
         self.0[ID_LEN..self.head_len()].first_chunk().map(|time| u32::from_be_bytes(*time))
     }
@@ -169,8 +169,7 @@ impl Ring {
         Self::of(self.incarnation(), time, iter::once(id.stored()).chain(kept))
     }
 
-    /// Returns `true` if the last write was so long ago that no running call needs the ids of old
-    /// writes. A caller may need an id from its own token at any time.
+    /// A caller may need the id of a write with its own token at any time.
     fn has_rested(&self, now: u32) -> bool {
         // A stored time in the future comes from a wrong clock, and counts as recent.
         self.time().is_some_and(|time| now.saturating_sub(time) > REST) && !self.ids().any(StoredId::is_of_token)

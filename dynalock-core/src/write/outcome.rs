@@ -8,8 +8,8 @@ use crate::{error::Error, operation::Failure, retry::Attempts};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
     Known,
-    /// The reply to an attempt was lost. DynamoDB may have applied the attempt,
-    /// or may still apply the attempt.
+    /// The reply to an attempt was lost. DynamoDB may have applied the attempt, or may still apply
+    /// the attempt.
     Unknown,
 }
 

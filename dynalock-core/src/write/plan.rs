@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     pub(crate) next: Option<Basis>,
     /// The time in epoch milliseconds that the conditions compare with the end of a lease, or
     /// `None` without such a comparison. After a refusal, the library compares the end of the
-    /// stored lease with the same time.
+    /// stored lease with `judged_at`.
     pub(crate) judged_at: Option<u64>,
     /// The size in bytes of the attributes that an update or a patch changes.
     pub(crate) changed_bytes: usize,

@@ -67,8 +67,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) outcome: AttemptOutcome,
 }
 
-/// The content of a request. Sending consumes a `Write`, and a retry makes a new one, because
-/// retries are too rare to copy each write before the first attempt.
+/// Sending consumes the `Write`. Retries are too rare to copy each `Write` before the first
+/// attempt, so the library makes a new `Write` for a retry.
 enum WireForm {
     Write(Write),
     Transact(Transact),
@@ -182,8 +182,8 @@ impl Writer<'_> {
     }
 
     /// Reads the item after a patch whose outcome is unknown. Only the presence of the patch's
-    /// write id decides the outcome. If the id is missing, later patches may have removed it, or
-    /// DynamoDB may still apply the patch.
+    /// write id decides the outcome. If the write id is missing, later patches may have removed the
+    /// write id, or DynamoDB may still apply the patch.
     async fn find_patch(&mut self, failure: Failure) -> Result<WriteResult<Applied>, Error> {
         self.outcome = AttemptOutcome::Unknown;
         let item_ref = self.intent.item_ref();
@@ -313,8 +313,8 @@ impl Writer<'_> {
         };
         // Without a ClientRequestToken, the write id in the item will later show whether DynamoDB
         // has applied an earlier attempt. With a ClientRequestToken, the next attempt has a new
-        // token, and DynamoDB does not recognise it as a repetition. The library must therefore
-        // first find out whether DynamoDB has applied an earlier attempt.
+        // token, and DynamoDB does not recognise the next attempt as a repetition. The library must
+        // therefore first find out whether DynamoDB has applied an earlier attempt.
         if may_pass && !is_refused && self.delivery == Delivery::Plain {
             return Ok(None);
         }

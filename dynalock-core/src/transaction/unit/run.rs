@@ -22,7 +22,6 @@ pub(super) struct Run {
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) held: Vec<KnownItem>,
-    /// The index of each item in `held`, by table and key.
     positions: HashMap<Arc<str>, HashMap<Key, usize>>,
 }
 
@@ -39,8 +38,7 @@ pub(super) struct KnownItem {
     pub(super) item_ref: ItemRef,
     pub(super) item: Option<Item>,
     pub(super) origin: ItemOrigin,
-    /// `true` if the current run of the closure has read the item. The commit checks only such
-    /// items.
+    /// The commit checks only the items that the current run of the closure has read.
     pub(super) is_read: bool,
 }
 
@@ -80,8 +78,7 @@ impl Run {
         }))
     }
 
-    /// Stores an item that the closure has read. Of two concurrent reads of the item, both return
-    /// the answer that arrived first.
+    /// Two concurrent reads of an item both return the answer that arrived first.
     pub(super) fn take_in(&mut self, item_ref: ItemRef, item: Option<Item>) -> Result<Option<Item>, Error> {
         match self.read_known(&item_ref.table, &item_ref.key)? {
             Some(known) => Ok(known.item.clone()),

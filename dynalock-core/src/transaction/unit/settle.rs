@@ -151,7 +151,6 @@ impl Unit {
         Ok(Next::Again)
     }
 
-    /// Sends the writes of a run, with a check of each item that the closure has only read.
     async fn write(&mut self, pending: Vec<PendingOperation>, known: &Known) -> Result<CommitResult, Error> {
         let attempts = self.attempts.get_or_insert_with(|| self.session.attempts());
         attempts.ran_since(self.began);
@@ -169,7 +168,6 @@ impl Unit {
 
         let (token, mut stamps) = token_and_stamps(None, attempts);
         let assembly = assemble(&operations, &mut stamps)?;
-        // A run that changes no item and asks for no check needs no transaction.
         if !assembly.writes_anything() && !asked {
             return Ok(CommitResult::Nothing);
         }
@@ -256,11 +254,10 @@ fn add_checks(operations: &mut Vec<Operation>, known: &Known) -> Result<(), Erro
     Ok(())
 }
 
-/// Returns the next step of a commit after `TransactionConflict`. Another run of the closure sends
-/// another request, and DynamoDB could apply a delayed duplicate of the refused request as well. If
-/// the commit changes an item that the closure has read, the change makes the condition of the
-/// other request false. Without such a change, the token of a repeated request prevents a second
-/// application.
+/// Another run of the closure sends another request. DynamoDB could apply both the new request and
+/// a delayed duplicate of the refused request. If the commit changes an item that the closure has
+/// read, the change makes the condition of the second request false. Without such a change, the
+/// commit sends the same request again, and the token prevents a second application.
 fn after_contention(operations: &[Operation], assembly: &Assembly) -> AfterContention {
     let changes_a_read_item = |(operation, position): (&Operation, &WritePosition)| {
         let expected = operation.intent().map(|intent| intent.target().expected);
@@ -307,8 +304,8 @@ async fn write_alone(
     }
 }
 
-/// Returns `true` if the condition on an item was false, and the item has changed since the closure
-/// read it. Only then may another run of the closure have another result.
+/// Another run of the closure may have another result only if an item has changed since the closure
+/// read it.
 fn has_changed(reason: &OperationReason<'_>, known: &Known) -> bool {
     reason.class() == Some(CancellationClass::Conflict)
         && known.read_of(reason.item_ref()).is_some_and(|held| !is_as_read(held, reason.current_item()))
