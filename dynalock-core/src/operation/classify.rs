@@ -31,8 +31,8 @@ pub(crate) enum Failure {
     Capacity(Refusal),
     /// The request never reached the server.
     Unsent(Unavailable),
-    /// An earlier attempt of the same transaction is still running, so the outcome of the transaction
-    /// is unknown.
+    /// An earlier attempt of the same transaction is still running, so the outcome of the
+    /// transaction is unknown.
     InProgress(Refusal),
     /// DynamoDB may or may not have applied the write.
     Ambiguous(Unavailable),
