@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use clap_complete::Shell;
 use dynalock::table::KeyType;
 
@@ -39,7 +39,7 @@ pub(crate) struct Target {
     /// Use this Region.
     #[arg(long, global = true)]
     pub(crate) region: Option<String>,
-    /// Use this profile of the AWS configuration files.
+    /// Use this profile of the AWS configuration files, even if the environment contains credentials.
     #[arg(long, global = true)]
     pub(crate) profile: Option<String>,
 }
@@ -266,12 +266,13 @@ pub(crate) struct CreateArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("kind").args(["locks", "partition_key"]).required(true)))]
 pub(crate) struct SchemaArgs {
     /// The table.
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) table: String,
     /// The table contains locks by name.
-    #[arg(long, conflicts_with_all = ["partition_key", "sort_key", "ttl"], required_unless_present = "partition_key")]
+    #[arg(long, conflicts_with_all = ["sort_key", "ttl"])]
     pub(crate) locks: bool,
     /// The partition key and its type: S, N or B.
     #[arg(long, value_name = "NAME:TYPE", value_parser = key)]

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use aws_config::{BehaviorVersion, Region, timeout::TimeoutConfig};
+use aws_config::{
+    BehaviorVersion, Region, profile::ProfileFileCredentialsProvider, provider_config::ProviderConfig,
+    timeout::TimeoutConfig,
+};
 use aws_sdk_dynamodb::Client;
 use dynalock::Locks;
 
@@ -21,7 +24,11 @@ pub(crate) async fn configuration(target: &Target) -> aws_config::SdkConfig {
         loader = loader.region(Region::new(region.clone()));
     }
     if let Some(profile) = &target.profile {
-        loader = loader.profile_name(profile);
+        // In the default chain of the SDK, the keys in the environment come before the profile. With
+        // `--profile`, a command must not run in another account, or with a misspelled profile.
+        let environment = ProviderConfig::with_default_region().await;
+        let credentials = ProfileFileCredentialsProvider::builder().configure(&environment).profile_name(profile);
+        loader = loader.profile_name(profile).credentials_provider(credentials.build());
     }
     loader.load().await
 }

@@ -98,7 +98,10 @@ impl From<Error> for Failure {
         match error {
             Error::TableNotFound { table, .. } => Self::table_not_found(&table),
             Error::TableMismatch { table, reason, .. } => {
-                Self::new(Exit::Differs, format!("table `{table}` has another key: {reason}"))
+                // The reason ends with advice for programs.
+                let reason = reason.split_once("; `verify_table`").map_or(&*reason, |(reason, _)| reason);
+                let advice = format!("compare it with `dynalock table verify {table} --locks`");
+                Self::new(Exit::Differs, format!("table `{table}` has another key: {reason}; {advice}"))
             }
             Error::InvalidKey { .. } => Self::new(Exit::Usage, error.to_string()),
             Error::Misconfigured(Misconfigured::Credentials(reason)) => Self::new(

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::support::{Engine, command, run};
+use crate::support::{Engine, Product, command, run};
 
 #[tokio::test]
 async fn a_pipe_gets_no_colours_unless_they_are_wanted() {
@@ -65,4 +65,36 @@ async fn the_options_of_the_connection_overrule_the_environment() {
     let mut command = command(&format!("--endpoint-url {} locks list locks --region us-east-1", engine.server.url()));
     let run = run(command.env("AWS_ENDPOINT_URL", "http://127.0.0.1:9").env_remove("AWS_REGION")).await;
     assert_eq!(run.succeeded(), "no locks");
+}
+
+#[tokio::test]
+async fn a_named_profile_comes_before_the_keys_in_the_environment() {
+    let engine = Engine::with_locks().await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let profile = "[profile prod]\naws_access_key_id = PRODKEY\naws_secret_access_key = any\n";
+    std::fs::write(&file, profile).unwrap();
+    let with_file = async |args: &str| run(engine.command(args).env("AWS_CONFIG_FILE", file.path())).await;
+    let checks = with_file("doctor --profile prod").await;
+    assert!(checks.succeeded().contains("access key PRODKEY"), "{}", checks.stdout);
+    let misspelled = with_file("locks list locks --profile prd").await;
+    let message = misspelled.failed_with(1);
+    assert!(message.starts_with("no credentials (") && message.contains("prd"), "{message}");
+}
+
+#[tokio::test]
+async fn a_table_without_its_kind_names_both_kinds() {
+    for args in ["table create orders", "table verify orders", "table verify orders --sort-key number:N"] {
+        let run = run(&mut command(args)).await;
+        assert_eq!(run.code, 2, "{args}");
+        assert!(run.stderr.contains("--locks|--partition-key <NAME:TYPE>"), "{args}: {}", run.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_table_of_items_is_no_table_of_locks() {
+    let engine = Engine::with_locks().await;
+    Product::repository(&engine.client).create_table().await.unwrap();
+    let run = engine.run("locks show products nightly-report").await;
+    let message = run.failed_with(4);
+    assert!(message.ends_with("compare it with `dynalock table verify products --locks`"), "{message}");
 }

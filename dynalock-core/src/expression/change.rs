@@ -60,7 +60,7 @@ pub(crate) enum PatchFault {
 
 const MISSING: &str = "it is missing, and its struct requires it";
 const OTHER_TYPE: &str = "it is stored with another type than its struct says";
-const NO_PARENT: &str = "the struct or map that contains it is missing, or is stored with another type";
+const NO_PARENT: &str = "the struct or map that contains it is missing, or is stored with another type; set the whole struct or map first, or use `update_with`";
 const NO_ELEMENT: &str = "the list is missing or does not have this element";
 const ALIAS: &str = "it is stored under an alias; change this attribute with `update_with`, or call `replace`, which stores it under its name";
 

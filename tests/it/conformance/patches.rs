@@ -244,7 +244,10 @@ async fn a_path_into_a_missing_parent_is_refused(shop: &Shop) {
     let (attribute, reason) = unpatchable(&table, patch().set(a.address.at(address.city), "Oslo")).await;
     assert_eq!(
         (&*attribute, reason),
-        ("address.city", "the struct or map that contains it is missing, or is stored with another type")
+        (
+            "address.city",
+            "the struct or map that contains it is missing, or is stored with another type; set the whole struct or map first, or use `update_with`"
+        )
     );
     assert_eq!(unpatchable(&table, patch().set(a.prices.key("eur"), 1)).await.0, "prices[..]");
     let part = Part { name: "x".to_owned(), quantity: 1 };
