@@ -223,25 +223,24 @@ impl Grant {
         lease.beat
     }
 
-    /// Decides from the lock's row why DynamoDB refused a request of the holder, and records the
-    /// loss of the lock. Returns `None` if the holder still has the lock: another process with the
-    /// same lock token may have stored a higher heartbeat number, which the holder's next heartbeat
-    /// must exceed.
-    pub(crate) fn judge(&self, met: Option<&Item>) -> Option<Error> {
-        match self.refusal(met) {
-            Some(Error::Lost(lost)) => Some(Error::Lost(self.lose(lost))),
-            Some(error) => Some(error),
-            None => {
-                self.pass_beat(met);
-                None
-            }
+    /// Records what the lock's row shows after DynamoDB refused a request of the holder: the loss of
+    /// the lock, or the heartbeat number of another process with the same lock token. The number of
+    /// the holder's next heartbeat must exceed the number in the row.
+    pub(crate) fn learn(&self, met: Option<&Item>) {
+        match self.lease_error(met) {
+            Some(Error::Lost(lost)) => drop(self.lose(lost)),
+            Some(_) => {}
+            None => self.pass_beat(met),
         }
     }
 
-    /// Returns `None` if the row shows that the guard still holds the lock.
-    pub(crate) fn refusal(&self, met: Option<&Item>) -> Option<Error> {
+    /// Returns the reason why DynamoDB refused a request of the holder, or `None` if the row shows
+    /// that the guard still holds the lock. A reason that the guard has recorded earlier takes
+    /// precedence over the reason in the row.
+    pub(crate) fn lease_error(&self, met: Option<&Item>) -> Option<Error> {
         if let Some(lost) = self.guard().lost(self.row.layout, met) {
-            return Some(Error::Lost(if self.shows_own_release(met) { Lost::Released } else { lost }));
+            let lost = if self.shows_own_release(met) { Lost::Released } else { lost };
+            return Some(Error::Lost(self.lost.borrow().clone().unwrap_or(lost)));
         }
         LockRecord::of(&self.row.layout, met).has_last_beat().then(|| Error::Corrupt {
             table: Arc::clone(&self.row.table),
@@ -250,7 +249,7 @@ impl Grant {
         })
     }
 
-    pub(crate) fn pass_beat(&self, met: Option<&Item>) {
+    fn pass_beat(&self, met: Option<&Item>) {
         let stored = LockRecord::of(&self.row.layout, met).beat.unwrap_or(0);
         let mut lease = self.lease();
         if stored >= lease.beat {

@@ -122,7 +122,10 @@ impl Grant {
                 self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
                 Ok(BeatResult::Renewed)
             }
-            Answered::Refused(met) => self.judge(met.as_ref()).map_or(Ok(BeatResult::Overtaken), Err),
+            Answered::Refused(met) => {
+                self.learn(met.as_ref());
+                self.lease_error(met.as_ref()).map_or(Ok(BeatResult::Overtaken), Err)
+            }
         }
     }
 

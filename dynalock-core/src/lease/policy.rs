@@ -116,22 +116,23 @@ impl LeasePolicy {
         match self {
             Self::Ignoring => false,
             Self::Outside { options } => !LockRecord::of(&lock, row).is_alive(&lock, options.expired_before()),
-            Self::Holder { grant, .. } => grant.refusal(row).is_none(),
+            Self::Holder { grant, .. } => grant.lease_error(row).is_none(),
         }
     }
 
-    /// Raises the number of the holder's next heartbeat above the number in `row`, the lease row
-    /// that made DynamoDB refuse a write.
-    pub(crate) fn pass_beat(&self, row: Option<&Item>) {
+    /// Records for the holder of the lease what `met` shows: the loss of the lease, or a heartbeat
+    /// number that the next heartbeat must exceed. `met` is the item or the lease row that made
+    /// DynamoDB refuse a write.
+    pub(crate) fn learn(&self, met: Option<&Item>) {
         if let Self::Holder { grant, .. } = self {
-            grant.pass_beat(row);
+            grant.learn(met);
         }
     }
 
     /// Returns the error of a refused write, or `None` if a lease is not the reason for the
     /// refusal. `judged_at` is the time with which the refused request compared the end of the
     /// lease.
-    pub(crate) fn refusal(
+    pub(crate) fn lease_error(
         &self,
         ItemRef { model, table, .. }: &ItemRef,
         met: Option<&Item>,
@@ -145,7 +146,7 @@ impl LeasePolicy {
                 let record = LockRecord::read(&lock, item);
                 record.is_alive(&lock, judged_at).then(|| record.locked(table, shown_key(model, item), options, spent))
             }
-            (Self::Holder { grant, .. }, met) => grant.judge(met),
+            (Self::Holder { grant, .. }, met) => grant.lease_error(met),
         }
     }
 }

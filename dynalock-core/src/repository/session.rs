@@ -329,8 +329,9 @@ impl<T: Versioned> Session<T> {
                 // kind of write returns `Locked` instead of a conflict. To return `Locked`, the
                 // code checks the lease before the code checks the version.
                 let judged_at = self.policy.judged_at(T::MODEL, self.companion);
-                let refusal = intent.refusal(Some(&stored), judged_at, self.attempts.spent());
-                return refusal.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
+                self.policy.learn(Some(&stored));
+                let error = intent.lease_error(Some(&stored), judged_at, self.attempts.spent());
+                return error.map_or(Ok(WriteResult::Conflict(Some(stored))), Err);
             }
             let changes = intent.changes()?;
             if intent.keeps_foreign(&stored, &changes) {

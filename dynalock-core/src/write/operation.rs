@@ -79,9 +79,9 @@ impl Operation {
 
     /// Returns the lease error of a refused operation, or `None` if no lease has caused the
     /// refusal.
-    pub(crate) fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
+    pub(crate) fn lease_error(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
         match &self.kind {
-            OperationKind::Write(intent) => intent.refusal(met, judged_at, spent),
+            OperationKind::Write(intent) => intent.lease_error(met, judged_at, spent),
             OperationKind::Check(Requirement::Guard(holder)) => {
                 holder.lost(self.item_ref.model.lock?, met).map(Error::Lost)
             }

@@ -54,8 +54,8 @@ pub(crate) trait Intent: Send + Sync {
     }
 
     /// Returns the error of a refused write, if the lease of the item has caused the refusal.
-    fn refusal(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
-        self.target().policy.refusal(&self.item_ref(), met, judged_at, spent)
+    fn lease_error(&self, met: Option<&Item>, judged_at: Option<u64>, spent: Spent) -> Option<Error> {
+        self.target().policy.lease_error(&self.item_ref(), met, judged_at, spent)
     }
 
     fn item_ref(&self) -> ItemRef {
