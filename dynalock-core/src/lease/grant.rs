@@ -73,10 +73,9 @@ pub(super) struct LeaseState {
     pub(super) trouble: Option<Arc<str>>,
     /// `Waiters::Some` if the last received row of the lock showed a waiter behind the holder.
     pub(super) waiters: Waiters,
-    /// `true` if the guard may have sent a write that releases the lease. If DynamoDB refuses a
-    /// heartbeat because the guard has released the lease, the lock counts as released, and not as
-    /// lost.
-    releases: bool,
+    /// The effect of the guard's last write. If DynamoDB refuses a heartbeat because a write of the
+    /// guard has ended the lease, the lock counts as released, and not as lost.
+    pub(super) ends: AfterWrite,
 }
 
 /// The difference between the heartbeat numbers of two processes that use the same lock token. In
@@ -101,7 +100,7 @@ impl Grant {
         fields: GrantFields,
     ) -> Arc<Self> {
         let GrantFields { kind, owner, fence, taken_over, beat, waiters, duplicate, sent } = fields;
-        let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters, releases: false };
+        let lease = LeaseState { beat, deadline: sent + options.ttl, trouble: None, waiters, ends: AfterWrite::Renew };
         let span = telemetry::lease_span(&row.table, fence);
         Arc::new(Self {
             connection: Arc::clone(connection),
@@ -193,11 +192,9 @@ impl Grant {
 
     /// Each write that renews the lease has a new heartbeat number.
     pub(crate) fn holder(&self, after: AfterWrite) -> HolderProof {
+        self.lease().ends = after;
         let effect = match after {
-            AfterWrite::Release => {
-                self.lease().releases = true;
-                LeaseEffect::Release { now: self.options.now() }
-            }
+            AfterWrite::Release | AfterWrite::Delete => LeaseEffect::Release { now: self.options.now() },
             AfterWrite::Renew => LeaseEffect::Renew { beat: self.next_beat(), until: self.options.until() },
         };
         HolderProof { effect, ..self.guard() }
@@ -263,7 +260,7 @@ impl Grant {
     /// lock, so only a guard that may have sent a release counts the row as its own release.
     fn shows_own_release(&self, met: Option<&Item>) -> bool {
         let released = met.and_then(|row| row.get(self.row.layout.released)).and_then(|owner| owner.as_s().ok());
-        self.lease().releases && released.is_some_and(|owner| **owner == *self.owner)
+        self.lease().ends != AfterWrite::Renew && released.is_some_and(|owner| **owner == *self.owner)
     }
 
     /// The release of a lost lock is not an error.

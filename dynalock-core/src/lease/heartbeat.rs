@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{grant::Grant, record::LockRecord, row::HeartbeatFields};
+use super::{clause::AfterWrite, grant::Grant, record::LockRecord, row::HeartbeatFields};
 use crate::{
     clock,
-    error::{Error, Spent, Unavailable},
+    error::{Error, Lost, Spent, Unavailable},
     random,
     retry::{Answered, Attempts, CallCost, Connection, Limits, Purpose},
     telemetry::{self, in_lease},
@@ -121,6 +121,11 @@ impl Grant {
                 self.renewed(sent);
                 self.lease().waiters = LockRecord::of(&self.row.layout, before.as_ref()).waiters();
                 Ok(BeatResult::Renewed)
+            }
+            // The delete of the guard has probably deleted the row. Otherwise, the error of the delete
+            // reports the loss of the lease.
+            Answered::Refused(None) if self.lease().ends == AfterWrite::Delete => {
+                Err(Error::Lost(self.lose(Lost::Released)))
             }
             Answered::Refused(met) => {
                 self.learn(met.as_ref());

@@ -74,7 +74,10 @@ impl LeasePolicy {
             Self::Holder { grant, ends: AfterWrite::Release } => {
                 model.lock_in_item().map(|lock| Release { attribute: lock.released, owner: &grant.owner })
             }
-            Self::Holder { ends: AfterWrite::Renew, .. } | Self::Outside { .. } | Self::Ignoring => None,
+            // A delete leaves no released owner in the table.
+            Self::Holder { ends: AfterWrite::Renew | AfterWrite::Delete, .. }
+            | Self::Outside { .. }
+            | Self::Ignoring => None,
         }
     }
 

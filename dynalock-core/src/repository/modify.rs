@@ -6,7 +6,7 @@ use super::{
     session::{NextRun, Session},
 };
 use crate::{
-    codec::{Stored, decode, decode_stored},
+    codec::{Stored, changed, decode_stored},
     error::{Error, Result},
     key::Key,
     model::Versioned,
@@ -128,7 +128,7 @@ where
 }
 
 /// Converts the closure of an `update_with` into the closure of a `try_update_with`.
-pub(super) fn infallible<T, O, E>(mut change: impl FnMut(&mut T) -> O) -> impl FnMut(&mut T) -> Result<(), E> {
+pub(crate) fn infallible<T, O, E>(mut change: impl FnMut(&mut T) -> O) -> impl FnMut(&mut T) -> Result<(), E> {
     move |value| {
         change(value);
         Ok(())
@@ -154,13 +154,8 @@ impl<T: Versioned> Session<T> {
             let expired = item.take_if(|item| self.is_expired(item));
             let result = match item {
                 Some(item) => {
-                    let (mut value, mut basis) = decode::<T>(self.table(), item)?;
+                    let (value, basis, changes) = changed(self.table(), item, &mut change)?;
                     expected = Some(basis.state.revision.number());
-                    // `remember` stores fingerprints of the value, so that `changes` can find the
-                    // attributes that the closure has changed.
-                    basis.remember(&value);
-                    change(&mut value)?;
-                    let changes = basis.changes(self.table(), &value)?;
                     if changes.is_empty() {
                         return Ok(Stored::unchanged(value, basis));
                     }

@@ -2,7 +2,7 @@
 
 use std::{mem, sync::Arc};
 
-use super::{Repository, Request};
+use super::{Deleted, Repository, Request};
 use crate::{
     codec::{Basis, Changes, Item, State, Stored, decode_stored, encode, size, state_of},
     error::{Conflict, Error},
@@ -371,14 +371,17 @@ impl<T: Versioned> Session<T> {
         ring_of(item).is_some_and(|ring| ring.contains(self.id))
     }
 
-    /// Deletes the item. Returns `Applied(true)` if the call certainly deleted the item, and
-    /// `Applied(false)` if another caller may have deleted the item.
-    pub(super) async fn delete(&mut self, value: T, basis: Basis) -> Result<WriteResult<bool>, Error> {
+    /// Deletes the item. Returns an error if the item is not in the state of `stored`.
+    pub(crate) async fn delete(&mut self, stored: Stored<T>) -> Result<Deleted, Error> {
+        let (value, basis) = self.known(stored).await?;
+        let (key, expected) = (value.key(), self.expected(&basis));
         let intent = self.intent(value, Change::Delete(basis));
-        let result = self.write(&intent).await?;
-        // After a lost reply, a read may show only that the item no longer exists. Another caller
-        // may have deleted the item.
-        Ok(result.map(|applied| !matches!(applied.proof, Proof::Absence)))
+        match self.write(&intent).await? {
+            // After a lost reply, a read may show only that the item no longer exists. Another
+            // caller may have deleted the item.
+            WriteResult::Applied(applied) => Ok(Deleted { certain: !matches!(applied.proof, Proof::Absence) }),
+            WriteResult::Conflict(met) => Err(self.refused(key, &expected, met)),
+        }
     }
 
     pub(super) async fn delete_unchecked(&mut self, key: Key) -> Result<(), Error> {
